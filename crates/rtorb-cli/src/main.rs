@@ -1,0 +1,2 @@
+//! The command `rtorb`.
+fn main() {}

@@ -1,0 +1,2 @@
+//! rtorb-idl.
+#![forbid(unsafe_code)]

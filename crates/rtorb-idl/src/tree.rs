@@ -1,0 +1,439 @@
+//! The checked tree: what a specification says once every name is resolved and every rule is kept.
+//!
+//! The front end makes it, the back ends read it. Items live in one arena and name each other by [`ItemId`], so that
+//! recursion and forward declarations need no pointers.
+
+use crate::source::Location;
+
+/// A whole specification: the file given and all that it includes.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// Every item; [`ItemId`] is an index into it.
+    pub items: Vec<Item>,
+    /// The items of the global scope in the order of their first declaration.
+    pub roots: Vec<ItemId>,
+}
+
+/// Index of an item in its [`Tree`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId(pub u32);
+
+/// Anything that has a name and a repository id.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The IDL identifier, without the escaping underscore.
+    pub name: String,
+    /// The module, interface, valuetype, struct, union or exception it is declared in; `None` at global scope.
+    pub scope: Option<ItemId>,
+    /// `IDL:prefix/Scope/Name:1.0` as `#pragma prefix`, `ID` and `version`, `typeid` and `typeprefix` leave it.
+    pub repository_id: String,
+    /// The comment lines above it, markers removed.
+    pub documentation: Vec<String>,
+    /// IDL 4 annotations on it, as written.
+    pub annotations: Vec<Annotation>,
+    /// Where its name stands.
+    pub location: Location,
+    /// False when it comes from an included file.
+    pub in_main_file: bool,
+    /// What it is.
+    pub kind: ItemKind,
+}
+
+/// What an item is.
+#[derive(Clone, Debug)]
+pub enum ItemKind {
+    /// A module; reopened modules are one item.
+    Module {
+        /// What is declared in it, in order.
+        items: Vec<ItemId>,
+    },
+    /// An interface of any sort.
+    Interface(Interface),
+    /// A structure.
+    Struct {
+        /// In wire order; for IDL 4 inheritance the base's come first.
+        members: Vec<Member>,
+        /// Types declared inside it.
+        items: Vec<ItemId>,
+    },
+    /// A user exception.
+    Exception {
+        /// In wire order.
+        members: Vec<Member>,
+        /// Types declared inside it.
+        items: Vec<ItemId>,
+    },
+    /// A discriminated union.
+    Union(Union),
+    /// An enumeration, its enumerators from 0.
+    Enum {
+        /// In order: the position is the ordinal.
+        enumerators: Vec<Enumerator>,
+    },
+    /// A typedef.
+    Alias {
+        /// What it stands for.
+        ty: Type,
+    },
+    /// A constant.
+    Constant {
+        /// Its declared type.
+        ty: Type,
+        /// Its value, already converted to that type.
+        value: Value,
+    },
+    /// A native type.
+    Native,
+    /// A value box.
+    ValueBox {
+        /// What is boxed.
+        ty: Type,
+    },
+    /// A valuetype of any sort.
+    Valuetype(Valuetype),
+    /// Declared but never defined (legal for interfaces that are only passed on).
+    Undefined {
+        /// `interface`, `struct`, `union` or `valuetype`.
+        what: &'static str,
+    },
+    /// IDL 4 and CCM things that are checked but have no CORBA value: bitset, bitmask, component, home, template module.
+    Other {
+        /// What it is, for messages.
+        what: &'static str,
+        /// Items declared inside it.
+        items: Vec<ItemId>,
+    },
+}
+
+/// An interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Ordinary, abstract or local.
+    pub flavour: InterfaceFlavour,
+    /// Direct bases, in order.
+    pub bases: Vec<ItemId>,
+    /// Types, constants and exceptions declared inside it.
+    pub items: Vec<ItemId>,
+    /// Its own operations, in order.
+    pub operations: Vec<Operation>,
+    /// Its own attributes, in order.
+    pub attributes: Vec<Attribute>,
+}
+
+/// Which keyword stood before `interface`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceFlavour {
+    /// None.
+    Plain,
+    /// `abstract`.
+    Abstract,
+    /// `local`.
+    Local,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Its name: also what goes on the wire.
+    pub name: String,
+    /// Where the name stands.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+    /// True if nothing comes back.
+    pub oneway: bool,
+    /// What it returns; [`Type::Void`] for nothing.
+    pub returns: Type,
+    /// In order.
+    pub parameters: Vec<Parameter>,
+    /// Exceptions of the `raises` clause.
+    pub raises: Vec<ItemId>,
+    /// Names of the `context` clause.
+    pub context: Vec<String>,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Its name.
+    pub name: String,
+    /// Where the name stands.
+    pub location: Location,
+    /// Its type.
+    pub ty: Type,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+}
+
+/// Which way a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the servant.
+    In,
+    /// From the servant.
+    Out,
+    /// Both ways.
+    InOut,
+}
+
+/// An attribute; several declarators make several of these.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its name; `_get_name` and `_set_name` go on the wire.
+    pub name: String,
+    /// Where the name stands.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+    /// True if it cannot be set.
+    pub readonly: bool,
+    /// Its type.
+    pub ty: Type,
+    /// What reading it may raise (`raises` or `getraises`).
+    pub get_raises: Vec<ItemId>,
+    /// What setting it may raise (`setraises`).
+    pub set_raises: Vec<ItemId>,
+}
+
+/// A member of a struct, exception or valuetype; several declarators make several of these.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Where the name stands.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+    /// Its type, array dimensions included.
+    pub ty: Type,
+}
+
+/// A union.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// An integer, char, wchar, boolean, octet or enum type, aliases kept.
+    pub discriminator: Type,
+    /// In order.
+    pub cases: Vec<UnionCase>,
+    /// Types declared inside it.
+    pub items: Vec<ItemId>,
+    /// True if the labels cover every value of the discriminator.
+    pub covers_all: bool,
+}
+
+/// A member of a union with its labels.
+#[derive(Clone, Debug)]
+pub struct UnionCase {
+    /// The values that select it, converted to the discriminator's type.
+    pub labels: Vec<Value>,
+    /// True if `default:` is among its labels.
+    pub is_default: bool,
+    /// The member.
+    pub member: Member,
+}
+
+/// A name in an enum.
+#[derive(Clone, Debug)]
+pub struct Enumerator {
+    /// The name.
+    pub name: String,
+    /// Where it stands.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A valuetype.
+#[derive(Clone, Debug)]
+pub struct Valuetype {
+    /// `abstract valuetype`.
+    pub is_abstract: bool,
+    /// `custom valuetype`.
+    pub is_custom: bool,
+    /// `truncatable` before the base.
+    pub is_truncatable: bool,
+    /// `eventtype` rather than `valuetype`.
+    pub is_event: bool,
+    /// Base valuetypes, the concrete one first.
+    pub bases: Vec<ItemId>,
+    /// Interfaces it supports.
+    pub supports: Vec<ItemId>,
+    /// Types declared inside it.
+    pub items: Vec<ItemId>,
+    /// Its state, with true for `public`.
+    pub state: Vec<(bool, Member)>,
+    /// Its operations.
+    pub operations: Vec<Operation>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// Its factories.
+    pub factories: Vec<Operation>,
+}
+
+/// A type as it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// No value.
+    Void,
+    /// `short`
+    Short,
+    /// `unsigned short`
+    UShort,
+    /// `long`
+    Long,
+    /// `unsigned long`
+    ULong,
+    /// `long long`
+    LongLong,
+    /// `unsigned long long`
+    ULongLong,
+    /// `int8`
+    Int8,
+    /// `octet`, `uint8`
+    Octet,
+    /// `float`
+    Float,
+    /// `double`
+    Double,
+    /// `long double`
+    LongDouble,
+    /// `boolean`
+    Boolean,
+    /// `char`
+    Char,
+    /// `wchar`
+    WChar,
+    /// `string`, `string<N>`
+    String {
+        /// Most octets without the terminator.
+        bound: Option<u32>,
+    },
+    /// `wstring`, `wstring<N>`
+    WString {
+        /// Most characters.
+        bound: Option<u32>,
+    },
+    /// `fixed<D, S>`
+    Fixed {
+        /// Digits, 1 to 31.
+        digits: u16,
+        /// Digits after the point, 0 to `digits`.
+        scale: u16,
+    },
+    /// `fixed` of a constant, whose digits follow from the literal.
+    FixedConstant,
+    /// `sequence<T>`, `sequence<T, N>`
+    Sequence {
+        /// Of what.
+        element: Box<Type>,
+        /// Most elements.
+        bound: Option<u32>,
+    },
+    /// An array declarator.
+    Array {
+        /// Of what.
+        element: Box<Type>,
+        /// Outermost first, each at least 1.
+        dimensions: Vec<u32>,
+    },
+    /// `map<K, V>` (IDL 4)
+    Map {
+        /// Key.
+        key: Box<Type>,
+        /// Value.
+        value: Box<Type>,
+        /// Most pairs.
+        bound: Option<u32>,
+    },
+    /// `any`
+    Any,
+    /// `TypeCode`, `CORBA::TypeCode`
+    TypeCode,
+    /// `Object`
+    Object,
+    /// `ValueBase`
+    ValueBase,
+    /// A declared type.
+    Named(ItemId),
+}
+
+/// The value of a constant or label.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Any integer type and octet.
+    Integer(i128),
+    /// float, double and long double.
+    Float(f64),
+    /// A fixed constant.
+    Fixed {
+        /// The digits as one number.
+        unscaled: i128,
+        /// How many of them are after the point.
+        scale: u16,
+    },
+    /// A boolean.
+    Boolean(bool),
+    /// A char or wchar.
+    Char(char),
+    /// A string or wstring.
+    Text(String),
+    /// An enumerator: the enum and the position in it.
+    Enumerator(ItemId, u32),
+}
+
+/// An IDL 4 annotation as written: `@key`, `@default(value = 3)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    /// The scoped name after the `@`.
+    pub name: String,
+    /// Name (empty if alone) and value, as source text.
+    pub parameters: Vec<(String, String)>,
+    /// Where it stands.
+    pub location: Location,
+}
+
+impl Tree {
+    /// The item behind `id`.
+    ///
+    /// # Panics
+    /// If `id` is of another tree.
+    pub fn item(&self, id: ItemId) -> &Item {
+        &self.items[id.0 as usize]
+    }
+
+    /// What `ty` is once typedefs are followed.
+    pub fn resolved<'t>(&'t self, ty: &'t Type) -> &'t Type {
+        let mut ty = ty;
+        while let Type::Named(id) = ty
+            && let ItemKind::Alias { ty: aliased } = &self.item(*id).kind
+        {
+            ty = aliased;
+        }
+        ty
+    }
+
+    /// Every interface that `interface` inherits from, direct or not, each once, bases before what derives from them.
+    pub fn ancestors(&self, interface: &Interface) -> Vec<ItemId> {
+        let mut found = Vec::new();
+        for &base in &interface.bases {
+            if let ItemKind::Interface(base_interface) = &self.item(base).kind {
+                for id in self.ancestors(base_interface).into_iter().chain([base]) {
+                    if !found.contains(&id) {
+                        found.push(id);
+                    }
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,2 @@
+//! rtorb-lab.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! rtorb-wire.
+#![forbid(unsafe_code)]

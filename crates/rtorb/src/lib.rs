@@ -1,0 +1,2 @@
+//! rtorb.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Checks of the workspace's own rules.
+fn main() {}
