@@ -1,0 +1,331 @@
+//! What is wrong with a specification, where, and what to do about it.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::source::{Location, SourceFile, SourceMap};
+
+/// One error or warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Whether it stops the compilation.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The places that matter; the first is where the fault is.
+    pub labels: Vec<Label>,
+    /// Facts that explain it.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Vec<String>,
+}
+
+/// Whether a diagnostic stops the compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The specification is wrong: there is no tree.
+    Error,
+    /// The specification is accepted, but probably not what was meant.
+    Warning,
+}
+
+/// A place with a word about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub location: Location,
+    /// What is there; may be empty.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// An error that says `message`.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message.into())
+    }
+
+    /// A warning that says `message`.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message.into())
+    }
+
+    /// Adds a place: the first one is where the fault is.
+    #[must_use]
+    pub fn at(mut self, location: Location, text: impl Into<String>) -> Self {
+        self.labels.push(Label {
+            location,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// Adds a fact that explains it.
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// True if there can be no tree.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Where the fault is, if it is anywhere.
+    pub fn location(&self) -> Option<Location> {
+        self.labels.first().map(|label| label.location)
+    }
+
+    /// The text for a person, with the source lines; colours only if `styled`.
+    pub fn render(&self, sources: &SourceMap, styled: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut group = level
+            .primary_title(self.message.as_str())
+            .elements(self.snippets(sources));
+        for note in self
+            .include_trail(sources)
+            .into_iter()
+            .chain(self.notes.iter().cloned())
+        {
+            group = group.element(Level::NOTE.message(note));
+        }
+        for help in &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let renderer = if styled {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let groups: [Group<'_>; 1] = [group];
+        renderer.render(&groups)
+    }
+
+    /// The same for a machine.
+    pub fn report(&self, sources: &SourceMap) -> Report {
+        let place = |label: &Label| {
+            let position = sources.position(label.location);
+            ReportedPlace {
+                file: position.file,
+                line: position.line,
+                column: position.column,
+                length: label.location.length,
+                source: sources
+                    .file(label.location)
+                    .map_or("", |file| file.line(label.location.line))
+                    .to_owned(),
+                text: label.text.clone(),
+            }
+        };
+        Report {
+            severity: self.severity,
+            message: self.message.clone(),
+            place: self.labels.first().map(place),
+            related: self.labels.iter().skip(1).map(place).collect(),
+            notes: self
+                .include_trail(sources)
+                .into_iter()
+                .chain(self.notes.iter().cloned())
+                .collect(),
+            help: self.help.clone(),
+        }
+    }
+
+    fn new(severity: Severity, message: String) -> Self {
+        Self {
+            severity,
+            message,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// One snippet a file, the file with the fault first.
+    fn snippets<'s>(
+        &'s self,
+        sources: &'s SourceMap,
+    ) -> Vec<Snippet<'s, annotate_snippets::Annotation<'s>>> {
+        let mut seen = Vec::new();
+        for label in &self.labels {
+            if !seen.contains(&label.location.file) {
+                seen.push(label.location.file);
+            }
+        }
+        let of_file = |&number: &u32| {
+            let labels: Vec<&Label> = self
+                .labels
+                .iter()
+                .filter(|label| label.location.file == number)
+                .collect();
+            sources
+                .file(labels[0].location)
+                .map(|file| snippet(file, &labels, self.labels.first()))
+        };
+        seen.iter().filter_map(of_file).collect()
+    }
+
+    /// `included from` lines, innermost first.
+    fn include_trail(&self, sources: &SourceMap) -> Vec<String> {
+        let mut trail = Vec::new();
+        let mut next = self
+            .location()
+            .and_then(|location| sources.file(location)?.includer());
+        while let Some(location) = next
+            && trail.len() < INCLUDE_TRAIL_MAX
+        {
+            let position = sources.position(location);
+            trail.push(format!("included from {}:{}", position.file, position.line));
+            next = sources.file(location).and_then(SourceFile::includer);
+        }
+        trail
+    }
+}
+
+/// A [`Diagnostic`] with its places spelled out, for `--json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// `error` or `warning`.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// Where the fault is.
+    pub place: Option<ReportedPlace>,
+    /// Other places that matter.
+    pub related: Vec<ReportedPlace>,
+    /// Facts that explain it.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Vec<String>,
+}
+
+/// A place of a [`Report`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportedPlace {
+    /// The file's name.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// Length in characters.
+    pub length: u32,
+    /// The source line.
+    pub source: String,
+    /// What is there; may be empty.
+    pub text: String,
+}
+
+/// Collects diagnostics up to a bound, so that no input makes endless output.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnostics {
+    list: Vec<Diagnostic>,
+    left_out: usize,
+}
+
+impl Diagnostics {
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() < DIAGNOSTICS_MAX {
+            if !self.list.contains(&diagnostic) {
+                self.list.push(diagnostic);
+            }
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.list.iter().any(Diagnostic::is_error)
+    }
+
+    /// All of them, in the order of the source.
+    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(Diagnostic::location);
+        if self.left_out > 0 {
+            self.list.push(Diagnostic::error(format!(
+                "{} more errors are not shown",
+                self.left_out
+            )));
+        }
+        self.list
+    }
+}
+
+const DIAGNOSTICS_MAX: usize = 200;
+const INCLUDE_TRAIL_MAX: usize = 8;
+
+fn snippet<'s>(
+    file: &'s SourceFile,
+    labels: &[&Label],
+    primary: Option<&Label>,
+) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
+    let first = labels
+        .iter()
+        .map(|label| label.location.line)
+        .min()
+        .unwrap_or(1);
+    let last = labels
+        .iter()
+        .map(|label| label.location.line)
+        .max()
+        .unwrap_or(1);
+    let window = file.line_range(first, last);
+    let (name, line) = file.presumed(first);
+    let annotations = labels.iter().map(|&label| {
+        let bytes = file.byte_range(label.location);
+        let kind = if primary == Some(label) {
+            AnnotationKind::Primary
+        } else {
+            AnnotationKind::Context
+        };
+        let text = (!label.text.is_empty()).then(|| label.text.clone());
+        kind.span(bytes.start - window.start..bytes.end - window.start)
+            .label(text)
+    });
+    Snippet::source(&file.text()[window.clone()])
+        .line_start(line as usize)
+        .path(name)
+        .annotations(annotations.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_the_line_and_what_is_wrong_with_it() {
+        let mut sources = SourceMap::default();
+        let file = sources.add(SourceFile::new("a.idl", "struct S {\n  lung x;\n};\n"));
+        let diagnostic = Diagnostic::error("unknown type `lung`")
+            .at(
+                Location {
+                    file,
+                    line: 2,
+                    column: 3,
+                    length: 4,
+                },
+                "not declared",
+            )
+            .help("did you mean `long`?");
+        let shown = diagnostic.render(&sources, false);
+        assert!(
+            shown.contains("a.idl:2:3") && shown.contains("^^^^ not declared"),
+            "{shown}"
+        );
+        assert_eq!(
+            diagnostic.report(&sources).place.map(|place| place.source),
+            Some("  lung x;".to_owned())
+        );
+    }
+}
