@@ -1,2 +1,15 @@
-//! rtorb-wire.
+//! CORBA bytes and messages, and nothing else: what a peer sends is decoded, what it shall receive is encoded.
+//!
+//! The crate opens nothing, reads nothing, waits for nothing and does not know the time: octets go in, messages come
+//! out. Whoever moves the octets (the crate `rtorb`, or a test) drives it. Octets from a peer are never trusted: a
+//! decoder answers a [`DecodeError`], it never panics and never reserves memory that the octets at hand do not justify.
 #![forbid(unsafe_code)]
+
+pub mod cdr;
+mod error;
+
+pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};
+pub use error::{DecodeError, EncodeError};
+
+#[doc(hidden)]
+pub use arrayvec;

@@ -1,0 +1,92 @@
+//! Strings and sequences that cannot hold more than their IDL bound.
+
+use super::{Decode, Encode, Reader, WString, Writer};
+use crate::{DecodeError, EncodeError};
+use core::ops::Deref;
+
+/// More elements or characters than the type may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} are more than the bound of {bound}")]
+pub struct OverBound {
+    /// How many were given.
+    pub count: usize,
+    /// How many are allowed.
+    pub bound: usize,
+}
+
+impl From<OverBound> for DecodeError {
+    fn from(over: OverBound) -> Self {
+        Self::OverBound {
+            count: over.count,
+            bound: over.bound,
+        }
+    }
+}
+
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident<$($T:ident)?>($inner:ty), $target:ty, $length:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name<$($T,)? const N: usize>($inner);
+
+        impl<$($T,)? const N: usize> $name<$($T,)? N> {
+            /// The most it may hold.
+            pub const BOUND: usize = N;
+
+            /// What is inside, without the bound.
+            pub fn into_inner(self) -> $inner {
+                self.0
+            }
+        }
+
+        impl<$($T,)? const N: usize> TryFrom<$inner> for $name<$($T,)? N> {
+            type Error = OverBound;
+            fn try_from(value: $inner) -> Result<Self, OverBound> {
+                let length: fn(&$inner) -> usize = $length;
+                let count = length(&value);
+                if count > N { Err(OverBound { count, bound: N }) } else { Ok(Self(value)) }
+            }
+        }
+
+        impl<$($T,)? const N: usize> Deref for $name<$($T,)? N> {
+            type Target = $target;
+            fn deref(&self) -> &$target {
+                &self.0
+            }
+        }
+
+        impl<$($T: Encode,)? const N: usize> Encode for $name<$($T,)? N> {
+            fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+                self.0.encode(w)
+            }
+        }
+
+        impl<$($T: Decode,)? const N: usize> Decode for $name<$($T,)? N> {
+            const OCTETS_MIN: usize = 4;
+
+            fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(Self::try_from(<$inner>::decode(r)?)?)
+            }
+        }
+    };
+}
+
+bounded! {
+    /// `string<N>`: at most `N` characters.
+    BoundedString<>(String), str, |text| text.chars().count()
+}
+bounded! {
+    /// `wstring<N>`: at most `N` characters.
+    BoundedWString<>(WString), WString, |text| text.chars().count()
+}
+bounded! {
+    /// `sequence<T, N>`: at most `N` elements.
+    BoundedSequence<T>(Vec<T>), [T], Vec::len
+}
+
+impl<const N: usize> TryFrom<&str> for BoundedString<N> {
+    type Error = OverBound;
+    fn try_from(text: &str) -> Result<Self, OverBound> {
+        text.to_owned().try_into()
+    }
+}

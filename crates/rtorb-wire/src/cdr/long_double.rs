@@ -1,0 +1,57 @@
+//! `long double`: IEEE binary128, carried but not calculated with.
+
+use super::{Decode, Encode, Reader, Writer};
+use crate::{DecodeError, EncodeError};
+
+/// The bits of a binary128 number: 1 of sign, 15 of exponent (bias 16383), 112 of fraction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LongDouble(pub u128);
+
+impl From<f64> for LongDouble {
+    /// Exact: every double has a binary128 form.
+    fn from(value: f64) -> Self {
+        const BIAS: i32 = 16_383;
+        let bits = value.to_bits();
+        let sign = u128::from(bits >> 63) << 127;
+        let exponent = ((bits >> 52) & 0x7ff) as i32;
+        let fraction = bits & ((1 << 52) - 1);
+        let (exponent, fraction) = match (exponent, fraction) {
+            (0, 0) => (0, 0),
+            (0, fraction) => {
+                // Subnormal as a double, normal here: shift the leading one out.
+                let shift = fraction.leading_zeros() as i32 - 11;
+                (BIAS - 1022 - shift, (fraction << shift) & ((1 << 52) - 1))
+            }
+            (0x7ff, fraction) => (0x7fff, fraction),
+            (exponent, fraction) => (exponent - 1023 + BIAS, fraction),
+        };
+        Self(sign | (exponent as u128) << 112 | u128::from(fraction) << 60)
+    }
+}
+
+impl Encode for LongDouble {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        w.align(8)?;
+        let octets = if w.order().is_foreign() {
+            self.0.swap_bytes()
+        } else {
+            self.0
+        }
+        .to_ne_bytes();
+        w.octets(&octets)
+    }
+}
+
+impl Decode for LongDouble {
+    const OCTETS_MIN: usize = 16;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.align(8)?;
+        let bits: u128 = bytemuck::pod_read_unaligned(r.take(16)?);
+        Ok(Self(if r.order().is_foreign() {
+            bits.swap_bytes()
+        } else {
+            bits
+        }))
+    }
+}

@@ -1,0 +1,125 @@
+//! Numbers whose octets are the machine's own, apart from their order.
+
+use super::fixed_layout::Form;
+use super::{Decode, Encode, FixedLayout, Reader, Writer};
+use crate::{DecodeError, EncodeError};
+
+/// A number that CDR aligns to its own size.
+pub trait Primitive: bytemuck::Pod + FixedLayout {
+    /// The same number with its octets in the other order.
+    #[must_use]
+    fn swapped(self) -> Self;
+}
+
+macro_rules! primitive {
+    ($($type:ty, $swap:expr;)*) => {$(
+        impl Primitive for $type {
+            #[inline(always)]
+            fn swapped(self) -> Self {
+                let swap: fn($type) -> $type = $swap;
+                swap(self)
+            }
+        }
+
+        impl FixedLayout for $type {
+            const OCTETS_MAX: usize = 2 * size_of::<$type>() - 1;
+            const OCTETS_MIN: usize = size_of::<$type>();
+            const ALIGNMENT: usize = size_of::<$type>();
+
+            #[inline(always)]
+            fn put(&self, out: &mut [u8], at: usize, form: Form) -> usize {
+                const SIZE: usize = size_of::<$type>();
+                let start = form.aligned(at, SIZE);
+                for pad in &mut out[at..start] {
+                    *pad = 0;
+                }
+                let value = if form.swap { self.swapped() } else { *self };
+                out[start..start + SIZE].copy_from_slice(bytemuck::bytes_of(&value));
+                start + SIZE
+            }
+
+            #[inline(always)]
+            fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
+                const SIZE: usize = size_of::<$type>();
+                let start = form.aligned(at, SIZE);
+                let Some(octets) = from.get(start..start + SIZE) else {
+                    return Err(DecodeError::Truncated { needed: SIZE, left: from.len().saturating_sub(start) });
+                };
+                let value: $type = bytemuck::pod_read_unaligned(octets);
+                Ok((if form.swap { value.swapped() } else { value }, start + SIZE))
+            }
+        }
+
+        impl Encode for $type {
+            #[inline(always)]
+            fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+                w.primitive(*self)
+            }
+
+            #[inline]
+            fn encode_slice<'a>(items: &'a [Self], w: &mut Writer<'a>) -> Result<(), EncodeError> {
+                w.primitives(items)
+            }
+        }
+
+        impl Decode for $type {
+            const OCTETS_MIN: usize = size_of::<$type>();
+
+            #[inline(always)]
+            fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                r.primitive()
+            }
+
+            #[inline]
+            fn decode_into(into: &mut Vec<Self>, count: usize, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+                r.primitives_into(into, count)
+            }
+        }
+    )*};
+}
+
+primitive! {
+    u8, |v| v;
+    i8, |v| v;
+    u16, u16::swap_bytes;
+    i16, i16::swap_bytes;
+    u32, u32::swap_bytes;
+    i32, i32::swap_bytes;
+    u64, u64::swap_bytes;
+    i64, i64::swap_bytes;
+    f32, |v| f32::from_bits(v.to_bits().swap_bytes());
+    f64, |v| f64::from_bits(v.to_bits().swap_bytes());
+}
+
+impl FixedLayout for bool {
+    const OCTETS_MAX: usize = 1;
+    const OCTETS_MIN: usize = 1;
+    const ALIGNMENT: usize = 1;
+
+    #[inline(always)]
+    fn put(&self, out: &mut [u8], at: usize, form: Form) -> usize {
+        u8::from(*self).put(out, at, form)
+    }
+
+    // 0 and 1 are the only legal octets; peers test for non-zero, and so does this.
+    #[inline(always)]
+    fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
+        u8::get(from, at, form).map(|(octet, end)| (octet != 0, end))
+    }
+}
+
+impl Encode for bool {
+    #[inline(always)]
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        w.primitive(u8::from(*self))
+    }
+}
+
+impl Decode for bool {
+    const OCTETS_MIN: usize = 1;
+
+    #[inline(always)]
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.primitive::<u8>().map(|octet| octet != 0)
+    }
+}

@@ -1,0 +1,384 @@
+//! The reading end of a CDR stream: octets of a message and a position in them.
+
+use super::{ByteOrder, CharCodeSet, Primitive};
+use crate::DecodeError;
+use core::any::Any;
+use std::borrow::Cow;
+
+/// Values nested deeper than this are refused (TypeCodes, anys, values).
+const DEPTH_MAX: u8 = 64;
+
+/// Where the octets of a message that are not in memory yet come from.
+///
+/// A large message is decoded while its end is still in the socket: a long run of octets then goes straight to where
+/// it shall be, without a copy.
+pub trait Remainder {
+    /// Octets of the message that were not handed out yet.
+    fn left(&self) -> usize;
+
+    /// Reads the next `count` octets behind what `into` holds.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`] when they do not come.
+    fn append(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), DecodeError>;
+
+    /// Reads all that is left, and answers `head` with it behind.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`] when it does not come.
+    fn complete(&mut self, head: &[u8]) -> Result<&[u8], DecodeError>;
+}
+
+/// Decodes values one behind the other, aligned, from either byte order.
+///
+/// `'m` is how long the message lives: strings and octets can be borrowed from it.
+pub struct Reader<'m> {
+    octets: &'m [u8],
+    at: usize,
+    /// Added to `at` (wrapping) it gives the stream position.
+    shift: usize,
+    rest: Option<&'m mut dyn Remainder>,
+    order: ByteOrder,
+    minor: u8,
+    depth: u8,
+    char_code_set: CharCodeSet,
+    context: Option<&'m (dyn Any + Sync)>,
+}
+
+impl<'m> Reader<'m> {
+    /// Reads a stream whose position 0 is the first of `octets`.
+    pub fn new(octets: &'m [u8], order: ByteOrder) -> Self {
+        Self {
+            octets,
+            at: 0,
+            shift: 0,
+            rest: None,
+            order,
+            minor: 2,
+            depth: 0,
+            char_code_set: CharCodeSet::Latin1,
+            context: None,
+        }
+    }
+
+    /// Reads an encapsulation: its first octet is its byte order.
+    ///
+    /// # Errors
+    /// When there is no first octet, or it is neither 0 nor 1.
+    pub fn encapsulated(octets: &'m [u8]) -> Result<Self, DecodeError> {
+        match octets.first() {
+            Some(flag @ (0 | 1)) => {
+                let mut reader = Self::new(octets, ByteOrder::from_flag(*flag));
+                reader.at = 1;
+                Ok(reader)
+            }
+            _ => Err(DecodeError::BadEncapsulation),
+        }
+    }
+
+    /// The same with more of the message to come.
+    #[must_use]
+    pub fn with_remainder(mut self, rest: &'m mut dyn Remainder) -> Self {
+        self.rest = Some(rest);
+        self
+    }
+
+    /// The same for GIOP 1.`minor`, which decides the form of wide characters.
+    #[must_use]
+    pub fn with_giop_minor(mut self, minor: u8) -> Self {
+        self.minor = minor;
+        self
+    }
+
+    /// The same with another transmission code set for `char` and `string`.
+    #[must_use]
+    pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
+        self.char_code_set = set;
+        self
+    }
+
+    /// The same with something that values need which are more than octets, such as the ORB of an object reference.
+    #[must_use]
+    pub fn with_context(mut self, context: &'m (dyn Any + Sync)) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// Reads a number of any size, aligned.
+    ///
+    /// # Errors
+    /// When the message ends before it does.
+    #[inline(always)]
+    pub fn primitive<T: Primitive>(&mut self) -> Result<T, DecodeError> {
+        let pad = self.position().wrapping_neg() & (size_of::<T>() - 1);
+        let start = self.at + pad;
+        let Some(octets) = self.octets.get(start..start + size_of::<T>()) else {
+            self.buffer_exactly(pad + size_of::<T>())?;
+            return self.primitive();
+        };
+        let value: T = bytemuck::pod_read_unaligned(octets);
+        self.at = start + size_of::<T>();
+        Ok(if self.order.is_foreign() {
+            value.swapped()
+        } else {
+            value
+        })
+    }
+
+    /// Reads a count of elements of at least `octets_min` octets each, and checks that they can all be there.
+    ///
+    /// # Errors
+    /// When the count is larger than what is left can hold.
+    #[inline]
+    pub fn count(&mut self, octets_min: usize) -> Result<usize, DecodeError> {
+        let count = self.primitive::<u32>()?;
+        let left = self.remaining();
+        // Elements of no octets (empty structs) are still bounded: by one octet each.
+        if count as usize > left / octets_min.max(1) {
+            return Err(DecodeError::CountTooLarge { count, left });
+        }
+        Ok(count as usize)
+    }
+
+    /// Borrows the next `count` octets.
+    ///
+    /// # Errors
+    /// When fewer are left.
+    #[inline]
+    pub fn take(&mut self, count: usize) -> Result<&'m [u8], DecodeError> {
+        let end = self.at.saturating_add(count);
+        let Some(octets) = self.octets.get(self.at..end) else {
+            self.buffer_exactly(count)?;
+            return self.take(count);
+        };
+        self.at = end;
+        Ok(octets)
+    }
+
+    /// Borrows a sequence of octets, its count first.
+    ///
+    /// # Errors
+    /// When the count is larger than what is left.
+    #[inline]
+    pub fn octets(&mut self) -> Result<&'m [u8], DecodeError> {
+        let count = self.count(1)?;
+        self.take(count)
+    }
+
+    /// Borrows a sequence of numbers, its count first, where they lie as this machine has them; a copy otherwise.
+    ///
+    /// # Errors
+    /// When the count is larger than what is left.
+    #[inline]
+    pub fn primitives<T: Primitive>(&mut self) -> Result<Cow<'m, [T]>, DecodeError> {
+        let count = self.count(size_of::<T>())?;
+        if count == 0 {
+            return Ok(Cow::Borrowed(&[]));
+        }
+        self.align(size_of::<T>())?;
+        let octets = self.take(count.saturating_mul(size_of::<T>()))?;
+        if !self.order.is_foreign()
+            && let Ok(values) = bytemuck::try_cast_slice(octets)
+        {
+            return Ok(Cow::Borrowed(values));
+        }
+        let mut values = Vec::with_capacity(count);
+        self.convert(octets, &mut values);
+        Ok(Cow::Owned(values))
+    }
+
+    /// Reads `count` numbers behind what `into` holds.
+    ///
+    /// # Errors
+    /// When fewer are left.
+    #[inline]
+    pub fn primitives_into<T: Primitive>(
+        &mut self,
+        into: &mut Vec<T>,
+        count: usize,
+    ) -> Result<(), DecodeError> {
+        if count == 0 {
+            return Ok(());
+        }
+        self.align(size_of::<T>())?;
+        let length = count.saturating_mul(size_of::<T>());
+        if length > self.buffered().len()
+            && self.rest.is_some()
+            && let Some(into) = (into as &mut dyn Any).downcast_mut::<Vec<u8>>()
+        {
+            return self.stream_octets(into, length);
+        }
+        let octets = self.take(length)?;
+        self.convert(octets, into);
+        Ok(())
+    }
+
+    /// Skips the padding up to a multiple of `alignment` (a power of two, at most 8).
+    ///
+    /// # Errors
+    /// When the message ends before it does.
+    #[inline]
+    pub fn align(&mut self, alignment: usize) -> Result<(), DecodeError> {
+        let pad = self.position().wrapping_neg() & (alignment - 1);
+        self.take(pad).map(|_| ())
+    }
+
+    /// The content of an encapsulation as a reader of its own, which inherits what this one knows of its peer.
+    ///
+    /// # Errors
+    /// When it does not begin with a byte order, or is longer than what is left.
+    pub fn encapsulation(&mut self) -> Result<Reader<'m>, DecodeError> {
+        let octets = self.octets()?;
+        let mut inner = Reader::encapsulated(octets)?;
+        inner.minor = self.minor;
+        inner.char_code_set = self.char_code_set;
+        inner.depth = self.depth;
+        inner.context = self.context;
+        Ok(inner)
+    }
+
+    /// Runs `read` one level deeper.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooDeep`] beyond the bound, or what `read` answers.
+    pub fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        if self.depth == DEPTH_MAX {
+            return Err(DecodeError::TooDeep { max: DEPTH_MAX });
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    /// Makes sure that `octets` more octets are in memory, or all that the message has.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`] when the rest does not come.
+    #[inline]
+    pub fn buffer_up(&mut self, octets: usize) -> Result<(), DecodeError> {
+        if self.rest.is_some() && self.octets.len() - self.at < octets {
+            self.buffer_rest()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Octets of the stream behind the position, in memory or not.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.octets.len() - self.at + self.rest.as_ref().map_or(0, |rest| rest.left())
+    }
+
+    /// Octets since the start of the stream: what alignment counts from.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.at.wrapping_add(self.shift)
+    }
+
+    /// The octets in memory behind the position.
+    #[inline]
+    pub fn buffered(&self) -> &'m [u8] {
+        &self.octets[self.at..]
+    }
+
+    /// The byte order it reads.
+    #[inline]
+    pub fn order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// The minor GIOP version it reads.
+    pub fn giop_minor(&self) -> u8 {
+        self.minor
+    }
+
+    /// The transmission code set of `char` and `string`.
+    pub fn char_code_set(&self) -> CharCodeSet {
+        self.char_code_set
+    }
+
+    /// What [`with_context`](Self::with_context) attached.
+    pub fn context(&self) -> Option<&'m (dyn Any + Sync)> {
+        self.context
+    }
+
+    /// Moves behind octets that [`buffered`](Self::buffered) showed.
+    #[inline]
+    pub(crate) fn skip_buffered(&mut self, count: usize) {
+        debug_assert!(self.at + count <= self.octets.len());
+        self.at += count;
+    }
+
+    /// Octets in the machine's order and at a place where numbers may lie are copied in one piece.
+    fn convert<T: Primitive>(&self, octets: &[u8], into: &mut Vec<T>) {
+        match bytemuck::try_cast_slice(octets) {
+            Ok(values) if !self.order.is_foreign() => into.extend_from_slice(values),
+            _ => into.extend(octets.chunks_exact(size_of::<T>()).map(|octets| {
+                let value: T = bytemuck::pod_read_unaligned(octets);
+                if self.order.is_foreign() {
+                    value.swapped()
+                } else {
+                    value
+                }
+            })),
+        }
+    }
+
+    /// Takes what is in memory and reads the rest of a long run straight behind it.
+    fn stream_octets(&mut self, into: &mut Vec<u8>, length: usize) -> Result<(), DecodeError> {
+        let buffered = self.buffered();
+        let Some(rest) = self
+            .rest
+            .as_mut()
+            .filter(|rest| buffered.len() + rest.left() >= length)
+        else {
+            return Err(DecodeError::Truncated {
+                needed: length,
+                left: self.remaining(),
+            });
+        };
+        into.reserve_exact(length);
+        into.extend_from_slice(buffered);
+        rest.append(into, length - buffered.len())?;
+        let position = self.position() + length;
+        self.octets = &[];
+        self.at = 0;
+        self.shift = position;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn buffer_exactly(&mut self, needed: usize) -> Result<(), DecodeError> {
+        if self.rest.is_none() || self.remaining() < needed {
+            return Err(DecodeError::Truncated {
+                needed,
+                left: self.remaining(),
+            });
+        }
+        self.buffer_rest()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn buffer_rest(&mut self) -> Result<(), DecodeError> {
+        if let Some(rest) = self.rest.take() {
+            self.octets = rest.complete(self.octets)?;
+        }
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Reader")
+            .field("position", &self.position())
+            .field("remaining", &self.remaining())
+            .field("order", &self.order)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,153 @@
+//! `char` and `string` in the transmission code set of the connection.
+
+use super::{Decode, Encode, Reader, Writer};
+use crate::{DecodeError, EncodeError};
+use std::borrow::Cow;
+
+/// A transmission code set for `char` and `string` (OSF registry numbers in [`registry`](Self::registry)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CharCodeSet {
+    /// ISO 8859-1, what holds when nothing was negotiated.
+    #[default]
+    Latin1,
+    /// UTF-8.
+    Utf8,
+}
+
+impl CharCodeSet {
+    /// The number in the OSF character and code set registry.
+    pub const fn registry(self) -> u32 {
+        match self {
+            Self::Latin1 => 0x0001_0001,
+            Self::Utf8 => 0x0501_0001,
+        }
+    }
+
+    /// The code set of that number, if it is one of ours.
+    pub const fn from_registry(number: u32) -> Option<Self> {
+        match number {
+            0x0001_0001 => Some(Self::Latin1),
+            0x0501_0001 => Some(Self::Utf8),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Writes a string: the count of its octets and a terminating zero.
+    ///
+    /// # Errors
+    /// When it holds a zero character, or one that the code set does not have.
+    #[inline]
+    pub fn str(&mut self, text: &str) -> Result<(), EncodeError> {
+        if text.as_bytes().contains(&0) {
+            return Err(EncodeError::ZeroInString);
+        }
+        if self.char_code_set() == CharCodeSet::Latin1 && !text.is_ascii() {
+            return self.latin1(text);
+        }
+        self.count(text.len() + 1)?;
+        self.octets(text.as_bytes())?;
+        self.primitive(0u8)
+    }
+
+    fn latin1(&mut self, text: &str) -> Result<(), EncodeError> {
+        self.count(text.chars().count() + 1)?;
+        for character in text.chars() {
+            self.primitive(latin1_octet(character)?)?;
+        }
+        self.primitive(0u8)
+    }
+}
+
+impl<'m> Reader<'m> {
+    /// Borrows a string from the message where its octets are UTF-8 already; converts it otherwise.
+    ///
+    /// # Errors
+    /// When it is not terminated, or not valid in its code set.
+    #[inline]
+    pub fn str(&mut self) -> Result<Cow<'m, str>, DecodeError> {
+        let octets = self.string_octets()?;
+        let valid = match self.char_code_set() {
+            CharCodeSet::Latin1 => octets.is_ascii(),
+            CharCodeSet::Utf8 => true,
+        };
+        if valid {
+            return core::str::from_utf8(octets)
+                .map(Cow::Borrowed)
+                .map_err(|_| DecodeError::BadText);
+        }
+        Ok(Cow::Owned(
+            octets.iter().map(|&octet| char::from(octet)).collect(),
+        ))
+    }
+
+    /// Borrows the octets of a string, without its terminator and as they are.
+    ///
+    /// A length of zero, which old ORBs send for the empty string, is read as that.
+    ///
+    /// # Errors
+    /// When it is not terminated by its only zero octet.
+    #[inline]
+    pub fn string_octets(&mut self) -> Result<&'m [u8], DecodeError> {
+        match self.octets()?.split_last() {
+            None => Ok(&[]),
+            Some((0, text)) if !text.contains(&0) => Ok(text),
+            Some(_) => Err(DecodeError::BadString),
+        }
+    }
+}
+
+impl Encode for str {
+    #[inline]
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        w.str(self)
+    }
+}
+
+impl Encode for String {
+    #[inline]
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        w.str(self)
+    }
+}
+
+impl Decode for String {
+    // A length of zero is tolerated, so the count alone may be all there is.
+    const OCTETS_MIN: usize = 4;
+
+    #[inline]
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.str().map(Cow::into_owned)
+    }
+}
+
+impl Encode for char {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        // One octet is all that a char has: in UTF-8 that is ASCII.
+        if w.char_code_set() == CharCodeSet::Utf8 && !self.is_ascii() {
+            return Err(EncodeError::NotInCodeSet {
+                character: u32::from(*self),
+            });
+        }
+        w.primitive(latin1_octet(*self)?)
+    }
+}
+
+impl Decode for char {
+    const OCTETS_MIN: usize = 1;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let octet = r.primitive::<u8>()?;
+        if r.char_code_set() == CharCodeSet::Utf8 && !octet.is_ascii() {
+            return Err(DecodeError::BadText);
+        }
+        Ok(Self::from(octet))
+    }
+}
+
+fn latin1_octet(character: char) -> Result<u8, EncodeError> {
+    u8::try_from(character).map_err(|_| EncodeError::NotInCodeSet {
+        character: u32::from(character),
+    })
+}
