@@ -1,0 +1,29 @@
+//! The other parties of the interoperability tests: peers built of other ORBs, children that end, a recorder.
+//!
+//! omniORB comes from Debian and is needed by the gate; JacORB comes from Maven Central and is extra. Where a peer is
+//! missing, a test says how to get it and passes, unless `RTORB_REQUIRE_PEERS=1` says that it must be there.
+#![forbid(unsafe_code)]
+
+pub mod jacorb;
+pub mod omniorb;
+pub mod recorder;
+pub mod running;
+
+mod make;
+
+use std::env;
+use std::io::Write;
+
+/// Says that a test was skipped for want of something, and how to enable it.
+///
+/// # Panics
+///
+/// `RTORB_REQUIRE_PEERS=1` is set.
+pub fn skip(why: &str) {
+    assert!(
+        env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|v| v != "1"),
+        "required by RTORB_REQUIRE_PEERS=1: {why}"
+    );
+    // Written past the capture of the test runner: who runs the tests shall see it.
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}

@@ -1,0 +1,181 @@
+//! Peers built of omniORB: servers and clients of Cubit and Desk, its naming service, and `catior`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::make::{files, has, once, step};
+use crate::running::{Running, output_of};
+use crate::skip;
+
+/// What to install for these tests.
+const REMEDY: &str = "omniORB is not installed: apt-get install omniorb omniidl libomniorb4-dev omniorb-nameserver g++";
+
+/// The folder of the built peers, or none with a word about how to get omniORB.
+///
+/// # Panics
+///
+/// The peers cannot be built, or they are missing and `RTORB_REQUIRE_PEERS=1` is set.
+pub fn omniorb() -> Option<&'static OmniOrb> {
+    static BUILT: OnceLock<Option<OmniOrb>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| installed().then(|| OmniOrb { folder: build() }));
+    if built.is_none() {
+        skip(REMEDY);
+    }
+    built.as_ref()
+}
+
+/// omniORB, built and ready to run.
+#[derive(Debug)]
+pub struct OmniOrb {
+    folder: PathBuf,
+}
+
+/// Where an omniORB server listens.
+#[derive(Clone, Copy, Debug)]
+pub enum Endpoint<'a> {
+    /// Loopback, a free port.
+    Tcp,
+    /// A UNIX socket at this place.
+    Unix(&'a Path),
+}
+
+impl OmniOrb {
+    /// Starts `cubit_server` or `desk_server` and answers its reference.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve(
+        &self,
+        program: &str,
+        scratch: &Path,
+        endpoint: Endpoint<'_>,
+        options: &[&str],
+    ) -> (Running, String) {
+        let file = scratch.join(format!("{program}.ior"));
+        let point = match endpoint {
+            Endpoint::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
+            Endpoint::Unix(path) => format!("giop:unix:{}", path.display()),
+        };
+        let mut command = Command::new(self.folder.join(program));
+        command
+            .arg("--ior-file")
+            .arg(&file)
+            .args(["-ORBendPoint", &point])
+            .args(options);
+        Running::until_written(&mut command, &file)
+    }
+
+    /// Runs `cubit_client` or `desk_client` against `reference`, and answers its lines, one a check, all of them right.
+    ///
+    /// # Panics
+    ///
+    /// A check was wrong.
+    pub fn call(&self, program: &str, reference: &str, options: &[&str]) -> Vec<String> {
+        let mut command = Command::new(self.folder.join(program));
+        let printed = output_of(command.arg(reference).args(options));
+        let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+        assert!(
+            lines.iter().all(|line| line.starts_with("ok ")),
+            "{printed}"
+        );
+        assert!(!lines.is_empty(), "{program} checked nothing");
+        lines
+    }
+
+    /// Starts the naming service with nothing bound, and answers its `host:port`.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn names(&self, scratch: &Path) -> (Running, String) {
+        let log = scratch.join("names");
+        std::fs::create_dir_all(&log).expect("the scratch folder can be written");
+        let port = free_port();
+        let mut command = Command::new("omniNames");
+        command
+            .args(["-start", &port.to_string(), "-ignoreport", "-datadir"])
+            .arg(&log);
+        command
+            .args(["-ORBendPoint", &format!("giop:tcp:127.0.0.1:{port}")])
+            .stderr(std::process::Stdio::null());
+        let running = Running::start(&mut command);
+        crate::running::until("omniNames accepts", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        (running, format!("127.0.0.1:{port}"))
+    }
+}
+
+/// What `catior` says about a reference, keys in hex.
+///
+/// # Panics
+///
+/// It cannot decode it.
+#[must_use]
+pub fn decoded(reference: &str) -> String {
+    output_of(Command::new("catior").arg("-x").arg(reference))
+}
+
+fn installed() -> bool {
+    ["omniidl", "catior", "omniNames", "g++"]
+        .into_iter()
+        .all(has)
+        && Path::new("/usr/include/omniORB4/CORBA.h").exists()
+}
+
+/// A port that was free a moment ago, for a server that cannot choose one itself.
+fn free_port() -> u16 {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    socket
+        .local_addr()
+        .expect("a bound socket has an address")
+        .port()
+}
+
+fn build() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = package.join("omniorb");
+    let idl = package.join("../idl");
+    let mut needs = files(&sources);
+    needs.extend(["cubit.idl", "exchange.idl"].map(|name| idl.join(name)));
+    once("omniorb", &needs, |folder| {
+        for (interface, programs) in [
+            ("cubit", ["cubit_server", "cubit_client"]),
+            ("exchange", ["desk_server", "desk_client"]),
+        ] {
+            let source = idl.join(interface).with_extension("idl");
+            step(folder, "omniidl", ["-bcxx", "-Wba", path(&source)]);
+            let objects = ["SK", "DynSK"].map(|part| format!("{interface}{part}"));
+            for object in &objects {
+                step(
+                    folder,
+                    "g++",
+                    ["-std=c++17", "-O1", "-c", "-I.", &format!("{object}.cc")],
+                );
+            }
+            for program in programs {
+                let source = sources.join(program).with_extension("cc");
+                let objects = objects.each_ref().map(|object| format!("{object}.o"));
+                let mut arguments = vec![
+                    "-std=c++17",
+                    "-O1",
+                    "-I.",
+                    "-I",
+                    path(&sources),
+                    "-o",
+                    program,
+                    path(&source),
+                ];
+                arguments.extend(objects.iter().map(String::as_str));
+                arguments.extend(["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"]);
+                step(folder, "g++", arguments);
+            }
+        }
+    })
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("the repository's path is UTF-8")
+}
