@@ -1,0 +1,500 @@
+//! Text to tokens: words, numbers, literals and punctuation with their exact places.
+//!
+//! The preprocessor and the parser read the same tokens. A token keeps its spelling; what a literal stands for is
+//! worked out in [`crate::literal`], so that text in skipped groups may be anything.
+
+use std::rc::Rc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::Location;
+
+/// A lexical element.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    pub(crate) location: Location,
+    /// Documentation comments right before it.
+    pub(crate) comments: Option<Rc<[Comment]>>,
+    /// True for the first token of a line.
+    pub(crate) starts_line: bool,
+    /// True if white space or a comment stands before it.
+    pub(crate) spaced: bool,
+    /// True if the preprocessor must not expand it again.
+    pub(crate) painted: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// An identifier or keyword as written, an escaping underscore included.
+    Word(Rc<str>),
+    /// Anything that starts like a number.
+    Number(Rc<str>),
+    /// A character literal: what is between the quotes, as written.
+    Char { wide: bool, text: Rc<str> },
+    /// A string literal: what is between the quotes, as written.
+    Text { wide: bool, text: Rc<str> },
+    /// `<` and `>` are always single, so that `sequence<sequence<long>>` needs no space.
+    Punct(&'static str),
+    /// A character that starts nothing.
+    Stray(char),
+    /// The end of a line; the preprocessor takes them out.
+    Newline,
+    /// The end of the file or of the input.
+    End,
+}
+
+/// A documentation comment, markers removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Comment {
+    pub(crate) lines: Vec<String>,
+    /// True for `///<` and `/**<`: it belongs to what stands before it.
+    pub(crate) trailing: bool,
+}
+
+impl Token {
+    pub(crate) fn new(kind: TokenKind, location: Location) -> Self {
+        Self { kind, location, comments: None, starts_line: false, spaced: false, painted: false }
+    }
+
+    pub(crate) fn is(&self, punct: &str) -> bool {
+        matches!(self.kind, TokenKind::Punct(text) if text == punct)
+    }
+
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        matches!(&self.kind, TokenKind::Word(text) if **text == *word)
+    }
+
+    pub(crate) fn word(&self) -> Option<&Rc<str>> {
+        match &self.kind {
+            TokenKind::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// True if `self` follows `before` with nothing between.
+    pub(crate) fn touches(&self, before: &Token) -> bool {
+        let end = before.location.column + before.location.length;
+        self.location.file == before.location.file
+            && self.location.line == before.location.line
+            && self.location.column == end
+    }
+
+    /// As a reader would call it: for `expected ..., found ...`.
+    pub(crate) fn description(&self) -> String {
+        match &self.kind {
+            TokenKind::Word(word) => format!("`{word}`"),
+            TokenKind::Number(number) => format!("number `{number}`"),
+            TokenKind::Char { .. } => "a character literal".to_owned(),
+            TokenKind::Text { .. } => "a string literal".to_owned(),
+            TokenKind::Punct(punct) => format!("`{punct}`"),
+            TokenKind::Stray(stray) => format!("`{}`", stray.escape_debug()),
+            TokenKind::Newline => "the end of the line".to_owned(),
+            TokenKind::End => "the end of the file".to_owned(),
+        }
+    }
+
+    /// Its spelling, for `#` and `##` of macros and for annotation values.
+    pub(crate) fn spelling(&self) -> String {
+        match &self.kind {
+            TokenKind::Word(text) | TokenKind::Number(text) => text.to_string(),
+            TokenKind::Char { wide, text } => format!("{}'{text}'", if *wide { "L" } else { "" }),
+            TokenKind::Text { wide, text } => format!("{}\"{text}\"", if *wide { "L" } else { "" }),
+            TokenKind::Punct(text) => (*text).to_owned(),
+            TokenKind::Stray(stray) => stray.to_string(),
+            TokenKind::Newline | TokenKind::End => String::new(),
+        }
+    }
+}
+
+/// Reads the tokens of one file. Cheap to clone: a clone looks ahead.
+#[derive(Clone, Debug)]
+pub(crate) struct Lexer {
+    text: Rc<str>,
+    at: usize,
+    line: u32,
+    column: u32,
+    file: u32,
+    line_has_token: bool,
+    comments: Vec<Comment>,
+    /// True in skipped groups, where bad literals are nobody's business.
+    pub(crate) quiet: bool,
+}
+
+impl Lexer {
+    pub(crate) fn new(file: u32, text: Rc<str>) -> Self {
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let mut lexer = Self {
+            text,
+            at,
+            line: 1,
+            column: 1,
+            file,
+            line_has_token: false,
+            comments: Vec::new(),
+            quiet: false,
+        };
+        lexer.splice();
+        lexer
+    }
+
+    /// Where the next character stands.
+    pub(crate) fn here(&self) -> Location {
+        Location { file: self.file, line: self.line, column: self.column, length: 1 }
+    }
+
+    /// The next token; [`TokenKind::End`] for ever after the last.
+    pub(crate) fn next(&mut self, diagnostics: &mut Diagnostics) -> Token {
+        let before = self.at;
+        self.skip_blanks(diagnostics);
+        let start = self.here();
+        let spaced = self.at != before;
+        let starts_line = !self.line_has_token;
+        let kind = self.token_kind(start, diagnostics);
+        let newline = kind == TokenKind::Newline;
+        self.line_has_token = !newline;
+        let mut token = Token::new(kind, start);
+        if !newline {
+            // A spliced token ends on another line; then only its first character is marked.
+            token.location.length = if self.line == start.line { self.column - start.column } else { 1 };
+            token.comments = (!self.comments.is_empty()).then(|| std::mem::take(&mut self.comments).into());
+        }
+        token.starts_line = starts_line;
+        token.spaced = spaced;
+        token
+    }
+
+    /// The rest of the line without comments, for directives that are not made of tokens; the end of the line is left.
+    pub(crate) fn rest_of_line(&mut self) -> (String, Location) {
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.bump();
+        }
+        let start = self.here();
+        let mut text = String::new();
+        let mut quoted = false;
+        while let Some(next) = self.peek() {
+            let after = self.peek_second();
+            if next == '\n' || (!quoted && next == '/' && after == Some('/')) {
+                break;
+            }
+            if !quoted && next == '/' && after == Some('*') {
+                self.block_comment(&mut Diagnostics::default());
+                text.push(' ');
+                continue;
+            }
+            quoted ^= next == '"';
+            text.push(next);
+            self.bump();
+        }
+        while self.peek().is_some_and(|next| next != '\n') {
+            self.bump();
+        }
+        let text = text.trim_end().to_owned();
+        let length = u32::try_from(text.chars().count()).unwrap_or(1).max(1);
+        (text, Location { length, ..start })
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn peek_second(&self) -> Option<char> {
+        let mut chars = self.text[self.at..].chars();
+        chars.next();
+        let mut rest = chars.as_str();
+        while let Some(spliced) = after_splice(rest) {
+            rest = spliced;
+        }
+        rest.chars().next()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        if next == '\n' {
+            self.line += 1;
+            self.column = 1;
+        } else {
+            self.column += 1;
+        }
+        self.splice();
+        Some(next)
+    }
+
+    /// Steps over line continuations.
+    fn splice(&mut self) {
+        while let Some(rest) = after_splice(&self.text[self.at..]) {
+            self.at = self.text.len() - rest.len();
+            self.line += 1;
+            self.column = 1;
+        }
+    }
+
+    fn skip_blanks(&mut self, diagnostics: &mut Diagnostics) {
+        loop {
+            match (self.peek(), self.peek_second()) {
+                (Some('/'), Some('/')) => self.line_comment(),
+                (Some('/'), Some('*')) => self.block_comment(diagnostics),
+                (Some('\n'), _) => return,
+                (Some('\u{1a}'), None) => {
+                    self.bump();
+                }
+                (Some(blank), _) if blank.is_ascii_whitespace() || blank == '\u{b}' => {
+                    self.bump();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn line_comment(&mut self) {
+        let mut text = String::new();
+        while let Some(next) = self.peek().filter(|&next| next != '\n') {
+            text.push(next);
+            self.bump();
+        }
+        let Some(body) = text.strip_prefix("///").or_else(|| text.strip_prefix("//!")) else {
+            return;
+        };
+        if body.starts_with('/') {
+            return;
+        }
+        let (trailing, body) = strip_trailing_mark(body);
+        let line = body.strip_prefix(' ').unwrap_or(body).trim_end().to_owned();
+        match self.comments.last_mut() {
+            Some(last) if last.trailing == trailing => last.lines.push(line),
+            _ => self.comments.push(Comment { lines: vec![line], trailing }),
+        }
+    }
+
+    fn block_comment(&mut self, diagnostics: &mut Diagnostics) {
+        let start = Location { length: 2, ..self.here() };
+        self.bump();
+        self.bump();
+        let mut text = String::new();
+        loop {
+            match self.peek() {
+                None => {
+                    if !self.quiet {
+                        diagnostics.push(
+                            Diagnostic::error("this comment has no end")
+                                .at(start, "starts here")
+                                .help("close it with `*/`"),
+                        );
+                    }
+                    return;
+                }
+                Some('*') if self.peek_second() == Some('/') => break,
+                Some(next) => {
+                    text.push(next);
+                    self.bump();
+                }
+            }
+        }
+        self.bump();
+        self.bump();
+        self.keep_block(&text);
+    }
+
+    fn keep_block(&mut self, text: &str) {
+        let Some(body) = text.strip_prefix('*').or_else(|| text.strip_prefix('!')) else {
+            return;
+        };
+        if body.is_empty() || body.starts_with('*') {
+            return;
+        }
+        let (trailing, body) = strip_trailing_mark(body);
+        let mut lines: Vec<String> = body.lines().map(strip_star).collect();
+        while lines.first().is_some_and(String::is_empty) {
+            lines.remove(0);
+        }
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        if !lines.is_empty() {
+            self.comments.push(Comment { lines, trailing });
+        }
+    }
+
+    fn token_kind(&mut self, start: Location, diagnostics: &mut Diagnostics) -> TokenKind {
+        let Some(first) = self.peek() else {
+            return TokenKind::End;
+        };
+        let second = self.peek_second();
+        match first {
+            '\n' => {
+                self.bump();
+                TokenKind::Newline
+            }
+            'L' if matches!(second, Some('\'' | '"')) => {
+                self.bump();
+                self.quoted(true, start, diagnostics)
+            }
+            '\'' | '"' => self.quoted(false, start, diagnostics),
+            '0'..='9' => self.number(),
+            '.' if second.is_some_and(|second| second.is_ascii_digit()) => self.number(),
+            _ if first == '_' || first.is_alphabetic() => self.word(),
+            _ => self.punct(first, second),
+        }
+    }
+
+    fn word(&mut self) -> TokenKind {
+        let mut word = String::new();
+        while let Some(next) = self.peek().filter(|next| *next == '_' || next.is_alphanumeric()) {
+            word.push(next);
+            self.bump();
+        }
+        TokenKind::Word(word.into())
+    }
+
+    fn number(&mut self) -> TokenKind {
+        let mut number = String::new();
+        while let Some(next) = self.peek() {
+            let hexadecimal = number.starts_with("0x") || number.starts_with("0X");
+            let signed_exponent =
+                matches!(next, '+' | '-') && !hexadecimal && number.ends_with(['e', 'E']);
+            if !(next == '_' || next == '.' || next.is_alphanumeric() || signed_exponent) {
+                break;
+            }
+            number.push(next);
+            self.bump();
+        }
+        TokenKind::Number(number.into())
+    }
+
+    fn quoted(&mut self, wide: bool, start: Location, diagnostics: &mut Diagnostics) -> TokenKind {
+        let quote = self.bump();
+        let mut text = String::new();
+        loop {
+            let next = self.peek();
+            if next == quote {
+                self.bump();
+                break;
+            }
+            match next {
+                None | Some('\n') => {
+                    if !self.quiet {
+                        diagnostics.push(unterminated(quote, start));
+                    }
+                    break;
+                }
+                Some(next) => {
+                    text.push(next);
+                    self.bump();
+                    if next == '\\'
+                        && let Some(escaped) = self.peek().filter(|&escaped| escaped != '\n')
+                    {
+                        text.push(escaped);
+                        self.bump();
+                    }
+                }
+            }
+        }
+        let text = text.into();
+        if quote == Some('"') { TokenKind::Text { wide, text } } else { TokenKind::Char { wide, text } }
+    }
+
+    fn punct(&mut self, first: char, second: Option<char>) -> TokenKind {
+        self.bump();
+        if let Some(second) = second
+            && let Some(double) = DOUBLE.iter().find(|punct| punct.chars().eq([first, second]))
+        {
+            self.bump();
+            return TokenKind::Punct(double);
+        }
+        match SINGLE.iter().find(|punct| punct.starts_with(first)) {
+            Some(single) => TokenKind::Punct(single),
+            None => TokenKind::Stray(first),
+        }
+    }
+}
+
+const DOUBLE: [&str; 8] = ["::", "&&", "||", "==", "!=", "<=", ">=", "##"];
+const SINGLE: [&str; 25] = [
+    "{", "}", "(", ")", "[", "]", "<", ">", ";", ":", ",", "=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "?",
+    "#", "@",
+];
+
+/// What follows a backslash and the end of its line; `None` if `text` does not start so.
+fn after_splice(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('\\')?;
+    rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\r\n"))
+}
+
+fn unterminated(quote: Option<char>, start: Location) -> Diagnostic {
+    if quote == Some('"') {
+        Diagnostic::error("this string has no end")
+            .at(start, "the line ends before the closing `\"`")
+            .help("a long string is written in pieces: \"one \" \"two\"")
+    } else {
+        Diagnostic::error("this character literal has no end")
+            .at(start, "the line ends before the closing `'`")
+    }
+}
+
+fn strip_trailing_mark(body: &str) -> (bool, &str) {
+    match body.strip_prefix('<') {
+        Some(rest) => (true, rest),
+        None => (false, body),
+    }
+}
+
+/// A line of a block comment without the star that decorates it.
+fn strip_star(line: &str) -> String {
+    let line = line.trim();
+    let line = line.strip_prefix('*').unwrap_or(line);
+    line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lex(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
+        let mut diagnostics = Diagnostics::default();
+        let mut lexer = Lexer::new(0, text.into());
+        let mut tokens = Vec::new();
+        loop {
+            let token = lexer.next(&mut diagnostics);
+            if token.kind == TokenKind::End {
+                return (tokens, diagnostics.into_sorted());
+            }
+            tokens.push(token);
+        }
+    }
+
+    fn spellings(text: &str) -> Vec<String> {
+        lex(text).0.iter().map(Token::spelling).collect()
+    }
+
+    #[test]
+    fn a_continued_line_keeps_the_places_of_what_follows() {
+        let (tokens, _) = lex("lo\\\nng a;\nb");
+        assert_eq!(tokens[0].spelling(), "long");
+        assert_eq!((tokens[1].location.line, tokens[1].location.column), (2, 4));
+        assert_eq!((tokens[4].location.line, tokens[4].location.column), (3, 1));
+    }
+
+    #[test]
+    fn closing_angles_are_single_and_scopes_are_not() {
+        assert_eq!(spellings("a<b<c>>::d"), ["a", "<", "b", "<", "c", ">", ">", "::", "d"]);
+        assert_eq!(spellings("0x1E+1 1.5e-3d .5"), ["0x1E", "+", "1", "1.5e-3d", ".5"]);
+        assert_eq!(spellings(r#"L"a\"b" 'x' L'\''"#), [r#"L"a\"b""#, "'x'", r"L'\''"]);
+    }
+
+    #[test]
+    fn only_documentation_comments_are_kept() {
+        let (tokens, _) = lex("// no\n//// no\n/* no */ /** yes\n * more\n */ a /// b\n;");
+        let comments = tokens.iter().find(|token| token.is_word("a")).and_then(|token| token.comments.clone());
+        assert_eq!(comments.expect("`a` is documented")[0].lines, ["yes", "more"]);
+        assert_eq!(tokens.last().and_then(|token| token.comments.clone()).expect("`;` too")[0].lines, ["b"]);
+    }
+
+    #[test]
+    fn what_has_no_end_is_said_where_it_starts() {
+        for (text, column) in [("a \"b", 3), ("a 'b", 3), ("ab /* c", 4)] {
+            let (_, diagnostics) = lex(text);
+            assert_eq!(diagnostics.len(), 1, "{text}");
+            assert_eq!(diagnostics[0].location().map(|location| location.column), Some(column));
+        }
+    }
+}

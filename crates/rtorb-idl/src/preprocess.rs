@@ -1,0 +1,229 @@
+//! Includes, macros, conditions and pragmas: files in, one stream of tokens out.
+//!
+//! Every token keeps the place where it stands in its file; what a macro makes stands where the macro is used.
+
+mod condition;
+mod directive;
+mod include;
+mod macros;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::Options;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::source::{Location, SourceFile, SourceMap};
+
+use macros::Macros;
+
+/// What the parser reads.
+#[derive(Debug, Default)]
+pub(crate) struct Preprocessed {
+    /// Without ends of lines; the last one is [`TokenKind::End`].
+    pub(crate) tokens: Vec<Token>,
+    /// What happens between the tokens, in order.
+    pub(crate) events: Vec<Event>,
+    /// True if a file was not found, so that unknown names may be its fault.
+    pub(crate) incomplete: bool,
+}
+
+/// Something that happens before the token of number `before`.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) before: usize,
+    pub(crate) kind: EventKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum EventKind {
+    /// A file begins.
+    Enter,
+    /// A file ends.
+    Leave,
+    /// `#pragma prefix "..."`
+    Prefix { prefix: String, location: Location },
+    /// `#pragma ID name "..."`
+    Id { name: Vec<Token>, id: String, location: Location },
+    /// `#pragma version name m.n`
+    Version { name: Vec<Token>, version: String, location: Location },
+}
+
+/// Reads `files` one after the other as one specification; a file that an earlier one includes is not read again.
+pub(crate) fn preprocess(
+    files: &[PathBuf],
+    options: &Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Preprocessed {
+    let mut preprocessor = Preprocessor::new(options, sources, diagnostics);
+    preprocessor.given = files.to_vec();
+    for file in files {
+        preprocessor.main_file(file);
+    }
+    preprocessor.finish()
+}
+
+/// The same for a text that is in no file.
+pub(crate) fn preprocess_text(
+    name: &str,
+    text: &str,
+    options: &Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Preprocessed {
+    let mut preprocessor = Preprocessor::new(options, sources, diagnostics);
+    preprocessor.read(SourceFile::new(name, text).main());
+    preprocessor.finish()
+}
+
+struct Preprocessor<'r> {
+    options: &'r Options,
+    sources: &'r mut SourceMap,
+    diagnostics: &'r mut Diagnostics,
+    macros: Macros,
+    output: Preprocessed,
+    /// The files that the user gave.
+    given: Vec<PathBuf>,
+    /// Files being read, outermost first.
+    open: Vec<u32>,
+    /// Files that said `#pragma once`.
+    once: Vec<PathBuf>,
+    bytes_read: usize,
+    /// Set at the first limit that is passed: nothing more is included then.
+    gave_up: bool,
+}
+
+impl<'r> Preprocessor<'r> {
+    fn new(options: &'r Options, sources: &'r mut SourceMap, diagnostics: &'r mut Diagnostics) -> Self {
+        let mut preprocessor = Self {
+            options,
+            sources,
+            diagnostics,
+            macros: Macros::default(),
+            output: Preprocessed::default(),
+            given: Vec::new(),
+            open: Vec::new(),
+            once: Vec::new(),
+            bytes_read: 0,
+            gave_up: false,
+        };
+        preprocessor.predefine();
+        preprocessor
+    }
+
+    /// `HAS_LongLong` and `HAS_LongDouble` are what omniORB's own files ask a compiler for.
+    fn predefine(&mut self) {
+        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"].map(|name| format!("#define {name} 1\n"));
+        let given = self.options.defines.iter().map(|define| match define.split_once('=') {
+            Some((name, value)) => format!("#define {name} {value}\n"),
+            None => format!("#define {define} 1\n"),
+        });
+        let text: String = ours.into_iter().chain(given).collect();
+        let file = self.sources.add(SourceFile::new("<command line>", text.as_str()));
+        let mut lexer = Lexer::new(file, text.into());
+        self.group(&mut lexer);
+    }
+
+    fn finish(mut self) -> Preprocessed {
+        let location = match self.output.tokens.last() {
+            Some(last) => Location { column: last.location.column + last.location.length, length: 1, ..last.location },
+            None => Location { file: self.first_main(), line: 1, column: 1, length: 1 },
+        };
+        self.output.tokens.push(Token::new(TokenKind::End, location));
+        self.output
+    }
+
+    fn first_main(&self) -> u32 {
+        let main = self.sources.files().iter().position(|file| file.is_main(1));
+        main.and_then(|main| u32::try_from(main).ok()).unwrap_or(0)
+    }
+
+    /// Reads a whole file into the output.
+    fn read(&mut self, file: SourceFile) {
+        let text: Rc<str> = file.text().into();
+        self.bytes_read = self.bytes_read.saturating_add(text.len());
+        let number = self.sources.add(file);
+        self.event(EventKind::Enter);
+        self.open.push(number);
+        let mut lexer = Lexer::new(number, text);
+        self.group(&mut lexer);
+        self.open.pop();
+        self.event(EventKind::Leave);
+    }
+
+    /// Reads to the end of a file: text lines and directives.
+    fn group(&mut self, lexer: &mut Lexer) {
+        let mut conditions = Vec::new();
+        loop {
+            let token = lexer.next(self.diagnostics);
+            match token.kind {
+                TokenKind::End => break,
+                TokenKind::Newline => {}
+                TokenKind::Punct("#") if token.starts_line => self.directive(lexer, &token, &mut conditions),
+                _ => self.text(lexer, token),
+            }
+        }
+        for condition in conditions {
+            self.diagnostics.push(
+                Diagnostic::error(format!("`#{}` has no `#endif`", condition.word))
+                    .at(condition.location, "this condition is still open at the end of the file"),
+            );
+        }
+    }
+
+    /// A token outside directives: expanded if it is a macro.
+    fn text(&mut self, lexer: &mut Lexer, token: Token) {
+        if self.output.tokens.len() >= TOKENS_MAX {
+            if !self.gave_up {
+                self.give_up(token.location, "the specification is too long", TOKENS_MAX, "tokens");
+            }
+            return;
+        }
+        let position = token.word().is_some_and(|word| &**word == "__FILE__" || &**word == "__LINE__");
+        if position {
+            self.output.tokens.push(place_macro(token, self.sources));
+            return;
+        }
+        let output = &mut self.output.tokens;
+        self.macros.expand_from(token, lexer, self.diagnostics, output);
+    }
+
+    fn event(&mut self, kind: EventKind) {
+        self.output.events.push(Event { before: self.output.tokens.len(), kind });
+    }
+
+    fn give_up(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
+        self.gave_up = true;
+        self.output.incomplete = true;
+        self.diagnostics.push(Diagnostic::error(what).at(location, format!("the limit is {limit} {unit}")));
+    }
+}
+
+/// A condition that is open.
+struct Condition {
+    word: &'static str,
+    location: Location,
+    /// True once `#else` was seen.
+    has_else: bool,
+    /// True if a group of it has been taken, or none may be.
+    done: bool,
+}
+
+/// Tokens of a whole run.
+const TOKENS_MAX: usize = 8_000_000;
+
+/// `__FILE__` and `__LINE__`.
+fn place_macro(token: Token, sources: &SourceMap) -> Token {
+    let position = sources.position(token.location);
+    let kind = if token.is_word("__LINE__") {
+        TokenKind::Number(position.line.to_string().into())
+    } else {
+        let escaped = position.file.replace('\\', "\\\\").replace('"', "\\\"");
+        TokenKind::Text { wide: false, text: escaped.into() }
+    };
+    Token { kind, ..token }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! The lines that begin with `#`.
+
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::literal;
+use crate::source::Location;
+use crate::tree::Value;
+
+use super::{Condition, EventKind, Preprocessor, condition};
+
+impl Preprocessor<'_> {
+    /// Handles the directive whose `#` has just been read, up to the end of its line.
+    pub(super) fn directive(&mut self, lexer: &mut Lexer, hash: &Token, conditions: &mut Vec<Condition>) {
+        let name = lexer.next(self.diagnostics);
+        let location = hash.location.to(name.location);
+        match &name.kind {
+            TokenKind::Newline | TokenKind::End => return,
+            TokenKind::Number(_) => return self.line_marker(lexer, name, location),
+            TokenKind::Word(word) => match &**word {
+                "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif" => {
+                    return self.conditional(lexer, &word.clone(), location, conditions);
+                }
+                "include" | "import" => self.include_directive(lexer, location),
+                "define" => self.define(lexer, location),
+                "undef" => self.undefine(lexer, location),
+                "pragma" => self.pragma(lexer, location),
+                "line" => {
+                    let number = lexer.next(self.diagnostics);
+                    return self.line_marker(lexer, number, location);
+                }
+                "error" => {
+                    let (text, _) = lexer.rest_of_line();
+                    self.diagnostics.push(Diagnostic::error(format!("#error: {text}")).at(location, ""));
+                }
+                "warning" => {
+                    let (text, _) = lexer.rest_of_line();
+                    self.diagnostics.push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
+                }
+                // Of old compilers: they mean nothing to anyone.
+                "ident" | "sccs" => {}
+                _ => self.diagnostics.push(unknown_directive(word, location)),
+            },
+            _ => self.diagnostics.push(
+                Diagnostic::error("this is not a preprocessor directive")
+                    .at(location, format!("expected a word like `include` after `#`, found {}", name.description())),
+            ),
+        }
+        lexer.rest_of_line();
+    }
+
+    fn conditional(&mut self, lexer: &mut Lexer, word: &str, location: Location, conditions: &mut Vec<Condition>) {
+        match word {
+            "if" | "ifdef" | "ifndef" => {
+                if conditions.len() >= CONDITIONS_MAX {
+                    let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
+                    self.diagnostics.push(Diagnostic::error(message).at(location, ""));
+                    lexer.rest_of_line();
+                    return;
+                }
+                let (word, taken) = match word {
+                    "if" => ("if", self.condition(lexer, location)),
+                    "ifdef" => ("ifdef", self.defined(lexer, "#ifdef", location)),
+                    _ => ("ifndef", !self.defined(lexer, "#ifndef", location)),
+                };
+                conditions.push(Condition { word, location, has_else: false, done: taken });
+                if !taken {
+                    self.skip_group(lexer, conditions);
+                }
+            }
+            _ => {
+                let Some(open) = conditions.last_mut() else {
+                    let message = format!("`#{word}` without `#if`");
+                    self.diagnostics.push(Diagnostic::error(message).at(location, "no condition is open here"));
+                    lexer.rest_of_line();
+                    return;
+                };
+                // The group before this line was read, so what follows up to the end of the condition is not.
+                open.done = true;
+                if self.close_group(lexer, word, location, conditions) {
+                    self.skip_group(lexer, conditions);
+                }
+            }
+        }
+    }
+
+    /// Skips to the next group of the innermost condition that is to be read, or to its end.
+    fn skip_group(&mut self, lexer: &mut Lexer, conditions: &mut Vec<Condition>) {
+        let mut nested = 0usize;
+        loop {
+            lexer.quiet = true;
+            let token = lexer.next(self.diagnostics);
+            if token.kind == TokenKind::End {
+                lexer.quiet = false;
+                return;
+            }
+            if !(token.is("#") && token.starts_line) {
+                continue;
+            }
+            let name = lexer.next(self.diagnostics);
+            lexer.quiet = false;
+            let Some(word) = name.word() else { continue };
+            match &**word {
+                "if" | "ifdef" | "ifndef" => nested += 1,
+                "endif" if nested > 0 => nested -= 1,
+                "elif" | "else" | "endif" if nested == 0 => {
+                    let location = token.location.to(name.location);
+                    if !self.close_group(lexer, word, location, conditions) {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// At `#elif`, `#else` or `#endif`: true if what follows is to be skipped.
+    fn close_group(&mut self, lexer: &mut Lexer, word: &str, at: Location, conditions: &mut Vec<Condition>) -> bool {
+        let Some(open) = conditions.last_mut() else { return false };
+        if word == "endif" {
+            conditions.pop();
+            lexer.rest_of_line();
+            return false;
+        }
+        if open.has_else {
+            let message = format!("`#{word}` after `#else`");
+            let first = open.location;
+            self.diagnostics.push(Diagnostic::error(message).at(at, "").at(first, "the condition begins here"));
+        }
+        if word == "else" {
+            open.has_else = true;
+            lexer.rest_of_line();
+        } else if !open.done {
+            let taken = self.condition(lexer, at);
+            if let Some(open) = conditions.last_mut() {
+                open.done = taken;
+            }
+            return !taken;
+        } else {
+            lexer.rest_of_line();
+        }
+        std::mem::replace(&mut open.done, true)
+    }
+
+    fn condition(&mut self, lexer: &mut Lexer, location: Location) -> bool {
+        let line = self.rest_tokens(lexer);
+        condition::holds(line, location, &mut self.macros, self.diagnostics)
+    }
+
+    fn defined(&mut self, lexer: &mut Lexer, directive: &str, location: Location) -> bool {
+        let name = lexer.next(self.diagnostics);
+        let found = match name.word() {
+            Some(word) => self.macros.is_defined(word),
+            None => {
+                let message = format!("`{directive}` needs the name of a macro");
+                let label = format!("expected a name, found {}", name.description());
+                self.diagnostics.push(Diagnostic::error(message).at(location, label));
+                false
+            }
+        };
+        if name.kind != TokenKind::Newline {
+            lexer.rest_of_line();
+        }
+        found
+    }
+
+    /// The tokens up to the end of the line.
+    pub(super) fn rest_tokens(&mut self, lexer: &mut Lexer) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        loop {
+            let token = lexer.next(self.diagnostics);
+            if matches!(token.kind, TokenKind::Newline | TokenKind::End) {
+                return tokens;
+            }
+            tokens.push(token);
+        }
+    }
+
+    fn undefine(&mut self, lexer: &mut Lexer, location: Location) {
+        let name = lexer.clone().next(self.diagnostics);
+        match name.word() {
+            Some(word) => self.macros.undefine(word),
+            None => self.diagnostics.push(
+                Diagnostic::error("`#undef` needs the name of a macro")
+                    .at(location, format!("expected a name, found {}", name.description())),
+            ),
+        }
+    }
+
+    fn define(&mut self, lexer: &mut Lexer, location: Location) {
+        // A clone, so that the caller finds the end of the line where it expects it.
+        let mut ahead = lexer.clone();
+        let line = self.rest_tokens(&mut ahead);
+        self.macros.define(&line, location, self.diagnostics);
+        lexer.rest_of_line();
+    }
+
+    /// `#line 7 "file"` and `# 7 "file" 1 3`.
+    fn line_marker(&mut self, lexer: &mut Lexer, number: Token, location: Location) {
+        let rest = if number.kind == TokenKind::Newline { Vec::new() } else { self.rest_tokens(lexer) };
+        let line = match &number.kind {
+            TokenKind::Number(text) => text.parse::<u32>().ok(),
+            _ => None,
+        };
+        let Some(line) = line else {
+            let label = format!("expected a line number, found {}", number.description());
+            self.diagnostics.push(Diagnostic::error("this line directive has no number").at(location, label));
+            return;
+        };
+        let name = rest.first().and_then(|token| match &token.kind {
+            TokenKind::Text { wide: false, text } => literal::characters(text, false).ok(),
+            _ => None,
+        });
+        let name = name.map(|characters| characters.into_iter().collect());
+        if let Some(file) = self.sources.file_mut(location.file) {
+            file.mark(location.line + 1, line, name);
+        }
+    }
+
+    fn pragma(&mut self, lexer: &mut Lexer, location: Location) {
+        let mut ahead = lexer.clone();
+        ahead.quiet = true;
+        let line = self.rest_tokens(&mut ahead);
+        let Some(word) = line.first().and_then(Token::word) else { return };
+        let rest = &line[1..];
+        match &**word {
+            "prefix" => match text(rest) {
+                Some(prefix) => self.event(EventKind::Prefix { prefix, location }),
+                None => self.bad_pragma(location, "`#pragma prefix \"omg.org\"`"),
+            },
+            "ID" => match rest.split_last() {
+                Some((last, name)) if is_scoped_name(name) && text(std::slice::from_ref(last)).is_some() => {
+                    let id = text(std::slice::from_ref(last)).unwrap_or_default();
+                    self.event(EventKind::Id { name: name.to_vec(), id, location });
+                }
+                _ => self.bad_pragma(location, "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`"),
+            },
+            "version" => match rest.split_last() {
+                Some((last, name)) if is_scoped_name(name) && version(last).is_some() => {
+                    let version = version(last).unwrap_or_default();
+                    self.event(EventKind::Version { name: name.to_vec(), version, location });
+                }
+                _ => self.bad_pragma(location, "`#pragma version Module::Name 2.1`"),
+            },
+            "once" => self.once_only(),
+            // A compiler must not refuse a pragma that it does not know (CORBA 3.3 part 1, 14.7.5).
+            _ => {}
+        }
+    }
+
+    fn bad_pragma(&mut self, location: Location, form: &str) {
+        self.diagnostics.push(
+            Diagnostic::error("this pragma is not complete").at(location, "").help(format!("it is written {form}")),
+        );
+    }
+}
+
+/// Conditions within conditions.
+const CONDITIONS_MAX: usize = 256;
+
+fn unknown_directive(word: &str, location: Location) -> Diagnostic {
+    Diagnostic::error(format!("unknown preprocessor directive `#{word}`")).at(location, "").help(
+        "the directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, line, error, warning, pragma",
+    )
+}
+
+fn text(tokens: &[Token]) -> Option<String> {
+    match tokens {
+        [Token { kind: TokenKind::Text { wide: false, text }, .. }] => {
+            literal::characters(text, false).ok().map(|characters| characters.into_iter().collect())
+        }
+        _ => None,
+    }
+}
+
+/// `1.2`, which the lexer takes for a floating-point number.
+fn version(token: &Token) -> Option<String> {
+    let TokenKind::Number(text) = &token.kind else { return None };
+    let (major, minor) = text.split_once('.')?;
+    let is_number = |part: &str| matches!(literal::number(&format!("1{part}")), Ok(Value::Integer(_)));
+    (!major.is_empty() && !minor.is_empty() && is_number(major) && is_number(minor)).then(|| text.to_string())
+}
+
+fn is_scoped_name(tokens: &[Token]) -> bool {
+    let names = match tokens.first() {
+        Some(first) if first.is("::") => &tokens[1..],
+        _ => tokens,
+    };
+    names.len() % 2 == 1
+        && names.iter().enumerate().all(|(at, token)| if at % 2 == 0 { token.word().is_some() } else { token.is("::") })
+}

@@ -1,0 +1,423 @@
+//! Macros: definition and expansion, with bounds on both depth and size.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::source::Location;
+
+/// The macros that are defined now.
+#[derive(Debug, Default)]
+pub(super) struct Macros {
+    table: HashMap<Rc<str>, Rc<Macro>>,
+    /// Tokens that expansion has made so far.
+    produced: usize,
+    exhausted: bool,
+}
+
+#[derive(Debug)]
+struct Macro {
+    /// `None` for an object-like macro.
+    parameters: Option<Vec<Rc<str>>>,
+    variadic: bool,
+    body: Vec<Token>,
+    location: Location,
+}
+
+impl Macros {
+    pub(super) fn is_defined(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
+    pub(super) fn undefine(&mut self, name: &str) {
+        self.table.remove(name);
+    }
+
+    /// `line` is what follows `#define`.
+    pub(super) fn define(&mut self, line: &[Token], directive: Location, diagnostics: &mut Diagnostics) {
+        let Some((name, rest)) = line.split_first() else {
+            diagnostics.push(Diagnostic::error("`#define` needs the name of a macro").at(directive, ""));
+            return;
+        };
+        let Some(word) = name.word().filter(|word| &***word != "defined") else {
+            let label = format!("expected a name, found {}", name.description());
+            diagnostics.push(Diagnostic::error("this cannot be a macro").at(name.location, label));
+            return;
+        };
+        let has_parameters = rest.first().is_some_and(|next| next.is("(") && next.touches(name));
+        let definition = if has_parameters {
+            match parameters(&rest[1..]) {
+                Ok((parameters, variadic, length)) => {
+                    Macro { parameters: Some(parameters), variadic, body: rest[1 + length..].to_vec(), location: name.location }
+                }
+                Err(wrong) => {
+                    let location = wrong.map_or(directive, |token| token.location);
+                    diagnostics.push(
+                        Diagnostic::error(format!("the parameters of macro `{word}` are wrong"))
+                            .at(location, "expected names with commas between them and `)` at the end"),
+                    );
+                    return;
+                }
+            }
+        } else {
+            Macro { parameters: None, variadic: false, body: rest.to_vec(), location: name.location }
+        };
+        self.insert(word.clone(), definition, diagnostics);
+    }
+
+    /// Expands a whole list.
+    pub(super) fn expand_list(&mut self, tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Token> {
+        let mut output = Vec::with_capacity(tokens.len());
+        let pending = tokens.into_iter().rev().map(Pending::Token).collect();
+        Expansion { macros: self, pending, lexer: None, active: Vec::new(), depth: 0, diagnostics }.run(&mut output);
+        output
+    }
+
+    /// Expands `token`; the arguments of a macro may go on in `lexer`.
+    pub(super) fn expand_from(
+        &mut self,
+        token: Token,
+        lexer: &mut Lexer,
+        diagnostics: &mut Diagnostics,
+        output: &mut Vec<Token>,
+    ) {
+        if !token.word().is_some_and(|word| self.is_defined(word)) {
+            output.push(token);
+            return;
+        }
+        let pending = vec![Pending::Token(token)];
+        Expansion { macros: self, pending, lexer: Some(lexer), active: Vec::new(), depth: 0, diagnostics }.run(output);
+    }
+
+    fn insert(&mut self, name: Rc<str>, definition: Macro, diagnostics: &mut Diagnostics) {
+        let spelled = |tokens: &[Token]| tokens.iter().map(Token::spelling).collect::<Vec<_>>();
+        if let Some(old) = self.table.get(&name)
+            && (spelled(&old.body) != spelled(&definition.body) || old.parameters != definition.parameters)
+        {
+            diagnostics.push(
+                Diagnostic::warning(format!("the macro `{name}` is defined again with another meaning"))
+                    .at(definition.location, "this definition holds from here on")
+                    .at(old.location, "first defined here"),
+            );
+        }
+        self.table.insert(name, Rc::new(definition));
+    }
+}
+
+/// Tokens that expansion may make in a run.
+const PRODUCED_MAX: usize = 1_000_000;
+/// Macro arguments within macro arguments.
+const DEPTH_MAX: usize = 50;
+
+enum Pending {
+    Token(Token),
+    /// What the macro made ends here: its name may be expanded again.
+    Leave(Rc<str>),
+}
+
+struct Expansion<'e> {
+    macros: &'e mut Macros,
+    /// The next one is last.
+    pending: Vec<Pending>,
+    lexer: Option<&'e mut Lexer>,
+    active: Vec<Rc<str>>,
+    depth: usize,
+    diagnostics: &'e mut Diagnostics,
+}
+
+impl Expansion<'_> {
+    fn run(mut self, output: &mut Vec<Token>) {
+        while let Some(next) = self.pending.pop() {
+            match next {
+                Pending::Leave(name) => self.leave(&name),
+                Pending::Token(token) => self.token(token, output),
+            }
+        }
+    }
+
+    fn leave(&mut self, name: &str) {
+        if let Some(at) = self.active.iter().rposition(|active| **active == *name) {
+            self.active.remove(at);
+        }
+    }
+
+    fn token(&mut self, mut token: Token, output: &mut Vec<Token>) {
+        let known = token.word().and_then(|word| Some((word.clone(), self.macros.table.get(word)?.clone())));
+        let Some((name, definition)) = known.filter(|_| !token.painted && !self.macros.exhausted) else {
+            output.push(token);
+            return;
+        };
+        if self.active.contains(&name) {
+            token.painted = true;
+            output.push(token);
+            return;
+        }
+        let arguments = if definition.parameters.is_some() {
+            if !self.opens() {
+                output.push(token);
+                return;
+            }
+            match self.arguments(&name, &definition, token.location) {
+                Some(arguments) => arguments,
+                None => return,
+            }
+        } else {
+            Vec::new()
+        };
+        let body = self.substitute(&definition, &arguments, token.location);
+        self.macros.produced += body.len() + 1;
+        if self.macros.produced > PRODUCED_MAX {
+            self.exhaust(&name, token.location);
+            return;
+        }
+        self.active.push(name.clone());
+        self.pending.push(Pending::Leave(name));
+        let comments = token.comments.take();
+        let location = token.location;
+        let placed = body.into_iter().map(|made| Token { location, comments: None, ..made });
+        let first = self.pending.len();
+        self.pending.extend(placed.rev().map(Pending::Token));
+        if let Some(Pending::Token(made)) = self.pending[first..].last_mut() {
+            made.comments = comments;
+            made.starts_line = token.starts_line;
+        }
+    }
+
+    fn exhaust(&mut self, name: &str, location: Location) {
+        self.macros.exhausted = true;
+        self.pending.clear();
+        self.diagnostics.push(
+            Diagnostic::error("macros expand to too much")
+                .at(location, format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens")),
+        );
+    }
+
+    /// Steps over an opening parenthesis if it is the next token.
+    fn opens(&mut self) -> bool {
+        let next = self.pending.iter().rposition(|pending| matches!(pending, Pending::Token(_)));
+        if let Some(at) = next {
+            let found = matches!(&self.pending[at], Pending::Token(token) if token.is("("));
+            if found {
+                let left: Vec<Pending> = self.pending.drain(at..).collect();
+                for pending in &left {
+                    if let Pending::Leave(name) = pending {
+                        self.leave(name);
+                    }
+                }
+            }
+            return found;
+        }
+        let Some(lexer) = self.lexer.as_deref_mut() else { return false };
+        let mut ahead = lexer.clone();
+        let mut quiet = Diagnostics::default();
+        loop {
+            let token = ahead.next(&mut quiet);
+            if token.kind != TokenKind::Newline {
+                let found = token.is("(");
+                if found {
+                    *lexer = ahead;
+                }
+                return found;
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        while let Some(pending) = self.pending.pop() {
+            match pending {
+                Pending::Leave(name) => self.leave(&name),
+                Pending::Token(token) => return Some(token),
+            }
+        }
+        let lexer = self.lexer.as_deref_mut()?;
+        loop {
+            let token = lexer.next(self.diagnostics);
+            match token.kind {
+                TokenKind::Newline => {}
+                TokenKind::End => return None,
+                _ => return Some(token),
+            }
+        }
+    }
+
+    fn arguments(&mut self, name: &str, definition: &Macro, call: Location) -> Option<Vec<Vec<Token>>> {
+        let count = definition.parameters.as_ref().map_or(0, Vec::len);
+        let mut arguments = vec![Vec::new()];
+        let mut nested = 0usize;
+        loop {
+            let Some(token) = self.next() else {
+                self.diagnostics.push(
+                    Diagnostic::error(format!("the arguments of macro `{name}` have no end"))
+                        .at(call, "no `)` follows"),
+                );
+                return None;
+            };
+            let last_is_rest = definition.variadic && arguments.len() == count;
+            match token.kind {
+                TokenKind::Punct("(") => nested += 1,
+                TokenKind::Punct(")") if nested == 0 => break,
+                TokenKind::Punct(")") => nested -= 1,
+                TokenKind::Punct(",") if nested == 0 && !last_is_rest => {
+                    arguments.push(Vec::new());
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(last) = arguments.last_mut() {
+                last.push(token);
+            }
+        }
+        if count == 0 && arguments.len() == 1 && arguments[0].is_empty() {
+            arguments.clear();
+        }
+        if definition.variadic && arguments.len() + 1 == count {
+            arguments.push(Vec::new());
+        }
+        if arguments.len() != count {
+            self.diagnostics.push(
+                Diagnostic::error(format!("macro `{name}` takes {count} arguments, not {}", arguments.len()))
+                    .at(call, "used here")
+                    .at(definition.location, "defined here"),
+            );
+            return None;
+        }
+        Some(arguments)
+    }
+
+    fn substitute(&mut self, definition: &Macro, arguments: &[Vec<Token>], call: Location) -> Vec<Token> {
+        let no_parameters = Vec::new();
+        let parameters = definition.parameters.as_ref().unwrap_or(&no_parameters);
+        let argument = |token: &Token| {
+            let word = token.word()?;
+            parameters.iter().position(|parameter| parameter == word).map(|at| &arguments[at])
+        };
+        let mut expanded: HashMap<usize, Vec<Token>> = HashMap::new();
+        let mut output: Vec<Token> = Vec::new();
+        let mut pasting = false;
+        let mut left_is_empty = true;
+        let mut body = definition.body.iter().enumerate().peekable();
+        while let Some((at, token)) = body.next() {
+            let next = body.peek().map(|(_, next)| *next);
+            if token.is("##") && at > 0 && next.is_some() {
+                pasting = true;
+                continue;
+            }
+            let made = match next.and_then(argument) {
+                Some(argument) if token.is("#") && definition.parameters.is_some() => {
+                    body.next();
+                    vec![Token { kind: stringized(argument), ..token.clone() }]
+                }
+                _ => match argument(token) {
+                    Some(raw) if pasting || next.is_some_and(|next| next.is("##")) => raw.clone(),
+                    Some(raw) => {
+                        let key = raw.as_ptr() as usize;
+                        expanded.entry(key).or_insert_with(|| self.expanded(raw)).clone()
+                    }
+                    None => vec![token.clone()],
+                },
+            };
+            let right_is_empty = made.is_empty();
+            if std::mem::take(&mut pasting) && !left_is_empty {
+                left_is_empty = false;
+                self.paste(&mut output, made, call);
+            } else {
+                left_is_empty = right_is_empty;
+                output.extend(made);
+            }
+            if output.len() > PRODUCED_MAX {
+                return output;
+            }
+        }
+        output
+    }
+
+    fn expanded(&mut self, argument: &[Token]) -> Vec<Token> {
+        let mut output = Vec::new();
+        if self.depth >= DEPTH_MAX {
+            if let Some(first) = argument.first() {
+                self.diagnostics.push(
+                    Diagnostic::error("macros are nested too deep")
+                        .at(first.location, format!("more than {DEPTH_MAX} macro arguments within each other")),
+                );
+            }
+            return output;
+        }
+        let pending = argument.iter().rev().cloned().map(Pending::Token).collect();
+        let inner = Expansion {
+            macros: self.macros,
+            pending,
+            lexer: None,
+            active: self.active.clone(),
+            depth: self.depth + 1,
+            diagnostics: self.diagnostics,
+        };
+        inner.run(&mut output);
+        output
+    }
+
+    /// `##`: the last token made and the first of `made` become one.
+    fn paste(&mut self, output: &mut Vec<Token>, made: Vec<Token>, call: Location) {
+        let mut made = made.into_iter();
+        let Some(right) = made.next() else { return };
+        let Some(left) = output.pop() else { return };
+        let text = format!("{}{}", left.spelling(), right.spelling());
+        let mut lexer = Lexer::new(call.file, text.as_str().into());
+        lexer.quiet = true;
+        let token = lexer.next(self.diagnostics);
+        if lexer.next(self.diagnostics).kind == TokenKind::End {
+            output.push(Token { spaced: left.spaced, ..token });
+        } else {
+            self.diagnostics.push(
+                Diagnostic::error(format!("`##` makes `{text}`, which is not one token")).at(call, "in this macro"),
+            );
+            output.extend([left, right]);
+        }
+        output.extend(made);
+    }
+}
+
+/// The parameters up to the closing parenthesis, whether the last takes the rest, and how many tokens that were.
+fn parameters(tokens: &[Token]) -> Result<(Vec<Rc<str>>, bool, usize), Option<&Token>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    if tokens.first().is_some_and(|token| token.is(")")) {
+        return Ok((found, false, 1));
+    }
+    loop {
+        let token = tokens.get(at).ok_or(tokens.last())?;
+        let dots = tokens[at..].iter().take_while(|token| token.kind == TokenKind::Stray('.')).count();
+        let variadic = dots == 3;
+        let name = if variadic { "__VA_ARGS__".into() } else { token.word().cloned().ok_or(Some(token))? };
+        if found.contains(&name) {
+            return Err(Some(token));
+        }
+        found.push(name);
+        at += if variadic { 3 } else { 1 };
+        let after = tokens.get(at).ok_or(tokens.last())?;
+        at += 1;
+        if after.is(")") {
+            return Ok((found, variadic, at));
+        }
+        if !after.is(",") || variadic {
+            return Err(Some(after));
+        }
+    }
+}
+
+/// `#parameter`: the argument's spelling as a string literal.
+fn stringized(argument: &[Token]) -> TokenKind {
+    let mut text = String::new();
+    for (at, token) in argument.iter().enumerate() {
+        if at > 0 && token.spaced {
+            text.push(' ');
+        }
+        let spelling = token.spelling();
+        if matches!(token.kind, TokenKind::Text { .. } | TokenKind::Char { .. }) {
+            text.push_str(&spelling.replace('\\', "\\\\").replace('"', "\\\""));
+        } else {
+            text.push_str(&spelling);
+        }
+    }
+    TokenKind::Text { wide: false, text: text.into() }
+}
