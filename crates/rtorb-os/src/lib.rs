@@ -1,1 +1,18 @@
-//! rtorb-os.
+//! Linux for real-time programs: threads with policy, priority and affinity, locks that inherit priority, monotonic
+//! time, memory that stays in memory.
+//!
+//! The only crate of the workspace with `unsafe`, so that all of it can be read in one place. It knows nothing of CORBA.
+//! Whatever the host refuses is a [`Refused`] that says how to have it allowed; nothing falls back in silence.
+
+pub mod clock;
+pub mod futex;
+pub mod heap;
+pub mod memory;
+mod refused;
+pub mod sched;
+pub mod shared_memory;
+pub mod slab;
+pub mod sync;
+pub mod thread;
+
+pub use refused::Refused;

@@ -1,0 +1,73 @@
+//! Counting heap calls, so that a test can say that a path makes none.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::alloc::System;
+
+/// The system's allocator with two counters: heap calls of each thread and of the process.
+///
+/// ```
+/// #[global_allocator]
+/// static HEAP: rtorb_os::heap::CountingAllocator = rtorb_os::heap::CountingAllocator;
+/// ```
+#[derive(Debug)]
+pub struct CountingAllocator;
+
+thread_local! {
+    static THREAD_CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+static PROCESS_CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// What `work` answers, and how many heap calls (allocate, grow, free) this thread made in it.
+///
+/// Counts only in a program whose global allocator is [`CountingAllocator`].
+pub fn heap_calls<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let before = thread_heap_calls();
+    let value = work();
+    (value, thread_heap_calls() - before)
+}
+
+/// Heap calls that this thread has made.
+pub fn thread_heap_calls() -> u64 {
+    THREAD_CALLS.try_with(Cell::get).unwrap_or(0)
+}
+
+/// Heap calls that all threads have made.
+pub fn process_heap_calls() -> u64 {
+    PROCESS_CALLS.load(Ordering::Relaxed)
+}
+
+fn count() {
+    // A thread that is being taken down has no counter any more.
+    let _ = THREAD_CALLS.try_with(|calls| calls.set(calls.get() + 1));
+    PROCESS_CALLS.fetch_add(1, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no heap.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}

@@ -1,0 +1,330 @@
+//! A table whose entries are found by index and generation without a lock, while others are added and removed.
+//!
+//! Finding an entry is one addition to a counter of that entry alone, and leaving it another: no lock, no list of
+//! readers, and the same cost for one entry or a million. An entry that is removed while someone is in it goes when the
+//! last one leaves.
+
+use crate::sync::Mutex;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::ops::Deref;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// The table.
+pub struct Slab<T> {
+    /// Segment `n` holds `FIRST << n` slots, so that slots never move and growing copies nothing.
+    segments: [OnceLock<Box<[Slot<T>]>>; SEGMENTS],
+    vacancies: Mutex<Vacancies>,
+    entries_max: usize,
+}
+
+/// Where an entry is, and which of the entries that were ever there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Place in the table.
+    pub index: u32,
+    /// Count of the entries that were at this place before, modulo 2^32.
+    pub generation: u32,
+}
+
+struct Slot<T> {
+    /// Generation (upper half), [`LIVE`], [`RETIRED`], and how many are inside.
+    state: AtomicU64,
+    value: UnsafeCell<Option<T>>,
+}
+
+struct Vacancies {
+    /// Slots that were used before.
+    indices: Vec<u32>,
+    /// Slots below this were handed out at least once.
+    first_unused: u32,
+    /// Entries now.
+    entries: usize,
+}
+
+const FIRST: usize = 64;
+const SEGMENTS: usize = 26;
+/// The slot has an entry that may be entered.
+const LIVE: u64 = 1 << 31;
+/// The entry is removed, and goes when nobody is inside.
+const RETIRED: u64 = 1 << 30;
+const INSIDE: u64 = RETIRED - 1;
+
+// SAFETY: entries move to and are dropped on any thread, and are shared by those who entered.
+unsafe impl<T: Send + Sync> Send for Slab<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Slab<T> {}
+
+impl<T> Slab<T> {
+    /// An empty table of at most `entries_max` entries (and never more than 2^31).
+    pub fn new(entries_max: usize) -> Self {
+        Self {
+            segments: [const { OnceLock::new() }; SEGMENTS],
+            vacancies: Mutex::new(Vacancies {
+                indices: Vec::new(),
+                first_unused: 0,
+                entries: 0,
+            }),
+            entries_max: entries_max.min(1 << 31),
+        }
+    }
+
+    /// Adds an entry that is made from its own key; `None` when the table is full.
+    pub fn insert_with(&self, make: impl FnOnce(Key) -> T) -> Option<Key> {
+        let index = {
+            let mut vacancies = self.vacancies.lock();
+            if vacancies.entries == self.entries_max {
+                return None;
+            }
+            vacancies.entries += 1;
+            vacancies.indices.pop().unwrap_or_else(|| {
+                vacancies.first_unused += 1;
+                vacancies.first_unused - 1
+            })
+        };
+        let slot = self.slot_or_grow(index);
+        let generation = (slot.state.load(Ordering::Acquire) >> 32) as u32;
+        let key = Key { index, generation };
+        let value = make(key);
+        // SAFETY: the slot is not live, so nobody else reaches the value, and its index was handed to us alone.
+        unsafe { *slot.value.get() = Some(value) };
+        slot.state.fetch_or(LIVE, Ordering::Release);
+        Some(key)
+    }
+
+    /// Adds an entry; `None` when the table is full.
+    pub fn insert(&self, value: T) -> Option<Key> {
+        self.insert_with(|_| value)
+    }
+
+    /// Enters an entry, which then stays until the guard is dropped; `None` if it is not there any more.
+    #[inline]
+    pub fn enter(&self, key: Key) -> Option<Entered<'_, T>> {
+        let slot = self.slot(key.index)?;
+        let state = slot.state.fetch_add(1, Ordering::Acquire);
+        if state & LIVE == 0 || (state >> 32) as u32 != key.generation {
+            self.leave(slot, key.index);
+            return None;
+        }
+        // SAFETY: the entry was live when we were counted in, so it stays until we are counted out.
+        let value = unsafe { &*slot.value.get() };
+        let Some(value) = value else {
+            unreachable!("a live slot has a value")
+        };
+        Some(Entered {
+            slab: self,
+            slot,
+            index: key.index,
+            value,
+        })
+    }
+
+    /// Removes an entry: nobody enters it from now on. False if it was not there.
+    ///
+    /// It is dropped here, or by whoever leaves it last.
+    pub fn remove(&self, key: Key) -> bool {
+        let Some(slot) = self.slot(key.index) else {
+            return false;
+        };
+        let removed = slot
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                let ours = state & LIVE != 0 && (state >> 32) as u32 == key.generation;
+                ours.then_some(state & !LIVE | RETIRED)
+            });
+        if removed.is_ok() {
+            self.reclaim_if_left(slot, key.index);
+        }
+        removed.is_ok()
+    }
+
+    /// Entries now.
+    pub fn len(&self) -> usize {
+        self.vacancies.lock().entries
+    }
+
+    /// True if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let (segment, offset) = place(index);
+        self.segments.get(segment)?.get()?.get(offset)
+    }
+
+    fn slot_or_grow(&self, index: u32) -> &Slot<T> {
+        let (segment, offset) = place(index);
+        let slots = self.segments[segment].get_or_init(|| {
+            let vacant = || Slot {
+                state: AtomicU64::new(1 << 32),
+                value: UnsafeCell::new(None),
+            };
+            core::iter::repeat_with(vacant)
+                .take(FIRST << segment)
+                .collect()
+        });
+        &slots[offset]
+    }
+
+    #[inline]
+    fn leave(&self, slot: &Slot<T>, index: u32) {
+        let state = slot.state.fetch_sub(1, Ordering::AcqRel);
+        if state & (LIVE | RETIRED | INSIDE) == RETIRED | 1 {
+            self.reclaim_if_left(slot, index);
+        }
+    }
+
+    /// Empties a retired slot that nobody is in: exactly one of all who try succeeds.
+    #[cold]
+    fn reclaim_if_left(&self, slot: &Slot<T>, index: u32) {
+        let state = slot.state.load(Ordering::Acquire);
+        if state & (LIVE | RETIRED | INSIDE) != RETIRED {
+            return;
+        }
+        let next = (state >> 32).wrapping_add(1) << 32;
+        if slot
+            .state
+            .compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            return;
+        }
+        // SAFETY: the slot is neither live nor retired, nobody is inside, and its index is not among the vacancies yet.
+        let value = unsafe { (*slot.value.get()).take() };
+        let mut vacancies = self.vacancies.lock();
+        vacancies.entries -= 1;
+        vacancies.indices.push(index);
+        drop(vacancies);
+        drop(value);
+    }
+}
+
+impl<T> fmt::Debug for Slab<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slab")
+            .field("entries_max", &self.entries_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An entry that stays while this lives.
+pub struct Entered<'s, T> {
+    slab: &'s Slab<T>,
+    slot: &'s Slot<T>,
+    index: u32,
+    value: &'s T,
+}
+
+impl<T> Deref for Entered<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> Drop for Entered<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.slab.leave(self.slot, self.index);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Entered<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// Segment and offset of a slot: 64 slots in the first segment, twice as many in each that follows.
+#[inline]
+fn place(index: u32) -> (usize, usize) {
+    let shifted = index as usize + FIRST;
+    let segment = shifted.ilog2() - FIRST.ilog2();
+    (segment as usize, shifted - (FIRST << segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_removed_entry_is_not_found_again_even_when_its_place_is_reused() {
+        let slab = Slab::new(10);
+        let first = slab.insert("first").expect("room");
+        assert_eq!(*slab.enter(first).expect("there"), "first");
+        assert!(slab.remove(first));
+        assert!(!slab.remove(first));
+        let second = slab.insert("second").expect("room");
+        assert_eq!(second.index, first.index);
+        assert!(slab.enter(first).is_none());
+        assert_eq!(*slab.enter(second).expect("there"), "second");
+    }
+
+    #[test]
+    fn a_full_table_takes_no_more() {
+        let slab = Slab::new(100);
+        let keys: Vec<_> = (0..100).map(|n| slab.insert(n).expect("room")).collect();
+        assert!(slab.insert(100).is_none());
+        assert!(
+            keys.iter()
+                .enumerate()
+                .all(|(n, &key)| *slab.enter(key).expect("there") == n)
+        );
+        assert!(slab.remove(keys[50]));
+        assert!(slab.insert(100).is_some());
+    }
+
+    #[test]
+    fn an_entry_goes_when_the_last_one_leaves_it() {
+        let slab = Slab::new(1);
+        let value = Arc::new(());
+        let key = slab.insert(Arc::clone(&value)).expect("room");
+        let inside = slab.enter(key).expect("there");
+        assert!(slab.remove(key));
+        assert!(slab.enter(key).is_none());
+        assert_eq!(Arc::strong_count(&value), 2);
+        assert!(
+            slab.insert(Arc::clone(&value)).is_none(),
+            "the slot is still in use"
+        );
+        drop(inside);
+        assert_eq!(Arc::strong_count(&value), 1);
+        assert!(slab.is_empty());
+    }
+
+    #[test]
+    fn many_threads_enter_while_one_removes_and_inserts() {
+        let slab = Slab::new(8);
+        let key = Mutex::new(slab.insert(7u64).expect("room"));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let now = *key.lock();
+                        if let Some(value) = slab.enter(now) {
+                            assert_eq!(*value, 7);
+                        }
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for _ in 0..5_000 {
+                    let old = *key.lock();
+                    assert!(slab.remove(old));
+                    let new = loop {
+                        if let Some(new) = slab.insert(7) {
+                            break new;
+                        }
+                    };
+                    *key.lock() = new;
+                }
+            });
+        });
+        assert_eq!(slab.len(), 1);
+    }
+}
