@@ -1,0 +1,298 @@
+//! The layers of the workspace: who may depend on whom, and what a layer may not touch.
+//!
+//! ARCHITECTURE.md says why; these are the rules as data. `cargo test --workspace` checks them too.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use crate::metadata::{Metadata, Package};
+use crate::sources::{code, rust_files};
+
+/// Prints what is broken, and fails if anything is.
+pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
+    let broken = check(workspace)?;
+    for broken in &broken {
+        eprintln!("{broken}");
+    }
+    if !broken.is_empty() {
+        bail!("{} breaches of the layers", broken.len());
+    }
+    println!("the layers hold");
+    Ok(())
+}
+
+/// One breach of a rule.
+#[derive(Debug, PartialEq, Eq)]
+struct Breach {
+    place: String,
+    why: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.why)
+    }
+}
+
+/// What a package of ours may depend on: at run time, and in its build script.
+struct Layer {
+    name: &'static str,
+    needs: &'static [&'static str],
+    builds_with: &'static [&'static str],
+}
+
+/// From the top to the bottom. A package that is not here may not exist.
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "xtask",
+        needs: &[],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-interop",
+        needs: BELOW_THE_COMMAND,
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-tests",
+        needs: BELOW_THE_COMMAND,
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-examples",
+        needs: &["rtorb"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-cli",
+        needs: BELOW_THE_COMMAND,
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-lab",
+        needs: &["rtorb", "rtorb-wire", "rtorb-os"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-services",
+        needs: &["rtorb", "rtorb-os"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb",
+        needs: &["rtorb-wire", "rtorb-os"],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-sched",
+        needs: &[],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-idl",
+        needs: &[],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-wire",
+        needs: &[],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-os",
+        needs: &[],
+        builds_with: &[],
+    },
+];
+
+const BELOW_THE_COMMAND: &[&str] = &[
+    "rtorb-lab",
+    "rtorb-services",
+    "rtorb-sched",
+    "rtorb-idl",
+    "rtorb",
+    "rtorb-wire",
+    "rtorb-os",
+];
+
+/// Words that may not stand in the code of a package, and why.
+struct Ban {
+    package: &'static str,
+    words: &'static [&'static str],
+    why: &'static str,
+}
+
+const BANS: &[Ban] = &[
+    Ban {
+        package: "rtorb-wire",
+        words: &[
+            "std::net",
+            "std::fs",
+            "std::io",
+            "std::thread",
+            "std::time",
+            "std::process",
+            "std::env",
+            "rustix",
+            "libc::",
+        ],
+        why: "rtorb-wire does no input or output, waits for nothing and knows no time",
+    },
+    Ban {
+        package: "rtorb",
+        words: &["thread::spawn", "thread::scope", "std::thread::Builder"],
+        why: "threads are made in rtorb-os only: named, with policy, priority, affinity and stack",
+    },
+    Ban {
+        package: "rtorb",
+        words: &["sync::Mutex", "sync::RwLock", "sync::Condvar", "sync::mpsc"],
+        why: "std's locks do not inherit priority; take them from rtorb-os",
+    },
+    Ban {
+        package: "rtorb",
+        words: &["Instant::now", "SystemTime", "thread::sleep"],
+        why: "time comes from the clock of rtorb-os, monotonic and absolute",
+    },
+];
+
+/// Packages under which no thread may start behind the caller's back, and what would start one.
+const NO_RUNTIME_BELOW: &[&str] = &["rtorb", "rtorb-wire", "rtorb-os"];
+const RUNTIMES: &[&str] = &[
+    "tokio",
+    "async-std",
+    "smol",
+    "async-executor",
+    "async-global-executor",
+    "futures-executor",
+    "glommio",
+    "monoio",
+    "rayon",
+    "rayon-core",
+];
+
+/// The one package that may use `unsafe`.
+const UNSAFE: &str = "rtorb-os";
+
+fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
+    let metadata = Metadata::of(workspace)?;
+    let mut broken = Vec::new();
+    for package in metadata.members() {
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name) else {
+            broken.push(breach(
+                &package.name,
+                "is in no layer: give it a place in xtask/src/layers.rs and ARCHITECTURE.md",
+            ));
+            continue;
+        };
+        edges(layer, package, &mut broken);
+        safe(package, &mut broken)?;
+        words(package, &mut broken)?;
+    }
+    for package in NO_RUNTIME_BELOW {
+        let reached = metadata.reached_from(package);
+        let runtimes = RUNTIMES.iter().filter(|runtime| reached.contains(*runtime));
+        broken.extend(runtimes.map(|runtime| {
+            breach(
+                package,
+                &format!("reaches {runtime}, which starts threads of its own"),
+            )
+        }));
+    }
+    Ok(broken)
+}
+
+fn edges(layer: &Layer, package: &Package, broken: &mut Vec<Breach>) {
+    for dependency in &package.dependencies {
+        let ours = LAYERS.iter().any(|layer| layer.name == dependency.name);
+        let allowed = match dependency.kind.as_deref() {
+            None => layer.needs.contains(&dependency.name.as_str()),
+            Some("build") => layer.builds_with.contains(&dependency.name.as_str()),
+            // A test may use whatever it tests with.
+            Some(_) => true,
+        };
+        if ours && !allowed {
+            broken.push(breach(
+                &package.name,
+                &format!("may not depend on {}", dependency.name),
+            ));
+        }
+    }
+}
+
+fn safe(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
+    let forbids = package.name != UNSAFE;
+    for target in package.targets.iter().filter(|target| {
+        target
+            .kind
+            .iter()
+            .any(|kind| kind == "lib" || kind == "bin")
+    }) {
+        let lines = code(&target.src_path)?;
+        if forbids
+            && !lines
+                .iter()
+                .any(|line| line.code.trim() == "#![forbid(unsafe_code)]")
+        {
+            broken.push(breach(
+                &target.src_path.display().to_string(),
+                "lacks #![forbid(unsafe_code)]",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
+    let folder = package
+        .manifest_path
+        .parent()
+        .context("a manifest is in a folder")?;
+    let bans: Vec<_> = BANS
+        .iter()
+        .filter(|ban| ban.package == package.name)
+        .collect();
+    if bans.is_empty() {
+        return Ok(());
+    }
+    for file in rust_files(&folder.join("src"))? {
+        for line in code(&file)? {
+            for ban in &bans {
+                let place = || format!("{}:{}", file.display(), line.number);
+                let words = ban.words.iter().filter(|word| line.code.contains(*word));
+                broken.extend(words.map(|word| breach(&place(), &format!("{word}: {}", ban.why))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn breach(place: &str, why: &str) -> Breach {
+    Breach {
+        place: place.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LAYERS, check};
+
+    #[test]
+    fn the_workspace_keeps_its_layers() {
+        let broken = check(&crate::workspace()).expect("cargo answers");
+        let lines: Vec<_> = broken.iter().map(ToString::to_string).collect();
+        assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+    }
+
+    #[test]
+    fn a_layer_needs_only_what_stands_below_it() {
+        for (at, layer) in LAYERS.iter().enumerate() {
+            for need in layer.needs.iter().chain(layer.builds_with) {
+                let below = LAYERS[at + 1..].iter().any(|lower| lower.name == *need);
+                assert!(below, "{} needs {need}, which is not below it", layer.name);
+            }
+        }
+    }
+}

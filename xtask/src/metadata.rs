@@ -1,0 +1,135 @@
+//! What cargo knows of the workspace: packages, their targets, who depends on whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+/// The packages of the workspace and of everything that they need on this platform.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    packages: Vec<Package>,
+    workspace_members: BTreeSet<String>,
+    resolve: Resolve,
+}
+
+impl Metadata {
+    /// Asks cargo, for the platform that this program was built for.
+    pub(crate) fn of(workspace: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new("cargo");
+        command.current_dir(workspace).args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            PLATFORM,
+        ]);
+        let output = command.output().context("cargo metadata")?;
+        ensure!(
+            output.status.success(),
+            "cargo metadata: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice(&output.stdout).context("cargo metadata")
+    }
+
+    /// The packages of the workspace.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages
+            .iter()
+            .filter(|package| self.workspace_members.contains(&package.id))
+    }
+
+    /// The names of all packages that `name` links or that its build scripts do, its tests apart.
+    pub(crate) fn reached_from(&self, name: &str) -> BTreeSet<&str> {
+        let names: BTreeMap<_, _> = self
+            .packages
+            .iter()
+            .map(|package| (package.id.as_str(), package.name.as_str()))
+            .collect();
+        let nodes: BTreeMap<_, _> = self
+            .resolve
+            .nodes
+            .iter()
+            .map(|node| (node.id.as_str(), node))
+            .collect();
+        let mut left: Vec<_> = self
+            .packages
+            .iter()
+            .filter(|package| package.name == name)
+            .map(|package| package.id.as_str())
+            .collect();
+        let mut reached = BTreeSet::new();
+        while let Some(id) = left.pop() {
+            for dependency in nodes.get(id).into_iter().flat_map(|node| &node.deps) {
+                let linked = dependency
+                    .dep_kinds
+                    .iter()
+                    .any(|kind| kind.kind.as_deref() != Some("dev"));
+                if linked && reached.insert(names[dependency.pkg.as_str()]) {
+                    left.push(&dependency.pkg);
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// One package.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    id: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// Where its Cargo.toml is.
+    pub(crate) manifest_path: PathBuf,
+    /// What it names in its Cargo.toml.
+    pub(crate) dependencies: Vec<Dependency>,
+    /// What it builds.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One line of a package's dependencies.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    /// The package needed.
+    pub(crate) name: String,
+    /// None is a normal one; `dev`, `build`.
+    pub(crate) kind: Option<String>,
+}
+
+/// One thing that a package builds.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Target {
+    /// `lib`, `bin`, `test`, ...
+    pub(crate) kind: Vec<String>,
+    /// Its root file.
+    pub(crate) src_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Edge>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Edge {
+    pkg: String,
+    dep_kinds: Vec<EdgeKind>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EdgeKind {
+    kind: Option<String>,
+}
+
+/// Only Linux is supported, so what other systems would link does not count.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";

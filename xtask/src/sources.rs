@@ -1,0 +1,80 @@
+//! Source text without what a rule does not look at: comments, and the tests at the end of a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// One line of code, its comment cut off.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Counted from 1.
+    pub(crate) number: usize,
+    /// The code in it.
+    pub(crate) code: String,
+}
+
+/// Every Rust file below `folder`, in order.
+pub(crate) fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                left.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The lines of code of a file up to its unit tests, which stand last.
+pub(crate) fn code(file: &Path) -> anyhow::Result<Vec<Line>> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    Ok(code_of(&text))
+}
+
+fn code_of(text: &str) -> Vec<Line> {
+    let lines = text
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .enumerate();
+    let code = lines.map(|(index, line)| Line {
+        number: index + 1,
+        code: without_comment(line).to_owned(),
+    });
+    code.filter(|line| !line.code.trim().is_empty()).collect()
+}
+
+/// A `//` inside a string is not a comment, so the quotes before it must be even in number.
+fn without_comment(line: &str) -> &str {
+    let comment = line
+        .match_indices("//")
+        .find(|(at, _)| line[..*at].matches('"').count().is_multiple_of(2));
+    comment.map_or(line, |(at, _)| &line[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::code_of;
+
+    #[test]
+    fn comments_and_tests_are_no_code() {
+        let text = "//! std::net\nuse std::fmt; // std::fs\nlet url = \"a://b\";\n\n#[cfg(test)]\nmod tests { std::time }\n";
+        let code: Vec<_> = code_of(text)
+            .into_iter()
+            .map(|line| (line.number, line.code))
+            .collect();
+        assert_eq!(
+            code,
+            [
+                (2, "use std::fmt; ".to_owned()),
+                (3, "let url = \"a://b\";".to_owned())
+            ]
+        );
+    }
+}
