@@ -97,6 +97,12 @@ pub enum DecodeError {
         /// Octets allowed.
         limit: usize,
     },
+    /// More messages in parts than the limit lets a connection have at a time.
+    #[error("more than {max} messages come in fragments at the same time")]
+    TooManyFragmented {
+        /// How many may.
+        max: usize,
+    },
     /// The connection ended or timed out before the rest of a message came; the ORB keeps the reason.
     #[error("the rest of the message did not come")]
     Interrupted,

@@ -7,6 +7,9 @@
 
 pub mod cdr;
 mod error;
+pub mod giop;
+pub mod ior;
+pub mod url;
 
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};
 pub use error::{DecodeError, EncodeError};

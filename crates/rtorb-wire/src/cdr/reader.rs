@@ -313,6 +313,12 @@ impl<'m> Reader<'m> {
         self.at += count;
     }
 
+    /// The `count` octets before the position, which were read and are in memory still.
+    #[inline]
+    pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
+        &self.octets[self.at - count..self.at]
+    }
+
     /// Octets in the machine's order and at a place where numbers may lie are copied in one piece.
     fn convert<T: Primitive>(&self, octets: &[u8], into: &mut Vec<T>) {
         match bytemuck::try_cast_slice(octets) {

@@ -1,6 +1,6 @@
 //! `wchar` and `wstring`: UTF-16, in a form that depends on the GIOP version.
 
-use super::{Decode, Encode, Reader, Writer};
+use super::{ByteOrder, Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
@@ -123,9 +123,9 @@ impl Decode for WString {
             }
             _ => {
                 let octets = r.octets()?;
-                let (octets, decode): (&[u8], fn([u8; 2]) -> u16) = match octets {
-                    [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
-                    [0xfe, 0xff, rest @ ..] | rest => (rest, u16::from_be_bytes),
+                let (octets, order) = match octets {
+                    [0xff, 0xfe, rest @ ..] => (rest, ByteOrder::Little),
+                    [0xfe, 0xff, rest @ ..] | rest => (rest, ByteOrder::Big),
                 };
                 let (pairs, odd) = octets.as_chunks::<2>();
                 if !odd.is_empty() {
@@ -133,7 +133,11 @@ impl Decode for WString {
                         octets: octets.len() as u32,
                     });
                 }
-                pairs.iter().map(|&pair| decode(pair)).collect()
+                let unit = |&pair| match order {
+                    ByteOrder::Big => u16::from_be_bytes(pair),
+                    ByteOrder::Little => u16::from_le_bytes(pair),
+                };
+                pairs.iter().map(unit).collect()
             }
         };
         String::from_utf16(&units)

@@ -46,7 +46,9 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Begins a stream in `buffer`, whose contents are overwritten; at most `octets_max` octets.
-    pub fn new(buffer: Vec<u8>, octets_max: usize) -> Self {
+    pub fn new(mut buffer: Vec<u8>, octets_max: usize) -> Self {
+        // A buffer that served a larger limit must not lend its size to this one.
+        buffer.truncate(octets_max.saturating_add(SLACK_OCTETS));
         Self {
             buffer,
             at: 0,
@@ -217,13 +219,34 @@ impl<'a> Writer<'a> {
 
     /// Takes back everything behind the first `at` octets of the stream; what was lent behind them is let go.
     pub fn truncate(&mut self, at: usize) {
-        while let Some(segment) = self.segments.last()
+        while let Some(segment) = self.segments.last_mut()
             && segment.after + self.gathered > at
         {
+            self.at = segment.after;
             self.gathered -= segment.octets.len();
+            let kept = at.saturating_sub(self.at + self.gathered);
+            if kept > 0 {
+                segment.octets = &segment.octets[..kept];
+                self.gathered += kept;
+                return;
+            }
             self.segments.pop();
         }
         self.at = self.at.min(at - self.gathered);
+    }
+
+    /// Writes for GIOP 1.`minor` from here on, which decides the form of wide characters.
+    pub fn set_giop_minor(&mut self, minor: u8) {
+        self.minor = minor;
+    }
+
+    /// Refuses a message that has become larger than its limit.
+    ///
+    /// # Errors
+    /// [`EncodeError::TooLarge`].
+    #[inline]
+    pub(crate) fn check_len(&self) -> Result<(), EncodeError> {
+        self.check_limit(self.len())
     }
 
     /// Makes room for `octets` more octets now, so that what follows does not have to.
@@ -322,6 +345,7 @@ impl<'a> Writer<'a> {
     fn grow(&mut self, needed: usize) -> Result<(), EncodeError> {
         self.check_limit((needed + self.gathered).saturating_sub(SLACK_OCTETS))?;
         let octets = needed.next_power_of_two().max(256);
+        let octets = octets.min(self.octets_max.saturating_add(SLACK_OCTETS));
         let more = octets - self.buffer.len();
         self.buffer
             .try_reserve_exact(more)

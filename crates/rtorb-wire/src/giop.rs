@@ -1,0 +1,97 @@
+//! The messages of GIOP 1.0, 1.1 and 1.2: their headers, and how they are begun, ended and split.
+//!
+//! Position 0 of a message's stream is its first octet, the `G`: alignment counts from there. The headers of requests
+//! and replies borrow from the message and reserve nothing.
+
+mod exception;
+mod fragments;
+mod header;
+mod locate;
+mod reply;
+mod request;
+mod service_context;
+mod target;
+
+pub mod contexts;
+
+pub use exception::SystemExceptionBody;
+pub use fragments::{Accepted, FRAGMENT_OCTETS_MIN, FragmentedMessage, Reassembly, fragments};
+pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
+pub use locate::{
+    LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,
+    write_close_connection, write_locate_forward, write_locate_reply, write_locate_request,
+    write_message_error,
+};
+pub use reply::{ReplyHeader, ReplyStatus, begin_reply};
+pub use request::{RequestHeader, RequestStart, Response, begin_request};
+pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
+pub use target::Target;
+
+use crate::{DecodeError, EncodeError, Reader, Writer};
+use core::fmt;
+
+/// A version of GIOP, or of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Always 1 so far.
+    pub major: u8,
+    /// 0 to 2.
+    pub minor: u8,
+}
+
+impl Version {
+    /// GIOP 1.0.
+    pub const V1_0: Self = Self { major: 1, minor: 0 };
+    /// GIOP 1.1.
+    pub const V1_1: Self = Self { major: 1, minor: 1 };
+    /// GIOP 1.2.
+    pub const V1_2: Self = Self { major: 1, minor: 2 };
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Writes the body of a request or reply: `content` behind the padding that GIOP 1.2 asks for.
+///
+/// An empty body is not padded: peers count the padding as a part of the message (GIOP 1.2, "Request Body").
+///
+/// # Errors
+/// What `content` answers, or when the message would outgrow its limit.
+#[inline]
+pub fn encode_body<'a>(
+    w: &mut Writer<'a>,
+    version: Version,
+    content: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    if version.minor < 2 {
+        return content(w);
+    }
+    let end_of_header = w.len();
+    w.align(BODY_ALIGNMENT)?;
+    let start = w.len();
+    content(w)?;
+    if w.len() == start {
+        w.truncate(end_of_header);
+    }
+    Ok(())
+}
+
+/// What the body of a GIOP 1.2 request or reply is aligned to.
+const BODY_ALIGNMENT: usize = 8;
+
+/// Moves from the end of a header to the body; padding without a body behind it, which some peers send, is skipped.
+#[inline]
+fn skip_to_body(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+    if r.giop_minor() < 2 {
+        return Ok(());
+    }
+    let pad = r.position().wrapping_neg() & (BODY_ALIGNMENT - 1);
+    if pad == 0 {
+        return Ok(());
+    }
+    let pad = pad.min(r.remaining());
+    r.take(pad).map(|_| ())
+}

@@ -1,0 +1,198 @@
+//! The twelve octets before every message.
+
+use super::Version;
+use crate::{ByteOrder, DecodeError, EncodeError, Reader, Writer};
+
+/// Octets of the header of a message.
+pub const HEADER_OCTETS: usize = 12;
+
+const MAGIC: [u8; 4] = *b"GIOP";
+const MORE_FRAGMENTS: u8 = 2;
+const SIZE_AT: usize = 8;
+
+/// What a message is.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MessageType {
+    /// A call.
+    Request = 0,
+    /// Its answer.
+    Reply,
+    /// The caller no longer waits.
+    CancelRequest,
+    /// Where is this object?
+    LocateRequest,
+    /// There.
+    LocateReply,
+    /// No more messages will come; requests without a reply were not processed.
+    CloseConnection,
+    /// A message was not understood.
+    MessageError,
+    /// A later part of a message (GIOP 1.1 and later).
+    Fragment,
+}
+
+impl MessageType {
+    const ALL: [Self; 8] = [
+        Self::Request,
+        Self::Reply,
+        Self::CancelRequest,
+        Self::LocateRequest,
+        Self::LocateReply,
+        Self::CloseConnection,
+        Self::MessageError,
+        Self::Fragment,
+    ];
+
+    /// The type of that number, if there is one in GIOP 1.`minor`.
+    #[inline]
+    pub const fn from_octet(octet: u8, minor: u8) -> Option<Self> {
+        if octet as usize >= Self::ALL.len() || (minor == 0 && octet == Self::Fragment as u8) {
+            return None;
+        }
+        Some(Self::ALL[octet as usize])
+    }
+}
+
+/// The header of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its GIOP version.
+    pub version: Version,
+    /// The order of the octets in its numbers, those of the header included.
+    pub order: ByteOrder,
+    /// True if [`MessageType::Fragment`] messages continue it.
+    pub more_fragments: bool,
+    /// What it is.
+    pub message_type: MessageType,
+    /// Octets behind the header.
+    pub body_octets: u32,
+}
+
+impl Header {
+    /// Reads the header of a message of at most `octets_max` octets; `None` while fewer than twelve octets are there.
+    ///
+    /// # Errors
+    /// [`DecodeError::BadMagic`], [`DecodeError::BadVersion`], [`DecodeError::BadTag`] for a type that the version does
+    /// not have, [`DecodeError::TooLarge`].
+    #[inline]
+    pub fn parse(octets: &[u8], octets_max: usize) -> Result<Option<Self>, DecodeError> {
+        let Some(&[m0, m1, m2, m3, major, minor, flags, kind, s0, s1, s2, s3]) =
+            octets.first_chunk::<HEADER_OCTETS>()
+        else {
+            return Ok(None);
+        };
+        if [m0, m1, m2, m3] != MAGIC {
+            return Err(DecodeError::BadMagic);
+        }
+        if major != 1 || minor > 2 {
+            return Err(DecodeError::BadVersion { major, minor });
+        }
+        let Some(message_type) = MessageType::from_octet(kind, minor) else {
+            return Err(DecodeError::BadTag {
+                what: "the type of a message",
+                value: u32::from(kind),
+            });
+        };
+        let order = ByteOrder::from_flag(flags);
+        let body_octets = match order {
+            ByteOrder::Big => u32::from_be_bytes([s0, s1, s2, s3]),
+            ByteOrder::Little => u32::from_le_bytes([s0, s1, s2, s3]),
+        };
+        let whole = u64::from(body_octets) + HEADER_OCTETS as u64;
+        if whole > octets_max as u64 {
+            return Err(DecodeError::TooLarge {
+                octets: whole,
+                limit: octets_max,
+            });
+        }
+        Ok(Some(Self {
+            version: Version { major, minor },
+            order,
+            // In GIOP 1.0 the octet is a boolean, not flags.
+            more_fragments: minor > 0 && flags & MORE_FRAGMENTS != 0,
+            message_type,
+            body_octets,
+        }))
+    }
+
+    /// Octets of the whole message, header included.
+    #[inline]
+    pub fn message_octets(&self) -> usize {
+        HEADER_OCTETS + self.body_octets as usize
+    }
+
+    /// A reader of `message`, which begins with this header, at the first octet behind it.
+    #[inline]
+    pub fn reader<'m>(&self, message: &'m [u8]) -> Reader<'m> {
+        let mut reader = Reader::new(message, self.order).with_giop_minor(self.version.minor);
+        reader.skip_buffered(HEADER_OCTETS.min(message.len()));
+        reader
+    }
+
+    /// The twelve octets.
+    pub fn to_octets(&self) -> [u8; HEADER_OCTETS] {
+        let more = if self.more_fragments {
+            MORE_FRAGMENTS
+        } else {
+            0
+        };
+        let mut octets = start(self.version, self.order.flag() | more, self.message_type);
+        let size = match self.order {
+            ByteOrder::Big => self.body_octets.to_be_bytes(),
+            ByteOrder::Little => self.body_octets.to_le_bytes(),
+        };
+        octets[SIZE_AT..].copy_from_slice(&size);
+        octets
+    }
+}
+
+/// Begins a message: its header with a size of 0, which [`end_message`] corrects.
+///
+/// The writer must be empty; from here on it writes the wide characters of this version.
+///
+/// # Errors
+/// When the message would outgrow its limit.
+#[inline]
+pub fn begin_message(
+    w: &mut Writer<'_>,
+    version: Version,
+    message_type: MessageType,
+) -> Result<(), EncodeError> {
+    debug_assert!(w.is_empty(), "a message begins at position 0");
+    w.set_giop_minor(version.minor);
+    w.octets(&start(version, w.order().flag(), message_type))
+}
+
+/// Ends a message: writes its size into its header.
+///
+/// # Errors
+/// When the message has outgrown its limit.
+#[inline]
+pub fn end_message(w: &mut Writer<'_>) -> Result<(), EncodeError> {
+    w.check_len()?;
+    let body = w.len() - HEADER_OCTETS;
+    let size = u32::try_from(body).map_err(|_| EncodeError::CountTooLarge { count: body })?;
+    w.patch_u32(SIZE_AT, size);
+    Ok(())
+}
+
+#[inline]
+fn start(version: Version, flags: u8, message_type: MessageType) -> [u8; HEADER_OCTETS] {
+    let [g, i, o, p] = MAGIC;
+    let kind = message_type as u8;
+    [
+        g,
+        i,
+        o,
+        p,
+        version.major,
+        version.minor,
+        flags,
+        kind,
+        0,
+        0,
+        0,
+        0,
+    ]
+}

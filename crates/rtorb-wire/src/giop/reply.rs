@@ -1,0 +1,104 @@
+//! Replies: how a request ended.
+
+use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
+use super::{MessageType, Version, begin_message, skip_to_body};
+use crate::{DecodeError, EncodeError, Reader, Writer};
+
+/// How a request ended, which says what the body is.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyStatus {
+    /// The body is the result, then the inout and out parameters in order.
+    NoException = 0,
+    /// The body is a repository id and the members of a user exception.
+    UserException,
+    /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody).
+    SystemException,
+    /// The body is an IOR: the object is there now.
+    LocationForward,
+    /// The body is an IOR: the object is there for good (GIOP 1.2).
+    LocationForwardPerm,
+    /// The body is a short, the form of target address to send (GIOP 1.2).
+    NeedsAddressingMode,
+}
+
+impl ReplyStatus {
+    #[inline]
+    fn from_number(value: u32, minor: u8) -> Result<Self, DecodeError> {
+        match (value, minor) {
+            (0, _) => Ok(Self::NoException),
+            (1, _) => Ok(Self::UserException),
+            (2, _) => Ok(Self::SystemException),
+            (3, _) => Ok(Self::LocationForward),
+            (4, 2..) => Ok(Self::LocationForwardPerm),
+            (5, 2..) => Ok(Self::NeedsAddressingMode),
+            _ => Err(DecodeError::BadTag {
+                what: "the status of a reply",
+                value,
+            }),
+        }
+    }
+}
+
+/// The header of a reply that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyHeader<'m> {
+    /// Which request it answers.
+    pub request_id: u32,
+    /// How that ended.
+    pub status: ReplyStatus,
+    /// What travels with the answer.
+    pub contexts: ServiceContexts<'m>,
+}
+
+impl<'m> ReplyHeader<'m> {
+    /// Reads the header of a reply and leaves `r` at its body.
+    ///
+    /// # Errors
+    /// When the octets are no such header.
+    #[inline]
+    pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        let minor = r.giop_minor();
+        if minor >= 2 {
+            let request_id = r.primitive()?;
+            let status = ReplyStatus::from_number(r.primitive()?, minor)?;
+            let contexts = ServiceContexts::decode(r)?;
+            skip_to_body(r)?;
+            return Ok(Self {
+                request_id,
+                status,
+                contexts,
+            });
+        }
+        let contexts = ServiceContexts::decode(r)?;
+        Ok(Self {
+            request_id: r.primitive()?,
+            status: ReplyStatus::from_number(r.primitive()?, minor)?,
+            contexts,
+        })
+    }
+}
+
+/// Begins a reply: message header and reply header, without the padding before a body
+/// (see [`encode_body`](super::encode_body)).
+///
+/// # Errors
+/// When the message would outgrow its limit.
+#[inline]
+pub fn begin_reply(
+    w: &mut Writer<'_>,
+    version: Version,
+    request_id: u32,
+    status: ReplyStatus,
+    contexts: &[ServiceContext<'_>],
+) -> Result<(), EncodeError> {
+    begin_message(w, version, MessageType::Reply)?;
+    if version.minor >= 2 {
+        w.primitive(request_id)?;
+        w.primitive(status as u32)?;
+        return write_contexts(w, contexts);
+    }
+    write_contexts(w, contexts)?;
+    w.primitive(request_id)?;
+    w.primitive(status as u32)
+}

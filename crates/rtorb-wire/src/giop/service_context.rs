@@ -1,0 +1,153 @@
+//! The list of service contexts in a request or reply: what travels with a call beside its arguments.
+
+use crate::cdr::ByteOrder;
+use crate::{DecodeError, EncodeError, Reader, Writer};
+use core::fmt;
+
+/// One service context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceContext<'x> {
+    /// Which service it belongs to.
+    pub id: u32,
+    /// An encapsulation, byte order first; some ids hold other octets.
+    pub data: &'x [u8],
+}
+
+/// The service contexts of a message, borrowed from it.
+///
+/// They are checked when the header is decoded, so that walking over them cannot fail.
+#[derive(Clone, Copy)]
+pub struct ServiceContexts<'m> {
+    /// Begins at a multiple of 4 in its stream, right behind the count.
+    octets: &'m [u8],
+    count: u32,
+    order: ByteOrder,
+}
+
+impl<'m> ServiceContexts<'m> {
+    /// No contexts.
+    pub const EMPTY: Self = Self {
+        octets: &[],
+        count: 0,
+        order: ByteOrder::NATIVE,
+    };
+
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// When it is longer than what is left.
+    #[inline]
+    pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        let count = r.count(CONTEXT_OCTETS_MIN)?;
+        if count == 0 {
+            return Ok(Self::EMPTY);
+        }
+        let start = r.position();
+        for _ in 0..count {
+            r.primitive::<u32>()?;
+            r.octets()?;
+        }
+        Ok(Self {
+            octets: r.behind(r.position() - start),
+            count: count as u32,
+            order: r.order(),
+        })
+    }
+
+    /// The contexts in the order they came.
+    #[inline]
+    pub fn iter(&self) -> ServiceContextsIter<'m> {
+        ServiceContextsIter {
+            reader: Reader::new(self.octets, self.order),
+            left: self.count,
+        }
+    }
+
+    /// The data of the first context of that id.
+    #[inline]
+    pub fn find(&self, id: u32) -> Option<&'m [u8]> {
+        if self.count == 0 {
+            return None;
+        }
+        self.iter()
+            .find(|context| context.id == id)
+            .map(|context| context.data)
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// True if there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl<'m> IntoIterator for ServiceContexts<'m> {
+    type Item = ServiceContext<'m>;
+    type IntoIter = ServiceContextsIter<'m>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for ServiceContexts<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for ServiceContexts<'_> {}
+
+impl fmt::Debug for ServiceContexts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Walks over the service contexts of a message.
+#[derive(Debug)]
+pub struct ServiceContextsIter<'m> {
+    reader: Reader<'m>,
+    left: u32,
+}
+
+impl<'m> Iterator for ServiceContextsIter<'m> {
+    type Item = ServiceContext<'m>;
+
+    #[inline]
+    fn next(&mut self) -> Option<ServiceContext<'m>> {
+        self.left = self.left.checked_sub(1)?;
+        let id = self.reader.primitive().ok()?;
+        let data = self.reader.octets().ok()?;
+        Some(ServiceContext { id, data })
+    }
+}
+
+/// The id and the count of an empty context.
+const CONTEXT_OCTETS_MIN: usize = 8;
+
+/// Writes a list of contexts.
+#[inline]
+pub(super) fn write_contexts(
+    w: &mut Writer<'_>,
+    contexts: &[ServiceContext<'_>],
+) -> Result<(), EncodeError> {
+    w.count(contexts.len())?;
+    for context in contexts {
+        w.primitive(context.id)?;
+        write_octets(w, context.data)?;
+    }
+    Ok(())
+}
+
+/// Writes a sequence of octets, copied.
+#[inline]
+pub(super) fn write_octets(w: &mut Writer<'_>, octets: &[u8]) -> Result<(), EncodeError> {
+    w.count(octets.len())?;
+    w.octets(octets)
+}

@@ -1,0 +1,84 @@
+//! Object references: a type, and the ways to reach the object (CORBA 3, "IOR: Interoperable Object References").
+
+mod components;
+mod profiles;
+mod text;
+
+pub use components::TaggedComponent;
+pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_tag};
+
+use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+
+/// An object reference as it travels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ior {
+    /// Repository id of the most derived interface; empty if unknown.
+    pub type_id: String,
+    /// The ways to reach the object, best first.
+    pub profiles: Vec<TaggedProfile>,
+}
+
+impl Ior {
+    /// The reference to nothing.
+    pub const NIL: Self = Self {
+        type_id: String::new(),
+        profiles: Vec::new(),
+    };
+
+    /// True if there is no object.
+    pub fn is_nil(&self) -> bool {
+        self.profiles.is_empty()
+    }
+
+    /// Every IIOP profile that can be read, best first.
+    pub fn iiop_profiles(&self) -> impl Iterator<Item = IiopProfile> {
+        self.profiles
+            .iter()
+            .filter_map(|profile| IiopProfile::from_tagged(profile).ok())
+    }
+}
+
+impl Encode for Ior {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.type_id.encode(w)?;
+        self.profiles.encode(w)
+    }
+}
+
+impl Decode for Ior {
+    const OCTETS_MIN: usize = 8;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            type_id: Decode::decode(r)?,
+            profiles: Decode::decode(r)?,
+        })
+    }
+}
+
+/// One way to reach an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TaggedProfile {
+    /// The protocol: see [`profile_tag`].
+    pub tag: u32,
+    /// The profile's encapsulation.
+    pub data: Vec<u8>,
+}
+
+impl Encode for TaggedProfile {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.tag.encode(w)?;
+        self.data.encode(w)
+    }
+}
+
+impl Decode for TaggedProfile {
+    const OCTETS_MIN: usize = 8;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            tag: r.primitive()?,
+            data: r.octets()?.to_vec(),
+        })
+    }
+}
