@@ -1,0 +1,33 @@
+//! IDL enums.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::quote;
+
+use super::scope::Scope;
+use super::{documentation, names, type_codes};
+use crate::tree::{Enumerator, ItemId};
+
+/// The enum `id` and what makes it a value on the wire.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId, enumerators: &[Enumerator]) -> TokenStream {
+    let item = scope.tree.item(id);
+    let documentation = documentation::attributes(&item.documentation);
+    let name = names::item_ident(item);
+    let variants: Vec<Ident> = enumerators.iter().map(variant).collect();
+    let documentations = enumerators
+        .iter()
+        .map(|enumerator| documentation::attributes(&enumerator.documentation));
+    let ordinals = (0..enumerators.len()).map(Literal::usize_unsuffixed);
+    let typed = type_codes::typed(scope, id);
+    quote! {
+        #documentation
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum #name { #(#documentations #variants,)* }
+        ::rtorb::codegen::cdr_enum!(#name { #(#variants = #ordinals),* });
+        #typed
+    }
+}
+
+/// The variant of an enumerator.
+pub(super) fn variant(enumerator: &Enumerator) -> Ident {
+    names::type_ident(&enumerator.name)
+}

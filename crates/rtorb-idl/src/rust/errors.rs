@@ -1,0 +1,89 @@
+//! The error enums of operations that raise user exceptions.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::names;
+use super::operations::Call;
+use super::scope::{Scope, idl_name};
+use crate::tree::{ItemId, Tree};
+
+/// The enum of what `call` may raise: a variant an exception, and `System`.
+pub(super) fn generate(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+    let name = call.error_ident(scope.tree);
+    let variants = variants(scope.tree, &call.raises);
+    let names: Vec<&Ident> = variants.iter().map(|(name, _)| name).collect();
+    let types: Vec<TokenStream> = variants.iter().map(|(_, id)| scope.path(*id)).collect();
+    let summary = format!(
+        " Why `{}` of `{}` failed.",
+        call.wire_name,
+        idl_name(scope.tree, call.owner)
+    );
+    quote! {
+        #[doc = #summary]
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum #name {
+            #(
+                /// The object raised it.
+                #names(#types),
+            )*
+            /// The call itself failed.
+            System(::rtorb::codegen::SystemException),
+        }
+        impl ::core::convert::From<::rtorb::codegen::SystemException> for #name {
+            fn from(exception: ::rtorb::codegen::SystemException) -> Self {
+                Self::System(exception)
+            }
+        }
+        #(
+            impl ::core::convert::From<#types> for #name {
+                fn from(exception: #types) -> Self {
+                    Self::#names(exception)
+                }
+            }
+        )*
+        impl ::core::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    #(Self::#names(exception) => ::core::fmt::Display::fmt(exception, f),)*
+                    Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
+                }
+            }
+        }
+        impl ::core::error::Error for #name {}
+    }
+}
+
+/// The exceptions with the names of their variants: the exception's own, with its scope's before it where that name
+/// is taken.
+pub(super) fn variants(tree: &Tree, raises: &[ItemId]) -> Vec<(Ident, ItemId)> {
+    let own_name = |id: ItemId| names::upper_camel(&tree.item(id).name);
+    raises
+        .iter()
+        .map(|&id| {
+            let name = own_name(id);
+            let is_taken = name == SYSTEM
+                || raises
+                    .iter()
+                    .any(|&other| other != id && own_name(other) == name);
+            let name = if is_taken { qualified(tree, id) } else { name };
+            (format_ident!("{name}"), id)
+        })
+        .collect()
+}
+
+const SYSTEM: &str = "System";
+
+/// `CosNamingNamingContextNotFound`; a global exception gets a trailing underscore.
+fn qualified(tree: &Tree, id: ItemId) -> String {
+    let mut name = names::upper_camel(&tree.item(id).name);
+    let mut scope = tree.item(id).scope;
+    if scope.is_none() {
+        name.push('_');
+    }
+    while let Some(outer) = scope {
+        name.insert_str(0, &names::upper_camel(&tree.item(outer).name));
+        scope = tree.item(outer).scope;
+    }
+    name
+}

@@ -1,0 +1,38 @@
+//! IDL exceptions: structs that are errors.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::scope::{Scope, idl_name};
+use super::{names, structs, type_codes};
+use crate::tree::{ItemId, Member};
+
+/// The exception `id` and what makes it one.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId, members: &[Member]) -> TokenStream {
+    let item = scope.tree.item(id);
+    let definition = structs::define(scope, id, item, members);
+    let coding = structs::encode_and_decode(scope, item);
+    let typed = type_codes::typed(scope, id);
+    let name = names::item_ident(item);
+    let repository_id = &item.repository_id;
+    let shown_name = idl_name(scope.tree, id);
+    let fields: Vec<_> = members
+        .iter()
+        .map(|member| names::value_ident(&member.name))
+        .collect();
+    let shown_fields = members.iter().map(|member| &member.name);
+    quote! {
+        #definition
+        #coding
+        #typed
+        impl ::rtorb::codegen::UserException for #name {
+            const REPOSITORY_ID: &'static str = #repository_id;
+        }
+        impl ::core::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(#shown_name)#(.field(#shown_fields, &self.#fields))*.finish()
+            }
+        }
+        impl ::core::error::Error for #name {}
+    }
+}

@@ -1,0 +1,175 @@
+//! The client's side of IDL interfaces: reference types and their methods.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::operations::{self, Argument, Call};
+use super::scope::{Scope, idl_name};
+use super::types::{self, Lending};
+use super::{documentation, errors, names, servants};
+use crate::tree::{ItemId, Tree};
+
+/// Everything that the interface `id` gives, apart from what is declared inside it.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let reference = reference(scope, id);
+    let servant = servants::generate(scope, id);
+    let own = operations::own(scope.tree, id);
+    let errors = own
+        .iter()
+        .filter(|call| !call.raises.is_empty())
+        .map(|call| errors::generate(scope, call));
+    quote!(#reference #servant #(#errors)*)
+}
+
+/// The reference type of an interface, or of one that is only declared: its operations are then unknown.
+pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let item = scope.tree.item(id);
+    let name = names::item_ident(item);
+    let repository_id = &item.repository_id;
+    let bases = operations::ancestors(scope.tree, id);
+    let ancestors = bases
+        .iter()
+        .map(|&base| &scope.tree.item(base).repository_id);
+    let documentation = documentation::attributes_or(
+        &item.documentation,
+        &format!(
+            "Refers to an object of the IDL interface `{}`.",
+            idl_name(scope.tree, id)
+        ),
+    );
+    let calls = operations::all(scope.tree, id);
+    let methods = calls.iter().map(|call| method(scope, call));
+    let upcasts = bases.iter().map(|&base| upcast(scope, &name, base));
+    quote! {
+        #documentation
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #name(::rtorb::codegen::ObjectRef);
+        impl ::rtorb::codegen::Interface for #name {
+            const REPOSITORY_ID: &'static str = #repository_id;
+            const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
+            fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
+                Self(object)
+            }
+            fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
+                &self.0
+            }
+        }
+        ::rtorb::codegen::reference_cdr!(#name);
+        impl #name {
+            /// The object as one of this interface, if it is one: asks it if its reference does not say.
+            ///
+            /// # Errors
+            /// When it is not one, or could not be asked.
+            pub fn narrow(
+                object: &::rtorb::codegen::ObjectRef,
+            ) -> ::core::result::Result<Self, ::rtorb::codegen::SystemException> {
+                ::rtorb::codegen::narrow(object)
+            }
+            /// The object as one of this interface, unasked: calls answer BAD_OPERATION if it is not.
+            pub fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
+                Self(object)
+            }
+            /// The object, whatever its interface.
+            pub fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
+                &self.0
+            }
+            #(#methods)*
+        }
+        #(#upcasts)*
+    }
+}
+
+fn upcast(scope: Scope<'_>, name: &Ident, base: ItemId) -> TokenStream {
+    let base = scope.path(base);
+    quote! {
+        impl ::core::convert::From<#name> for #base {
+            fn from(derived: #name) -> Self {
+                <Self as ::rtorb::codegen::Interface>::unchecked_narrow(derived.0)
+            }
+        }
+        impl ::core::convert::From<&#name> for #base {
+            fn from(derived: &#name) -> Self {
+                <Self as ::rtorb::codegen::Interface>::unchecked_narrow(::core::clone::Clone::clone(&derived.0))
+            }
+        }
+    }
+}
+
+fn method(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+    let documentation = documentation::attributes(call.documentation);
+    let signature = call.signature(scope);
+    let wire_name = &call.wire_name;
+    let arguments = arguments(scope.tree, call);
+    let invocation = if call.oneway {
+        quote!(invoke_oneway(#wire_name, #arguments))
+    } else if call.raises.is_empty() {
+        let results = results(call);
+        quote!(invoke(#wire_name, #arguments, #results))
+    } else {
+        let results = results(call);
+        let exceptions = exceptions(scope, call);
+        quote!(invoke_raising(#wire_name, #arguments, #results, #exceptions))
+    };
+    quote!(#documentation pub #signature { self.0.#invocation })
+}
+
+/// The closure that writes the arguments.
+fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
+    let w = names::fresh("w", &call.argument_names());
+    let encode = call.arguments.iter().map(|argument| {
+        let value = lent_value(tree, argument);
+        quote!(::rtorb::codegen::Encode::encode(#value, #w))
+    });
+    in_turn(&w, &encode.collect::<Vec<_>>())
+}
+
+/// A reference to the argument, which `Encode` wants: what is lent already is one.
+fn lent_value(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
+    let name = &argument.name;
+    match types::lending(tree, argument.ty) {
+        Lending::ByValue | Lending::Reference => quote!(&#name),
+        Lending::Str | Lending::Octets | Lending::Slice(_) | Lending::Borrowed => quote!(#name),
+    }
+}
+
+/// A closure over `w` that does the steps one after the other and stops at an error.
+pub(super) fn in_turn(w: &Ident, steps: &[TokenStream]) -> TokenStream {
+    match steps {
+        [] => quote!(|_| ::core::result::Result::Ok(())),
+        [one] => quote!(|#w| #one),
+        [first @ .., last] => quote!(|#w| { #(#first?;)* #last }),
+    }
+}
+
+/// The closure that reads the results.
+fn results(call: &Call<'_>) -> TokenStream {
+    let decode = quote!(::rtorb::codegen::Decode::decode(r));
+    match call.results.len() {
+        0 => quote!(|_| ::core::result::Result::Ok(())),
+        1 => quote!(|r| #decode),
+        several => {
+            let each = std::iter::repeat_n(quote!(#decode?), several);
+            quote!(|r| ::core::result::Result::Ok((#(#each),*)))
+        }
+    }
+}
+
+/// The closure that reads a user exception; an undeclared one is nobody's.
+fn exceptions(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+    let error = call.error(scope);
+    let arms = errors::variants(scope.tree, &call.raises).into_iter().map(|(variant, id)| {
+        let exception = scope.path(id);
+        quote! {
+            <#exception as ::rtorb::codegen::UserException>::REPOSITORY_ID => {
+                ::core::option::Option::Some(#error::#variant(::rtorb::codegen::Decode::decode(r)?))
+            }
+        }
+    });
+    let id = format_ident!("id");
+    quote! {
+        |#id, r| ::core::result::Result::Ok(match #id {
+            #(#arms)*
+            _ => ::core::option::Option::None,
+        })
+    }
+}

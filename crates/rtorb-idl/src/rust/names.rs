@@ -1,0 +1,191 @@
+//! What an IDL name becomes in Rust.
+
+use proc_macro2::{Ident, Span};
+
+use crate::tree::{Item, ItemKind};
+
+/// `many_seq`, `Many`, `RT_Info` as a type or variant: `ManySeq`, `Many`, `RtInfo`.
+pub(super) fn upper_camel(name: &str) -> String {
+    let mut camel = String::new();
+    for word in words(name) {
+        let starts_with_digit = word.starts_with(|first: char| first.is_numeric());
+        // As in `X86_64`: without it `v1_2` and `v12` would be one name.
+        if starts_with_digit && camel.ends_with(char::is_numeric) {
+            camel.push('_');
+        }
+        let mut letters = word.chars();
+        camel.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
+/// `cube_void`, `getHTTPStatus` as a function, field or module: `cube_void`, `get_http_status`.
+pub(super) fn snake(name: &str) -> String {
+    words(name).join("_")
+}
+
+/// `MaxLength` as a constant: `MAX_LENGTH`.
+pub(super) fn screaming(name: &str) -> String {
+    snake(name).to_uppercase()
+}
+
+/// The name of a type, trait or variant.
+pub(super) fn type_ident(name: &str) -> Ident {
+    ident(&upper_camel(name))
+}
+
+/// The name of a function, field or parameter.
+pub(super) fn value_ident(name: &str) -> Ident {
+    ident(&snake(name))
+}
+
+/// The name of a constant.
+pub(super) fn constant_ident(name: &str) -> Ident {
+    ident(&screaming(name))
+}
+
+/// The name of the Rust module that holds what is declared inside `name`.
+///
+/// Modules share a namespace with types, so one named `str` or `u8` would hide the primitive type.
+pub(super) fn module_ident(name: &str) -> Ident {
+    let snake = snake(name);
+    if PRIMITIVES.contains(&snake.as_str()) {
+        Ident::new(&format!("{snake}_"), Span::call_site())
+    } else {
+        ident(&snake)
+    }
+}
+
+/// The name that `item` itself has in Rust.
+pub(super) fn item_ident(item: &Item) -> Ident {
+    match item.kind {
+        ItemKind::Module { .. } => module_ident(&item.name),
+        ItemKind::Constant { .. } => constant_ident(&item.name),
+        _ => type_ident(&item.name),
+    }
+}
+
+/// The trait that an application implements to serve `interface`.
+pub(super) fn servant_ident(interface: &Item) -> Ident {
+    Ident::new(
+        &format!("{}Servant", upper_camel(&interface.name)),
+        Span::call_site(),
+    )
+}
+
+/// A name for a local variable of generated code that none of `taken` has.
+///
+/// A trailing underscore is enough: conversion to snake case leaves none, but for the few names such as `self_`.
+pub(super) fn fresh(wanted: &str, taken: &[Ident]) -> Ident {
+    let mut name = wanted.to_owned();
+    while taken.iter().any(|other| *other == name) {
+        name.push('_');
+    }
+    Ident::new(&name, Span::call_site())
+}
+
+/// `name` as an identifier, escaped if it is a keyword.
+fn ident(name: &str) -> Ident {
+    if NEVER_RAW.contains(&name) {
+        Ident::new(&format!("{name}_"), Span::call_site())
+    } else if KEYWORDS.contains(&name) {
+        Ident::new_raw(name, Span::call_site())
+    } else {
+        Ident::new(name, Span::call_site())
+    }
+}
+
+/// The words of a name in lower case: split at underscores, before a capital that follows a small letter, and before
+/// the last capital of a run that goes on in small letters.
+fn words(name: &str) -> Vec<String> {
+    let letters: Vec<char> = name.chars().collect();
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for (at, &letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let small_after = letters
+            .get(at + 1)
+            .is_some_and(|after| after.is_lowercase());
+        let starts_word = letter.is_uppercase()
+            && before.is_some_and(|before| {
+                before.is_lowercase() || small_after && before.is_alphanumeric()
+            });
+        if letter == '_' || starts_word {
+            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+        }
+        if letter != '_' {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+/// Rust 2024, strict and reserved.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
+    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
+];
+
+/// Keywords that may not be raw identifiers either.
+const NEVER_RAW: &[&str] = &["self", "super", "crate", "Self"];
+
+/// Names of primitive types.
+const PRIMITIVES: &[&str] = &[
+    "bool", "char", "f16", "f32", "f64", "f128", "i8", "i16", "i32", "i64", "i128", "isize", "str",
+    "u8", "u16", "u32", "u64", "u128", "usize",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_upper_camel_case() {
+        for (idl, rust) in [
+            ("many_seq", "ManySeq"),
+            ("Many", "Many"),
+            ("e_0th", "E0th"),
+            ("RT_Info", "RtInfo"),
+            ("DUPLICATE_NAME", "DuplicateName"),
+            ("IDLType", "IdlType"),
+            ("POA", "Poa"),
+            ("v1_2", "V1_2"),
+            ("v12", "V12"),
+            ("MD5Hash", "Md5Hash"),
+            ("Vector3D", "Vector3d"),
+        ] {
+            assert_eq!(upper_camel(idl), rust);
+        }
+    }
+
+    #[test]
+    fn functions_and_constants_are_snake_case() {
+        assert_eq!(snake("getHTTPStatus"), "get_http_status");
+        assert_eq!(snake("CosNaming"), "cos_naming");
+        assert_eq!(snake("e_0th"), "e_0th");
+        assert_eq!(screaming("MaxLength"), "MAX_LENGTH");
+    }
+
+    #[test]
+    fn keywords_and_primitive_names_are_escaped() {
+        assert_eq!(value_ident("type").to_string(), "r#type");
+        assert_eq!(value_ident("self").to_string(), "self_");
+        assert_eq!(type_ident("self").to_string(), "Self_");
+        assert_eq!(module_ident("Str").to_string(), "str_");
+        assert_eq!(module_ident("Match").to_string(), "r#match");
+    }
+
+    #[test]
+    fn a_local_of_generated_code_avoids_the_parameters() {
+        assert_eq!(
+            fresh("w", &[value_ident("w"), value_ident("r")]).to_string(),
+            "w_"
+        );
+        assert_eq!(fresh("w", &[value_ident("r")]).to_string(), "w");
+    }
+}

@@ -1,0 +1,193 @@
+//! What the back end does not generate yet: found and named, so that nothing is dropped in silence.
+
+use super::scope::idl_name;
+use super::types;
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
+
+/// A construct of IDL that there is no Rust for yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotGenerated {
+    /// What it is called in messages and in the list of `docs/mapping.md`.
+    pub construct: &'static str,
+    /// What to write instead.
+    pub help: &'static str,
+}
+
+/// Everything that is refused; `docs/mapping.md` lists the same.
+pub const NOT_GENERATED: [NotGenerated; 9] = [
+    ABSTRACT_INTERFACE,
+    VALUETYPE,
+    VALUE_BOX,
+    VALUE_BASE,
+    MAP,
+    LOCAL_ON_THE_WIRE,
+    NATIVE_ON_THE_WIRE,
+    UNDEFINED,
+    CONTEXT_CLAUSE,
+];
+
+const ABSTRACT_INTERFACE: NotGenerated = NotGenerated {
+    construct: "abstract interface",
+    help: "make it an ordinary interface",
+};
+const VALUETYPE: NotGenerated = NotGenerated {
+    construct: "valuetype",
+    help: "use a struct, or an interface if it has operations",
+};
+const VALUE_BOX: NotGenerated = NotGenerated {
+    construct: "boxed valuetype",
+    help: "use a sequence of at most one element for what may be absent",
+};
+const VALUE_BASE: NotGenerated = NotGenerated {
+    construct: "ValueBase",
+    help: "use `any`",
+};
+const MAP: NotGenerated = NotGenerated {
+    construct: "map",
+    help: "use a sequence of key and value structs",
+};
+const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated {
+    construct: "local interface in a type or operation that goes on the wire",
+    help: "local interfaces are for the parameters, results and typedefs of local interfaces",
+};
+const NATIVE_ON_THE_WIRE: NotGenerated = NotGenerated {
+    construct: "native type in a type or operation that goes on the wire",
+    help: "native types are for the parameters, results and typedefs of local interfaces",
+};
+const UNDEFINED: NotGenerated = NotGenerated {
+    construct: "declaration without a definition",
+    help: "define it, or include the file that does",
+};
+const CONTEXT_CLAUSE: NotGenerated = NotGenerated {
+    construct: "context clause",
+    help: "pass what the operation needs as a parameter",
+};
+
+/// A diagnostic for everything in `tree` that cannot be generated.
+pub(super) fn find(tree: &Tree) -> Vec<Diagnostic> {
+    let mut search = Search {
+        tree,
+        found: Vec::new(),
+    };
+    for number in 0..tree.items.len() {
+        search.item(ItemId(
+            u32::try_from(number).expect("an arena of items is far smaller"),
+        ));
+    }
+    search.found
+}
+
+struct Search<'t> {
+    tree: &'t Tree,
+    found: Vec<Diagnostic>,
+}
+
+/// Whether what a type is used for leaves the process.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    Wire,
+    Process,
+}
+
+impl<'t> Search<'t> {
+    fn item(&mut self, id: ItemId) {
+        let item = self.tree.item(id);
+        match &item.kind {
+            ItemKind::Interface(interface) => self.interface(id, interface),
+            ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+                self.members(members)
+            }
+            ItemKind::Union(union) => self.members(union.cases.iter().map(|case| &case.member)),
+            ItemKind::Alias { ty } => self.ty(ty, Reach::Process, item.location),
+            ItemKind::ValueBox { .. } => self.refuse_item(id, VALUE_BOX),
+            ItemKind::Valuetype(_) => self.refuse_item(id, VALUETYPE),
+            ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(id, UNDEFINED),
+            ItemKind::Other { what, .. } => {
+                self.found.push(refusal(
+                    what,
+                    "use what CORBA has a wire form for",
+                    item.location,
+                    &idl_name(self.tree, id),
+                ));
+            }
+            ItemKind::Module { .. }
+            | ItemKind::Enum { .. }
+            | ItemKind::Constant { .. }
+            | ItemKind::Native
+            | ItemKind::Undefined { .. } => {}
+        }
+    }
+
+    fn interface(&mut self, id: ItemId, interface: &'t Interface) {
+        if interface.flavour == InterfaceFlavour::Abstract {
+            return self.refuse_item(id, ABSTRACT_INTERFACE);
+        }
+        let reach = if interface.flavour == InterfaceFlavour::Local {
+            Reach::Process
+        } else {
+            Reach::Wire
+        };
+        for operation in &interface.operations {
+            self.operation(operation, reach);
+        }
+        for attribute in &interface.attributes {
+            self.ty(&attribute.ty, reach, attribute.location);
+        }
+    }
+
+    fn operation(&mut self, operation: &'t Operation, reach: Reach) {
+        self.ty(&operation.returns, reach, operation.location);
+        for parameter in &operation.parameters {
+            self.ty(&parameter.ty, reach, parameter.location);
+        }
+        if !operation.context.is_empty() {
+            self.refuse(CONTEXT_CLAUSE, operation.location, &operation.name);
+        }
+    }
+
+    fn members(&mut self, members: impl IntoIterator<Item = &'t Member>) {
+        for member in members {
+            self.ty(&member.ty, Reach::Wire, member.location);
+        }
+    }
+
+    /// `location` is where the name stands that has the type.
+    fn ty(&mut self, ty: &'t Type, reach: Reach, location: Location) {
+        match self.tree.resolved(ty) {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                self.ty(element, reach, location)
+            }
+            Type::Map { .. } => self.refuse(MAP, location, "map"),
+            Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
+            Type::Named(id) if reach == Reach::Wire => {
+                let name = idl_name(self.tree, *id);
+                if types::is_local_interface(self.tree, *id) {
+                    self.refuse(LOCAL_ON_THE_WIRE, location, &name);
+                } else if matches!(self.tree.item(*id).kind, ItemKind::Native) {
+                    self.refuse(NATIVE_ON_THE_WIRE, location, &name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse_item(&mut self, id: ItemId, what: NotGenerated) {
+        self.refuse(what, self.tree.item(id).location, &idl_name(self.tree, id));
+    }
+
+    fn refuse(&mut self, what: NotGenerated, location: Location, name: &str) {
+        self.found
+            .push(refusal(what.construct, what.help, location, name));
+    }
+}
+
+fn refusal(construct: &str, help: &str, location: Location, name: &str) -> Diagnostic {
+    Diagnostic::error(format!(
+        "no Rust is generated yet for this {construct}: `{name}`"
+    ))
+    .at(location, construct)
+    .note("the specification itself is accepted: `rtorb idl check` passes")
+    .help(help)
+}

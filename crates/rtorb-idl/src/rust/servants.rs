@@ -1,0 +1,308 @@
+//! The server's side of IDL interfaces: servant traits and dispatch.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::quote;
+
+use super::operations::{self, Argument, Call};
+use super::scope::{Scope, idl_name};
+use super::types::{self, Lending};
+use super::{errors, interfaces, names};
+use crate::tree::{ItemId, ItemKind, Tree};
+
+/// The servant trait of interface `id`, and how requests reach what implements it.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let declared = declare(scope, id);
+    let shared = serve_behind_arc(scope, id);
+    let dispatch = dispatch(scope, id);
+    quote!(#declared #shared #dispatch)
+}
+
+/// The servant trait of `id` as named from `scope`.
+pub(super) fn trait_path(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    scope.path_beside(id, &names::servant_ident(scope.tree.item(id)))
+}
+
+/// The traits that the trait of interface `id` builds on.
+pub(super) fn supertraits(bases: Vec<TokenStream>) -> TokenStream {
+    if bases.is_empty() {
+        quote!(::core::marker::Send + ::core::marker::Sync + 'static)
+    } else {
+        quote!(#(#bases)+*)
+    }
+}
+
+fn declare(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let name = names::servant_ident(scope.tree.item(id));
+    let bases = match &scope.tree.item(id).kind {
+        ItemKind::Interface(interface) => interface
+            .bases
+            .iter()
+            .map(|&base| trait_path(scope, base))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let supertraits = supertraits(bases);
+    let methods = operations::own(scope.tree, id)
+        .into_iter()
+        .map(|call| call.declaration(scope));
+    let documentation = format!(
+        " What serves objects of the IDL interface `{}`.",
+        idl_name(scope.tree, id)
+    );
+    quote! {
+        #[doc = #documentation]
+        pub trait #name: #supertraits { #(#methods)* }
+    }
+}
+
+fn serve_behind_arc(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let name = names::servant_ident(scope.tree.item(id));
+    let servant = scope.type_parameter("S");
+    let methods = operations::own(scope.tree, id).into_iter().map(|call| {
+        let signature = call.signature(scope);
+        let method = &call.method;
+        let arguments = call.argument_names();
+        quote!(#signature { <#servant as #name>::#method(self, #(#arguments),*) })
+    });
+    quote! {
+        impl<#servant: #name + ?::core::marker::Sized> #name for ::std::sync::Arc<#servant> { #(#methods)* }
+    }
+}
+
+fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let item = scope.tree.item(id);
+    let interface = names::item_ident(item);
+    let servant_trait = names::servant_ident(item);
+    let servant_type = scope.type_parameter("S");
+    let calls = operations::all(scope.tree, id);
+    let locals = Locals::beside(&calls);
+    let arms = calls.iter().enumerate().map(|(number, call)| {
+        let number = Literal::usize_unsuffixed(number);
+        let body = serve(scope, call, &locals);
+        quote!(#number => { #body })
+    });
+    let table = table(&calls);
+    let Locals {
+        servant,
+        call,
+        operation,
+        ..
+    } = &locals;
+    let arms = if calls.is_empty() {
+        quote!({ let _ = (#servant, #operation, #call); ::core::result::Result::Err(::rtorb::codegen::unknown_operation()) })
+    } else {
+        quote!(match #operation {
+            #(#arms)*
+            _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
+        })
+    };
+    quote! {
+        impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
+            fn operations() -> &'static ::rtorb::codegen::OperationTable {
+                #table
+            }
+            fn dispatch(
+                #servant: &#servant_type,
+                #operation: usize,
+                #call: &mut ::rtorb::codegen::ServerCall<'_>,
+            ) -> ::core::result::Result<(), ::rtorb::codegen::SystemException> {
+                #arms
+            }
+        }
+    }
+}
+
+/// The operation table: a hash table of at least four slots a name, so that a lookup is one probe nearly always.
+fn table(calls: &[Call<'_>]) -> TokenStream {
+    let names = calls.iter().map(|call| &call.wire_name);
+    let count = Literal::usize_unsuffixed(calls.len());
+    let slots =
+        Literal::usize_unsuffixed((SLOTS_PER_NAME * calls.len().max(1)).next_power_of_two());
+    quote! {
+        static TABLE: ::rtorb::codegen::OperationTable<#count, #slots> =
+            ::rtorb::codegen::OperationTable::new([#(#names),*]);
+        &TABLE
+    }
+}
+
+const SLOTS_PER_NAME: usize = 4;
+
+/// The variables of the dispatch function, none of them a parameter's name.
+struct Locals {
+    servant: Ident,
+    call: Ident,
+    operation: Ident,
+    result: Ident,
+    exception: Ident,
+    w: Ident,
+}
+
+impl Locals {
+    fn beside(calls: &[Call<'_>]) -> Self {
+        let taken: Vec<Ident> = calls.iter().flat_map(Call::argument_names).collect();
+        let fresh = |name| names::fresh(name, &taken);
+        Self {
+            servant: fresh("servant"),
+            call: fresh("call"),
+            operation: fresh("operation"),
+            result: fresh("result"),
+            exception: fresh("exception"),
+            w: fresh("w"),
+        }
+    }
+}
+
+/// Reads the arguments, asks the servant, sends the answer.
+fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
+    let Locals {
+        servant,
+        call: server_call,
+        result,
+        ..
+    } = locals;
+    let read = call
+        .arguments
+        .iter()
+        .map(|argument| read(scope, argument, server_call));
+    let lent = call
+        .arguments
+        .iter()
+        .map(|argument| lend(scope.tree, argument));
+    let servant_trait = trait_path(scope, call.owner);
+    let method = &call.method;
+    let recycled = call
+        .arguments
+        .iter()
+        .filter(|argument| is_recycled(scope.tree, argument))
+        .map(|argument| {
+            let name = &argument.name;
+            quote!(#server_call.recycle(#name);)
+        });
+    let answer = answer(scope, call, locals);
+    quote! {
+        #(#read)*
+        let #result = #servant_trait::#method(#servant, #(#lent),*);
+        #(#recycled)*
+        #answer
+    }
+}
+
+fn answer(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
+    let Locals {
+        call: server_call,
+        result,
+        exception,
+        ..
+    } = locals;
+    let reply = reply(call, locals);
+    if call.raises.is_empty() {
+        let bind = if call.results.is_empty() {
+            quote!(#result?;)
+        } else {
+            quote!(let #result = #result?;)
+        };
+        return quote!(#bind #reply);
+    }
+    let error = call.error(scope);
+    let variants = errors::variants(scope.tree, &call.raises)
+        .into_iter()
+        .map(|(variant, _)| variant);
+    let answered = if call.results.is_empty() {
+        quote!(())
+    } else {
+        quote!(#result)
+    };
+    quote! {
+        match #result {
+            ::core::result::Result::Ok(#answered) => #reply,
+            #(::core::result::Result::Err(#error::#variants(#exception)) => #server_call.raise(&#exception),)*
+            ::core::result::Result::Err(#error::System(#exception)) => ::core::result::Result::Err(#exception),
+        }
+    }
+}
+
+fn reply(call: &Call<'_>, locals: &Locals) -> TokenStream {
+    let Locals {
+        call: server_call,
+        result,
+        w,
+        ..
+    } = locals;
+    let steps: Vec<TokenStream> = match call.results.len() {
+        1 => vec![quote!(::rtorb::codegen::Encode::encode(&#result, #w))],
+        several => (0..several)
+            .map(|position| {
+                let position = Literal::usize_unsuffixed(position);
+                quote!(::rtorb::codegen::Encode::encode(&#result.#position, #w))
+            })
+            .collect(),
+    };
+    let closure = interfaces::in_turn(w, &steps);
+    quote!(#server_call.reply(#closure))
+}
+
+/// Takes an argument out of the request.
+fn read(scope: Scope<'_>, argument: &Argument<'_>, call: &Ident) -> TokenStream {
+    let name = &argument.name;
+    match types::lending(scope.tree, argument.ty) {
+        Lending::Str => quote!(let #name = #call.arguments().str()?;),
+        Lending::Octets => quote!(let #name = #call.arguments().octets()?;),
+        Lending::Slice(element) => {
+            let source = if types::is_primitive(scope.tree.resolved(element)) {
+                quote!(arguments().primitives)
+            } else {
+                quote!(sequence)
+            };
+            let element = scope.owned(element);
+            quote!(let #name = #call.#source::<#element>()?;)
+        }
+        Lending::ByValue | Lending::Reference | Lending::Borrowed => {
+            let ty = scope.owned(argument.ty);
+            quote!(let #name: #ty = #call.argument()?;)
+        }
+    }
+}
+
+/// The argument as the servant takes it.
+fn lend(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
+    let name = &argument.name;
+    match types::lending(tree, argument.ty) {
+        Lending::ByValue | Lending::Octets => quote!(#name),
+        Lending::Reference => quote!(#name.as_ref()),
+        Lending::Str | Lending::Slice(_) | Lending::Borrowed => quote!(&#name),
+    }
+}
+
+/// True if the argument's memory serves the next call.
+fn is_recycled(tree: &Tree, argument: &Argument<'_>) -> bool {
+    matches!(types::lending(tree, argument.ty), Lending::Slice(element) if !types::is_primitive(tree.resolved(element)))
+}
+
+/// The trait of a local interface `id`: what a servant trait is, without anything on the wire.
+pub(super) fn local(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let item = scope.tree.item(id);
+    let name = names::item_ident(item);
+    let documentation = super::documentation::attributes(&item.documentation);
+    let bases = match &item.kind {
+        ItemKind::Interface(interface) => interface.bases.iter().map(|&base| {
+            if types::is_local_interface(scope.tree, base) {
+                scope.path(base)
+            } else {
+                trait_path(scope, base)
+            }
+        }),
+        _ => return TokenStream::new(),
+    };
+    let supertraits = supertraits(bases.collect());
+    let own = operations::own(scope.tree, id);
+    let methods = own.iter().map(|call| call.declaration(scope));
+    let errors = own
+        .iter()
+        .filter(|call| !call.raises.is_empty())
+        .map(|call| errors::generate(scope, call));
+    quote! {
+        #documentation
+        pub trait #name: #supertraits { #(#methods)* }
+        #(#errors)*
+    }
+}

@@ -1,0 +1,88 @@
+//! IDL structs, and what exceptions share with them: fields, derives, encoding.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::scope::Scope;
+use super::{documentation, names, type_codes, types};
+use crate::tree::{Item, ItemId, ItemKind, Member};
+
+/// The struct `id` and what makes it a value on the wire.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let item = scope.tree.item(id);
+    let definition = define(scope, id, item, members(item));
+    let coding = if types::has_fixed_layout(scope.tree, &crate::tree::Type::Named(id)) {
+        fixed_layout(scope, item)
+    } else {
+        encode_and_decode(scope, item)
+    };
+    let typed = type_codes::typed(scope, id);
+    quote!(#definition #coding #typed)
+}
+
+/// The members of a struct or exception.
+pub(super) fn members(item: &Item) -> &[Member] {
+    match &item.kind {
+        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => members,
+        _ => &[],
+    }
+}
+
+/// The Rust struct with its public fields in IDL order.
+pub(super) fn define(scope: Scope<'_>, id: ItemId, item: &Item, members: &[Member]) -> TokenStream {
+    let documentation = documentation::attributes(&item.documentation);
+    let name = names::item_ident(item);
+    let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
+    let derives = quote!(#[derive(Clone, #copy Debug, PartialEq)]);
+    if members.is_empty() {
+        return quote!(#documentation #derives pub struct #name;);
+    }
+    let fields = members.iter().map(|member| {
+        let documentation = documentation::attributes(&member.documentation);
+        let name = field(member);
+        let ty = scope.owned(&member.ty);
+        quote!(#documentation pub #name: #ty)
+    });
+    quote!(#documentation #derives pub struct #name { #(#fields,)* })
+}
+
+/// `Encode` and `Decode` written out member by member.
+pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item) -> TokenStream {
+    let name = names::item_ident(item);
+    let members = members(item);
+    let fields: Vec<Ident> = members.iter().map(field).collect();
+    let types: Vec<TokenStream> = members
+        .iter()
+        .map(|member| scope.owned(&member.ty))
+        .collect();
+    quote! {
+        impl ::rtorb::codegen::Encode for #name {
+            fn encode<'a>(
+                &'a self,
+                w: &mut ::rtorb::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
+                #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
+                ::core::result::Result::Ok(())
+            }
+        }
+        impl ::rtorb::codegen::Decode for #name {
+            const OCTETS_MIN: usize = 0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*;
+            fn decode(
+                r: &mut ::rtorb::codegen::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
+                ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
+            }
+        }
+    }
+}
+
+fn fixed_layout(scope: Scope<'_>, item: &Item) -> TokenStream {
+    let name = names::item_ident(item);
+    let fields = members(item).iter().map(field);
+    let types = members(item).iter().map(|member| scope.owned(&member.ty));
+    quote!(::rtorb::codegen::fixed_layout!(#name { #(#fields: #types),* });)
+}
+
+fn field(member: &Member) -> Ident {
+    names::value_ident(&member.name)
+}

@@ -1,0 +1,230 @@
+//! The Rust types of IDL types, and what is known of them.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::scope::Scope;
+use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Tree, Type};
+
+impl Scope<'_> {
+    /// The type of a member or a result.
+    pub(super) fn owned(self, ty: &Type) -> TokenStream {
+        match ty {
+            Type::Void => quote!(()),
+            Type::Short => quote!(i16),
+            Type::UShort => quote!(u16),
+            Type::Long => quote!(i32),
+            Type::ULong => quote!(u32),
+            Type::LongLong => quote!(i64),
+            Type::ULongLong => quote!(u64),
+            Type::Int8 => quote!(i8),
+            Type::Octet => quote!(u8),
+            Type::Float => quote!(f32),
+            Type::Double => quote!(f64),
+            Type::LongDouble => quote!(::rtorb::codegen::LongDouble),
+            Type::Boolean => quote!(bool),
+            Type::Char => quote!(char),
+            Type::WChar => quote!(::rtorb::codegen::WChar),
+            Type::String { bound: None } => quote!(::std::string::String),
+            Type::String { bound: Some(bound) } => generic("BoundedString", &[], &[*bound]),
+            Type::WString { bound: None } => quote!(::rtorb::codegen::WString),
+            Type::WString { bound: Some(bound) } => generic("BoundedWString", &[], &[*bound]),
+            Type::Fixed { digits, scale } => {
+                generic("Fixed", &[], &[u32::from(*digits), u32::from(*scale)])
+            }
+            Type::Sequence {
+                element,
+                bound: None,
+            } => {
+                let element = self.owned(element);
+                quote!(::std::vec::Vec<#element>)
+            }
+            Type::Sequence {
+                element,
+                bound: Some(bound),
+            } => generic("BoundedSequence", &[self.owned(element)], &[*bound]),
+            Type::Array {
+                element,
+                dimensions,
+            } => {
+                let nest = |inner: TokenStream, length: &u32| {
+                    let length = Literal::u32_unsuffixed(*length);
+                    quote!([#inner; #length])
+                };
+                dimensions.iter().rev().fold(self.owned(element), nest)
+            }
+            Type::Any => quote!(::rtorb::codegen::Any),
+            Type::TypeCode => quote!(::rtorb::codegen::TypeCode),
+            Type::Object => optional(&quote!(::rtorb::codegen::ObjectRef)),
+            Type::Named(id) => self.named(*id),
+            Type::FixedConstant | Type::Map { .. } | Type::ValueBase => {
+                unreachable!("refused before generation: {ty:?}")
+            }
+        }
+    }
+
+    /// The type of an `in` parameter and of the incoming half of an `inout` one.
+    pub(super) fn lent(self, ty: &Type) -> TokenStream {
+        match lending(self.tree, ty) {
+            Lending::ByValue => self.owned(ty),
+            Lending::Str => quote!(&str),
+            Lending::Octets => quote!(&[u8]),
+            Lending::Slice(element) => {
+                let element = self.owned(element);
+                quote!(&[#element])
+            }
+            Lending::Reference => {
+                let reference = self.referred(ty);
+                quote!(::core::option::Option<&#reference>)
+            }
+            Lending::Borrowed => {
+                let owned = self.owned(ty);
+                quote!(&#owned)
+            }
+        }
+    }
+
+    /// The type of an object reference that is not nil.
+    fn referred(self, ty: &Type) -> TokenStream {
+        match self.tree.resolved(ty) {
+            Type::Named(id) if is_local_interface(self.tree, *id) => self.shared_local(*id),
+            Type::Named(id) => self.path(*id),
+            _ => quote!(::rtorb::codegen::ObjectRef),
+        }
+    }
+
+    fn named(self, id: ItemId) -> TokenStream {
+        let path = self.path(id);
+        match &self.tree.item(id).kind {
+            ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => {
+                optional(&self.shared_local(id))
+            }
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } => optional(&path),
+            _ => path,
+        }
+    }
+
+    fn shared_local(self, id: ItemId) -> TokenStream {
+        let path = self.path(id);
+        quote!(::std::sync::Arc<dyn #path>)
+    }
+}
+
+/// How a parameter is handed to an operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Lending<'t> {
+    /// Small and `Copy`.
+    ByValue,
+    /// `&str`
+    Str,
+    /// `&[u8]`
+    Octets,
+    /// `&[T]`
+    Slice(&'t Type),
+    /// `Option<&T>`: object references.
+    Reference,
+    /// `&T`
+    Borrowed,
+}
+
+/// How a parameter of type `ty` is handed to an operation.
+pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
+    match tree.resolved(ty) {
+        Type::String { bound: None } => Lending::Str,
+        Type::Sequence {
+            element,
+            bound: None,
+        } if *tree.resolved(element) == Type::Octet => Lending::Octets,
+        Type::Sequence {
+            element,
+            bound: None,
+        } => Lending::Slice(element),
+        Type::Object => Lending::Reference,
+        Type::Named(id) => match tree.item(*id).kind {
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } => Lending::Reference,
+            ItemKind::Enum { .. } => Lending::ByValue,
+            _ => Lending::Borrowed,
+        },
+        Type::Fixed { .. } | Type::Char | Type::WChar | Type::LongDouble => Lending::ByValue,
+        ty if is_number(ty) => Lending::ByValue,
+        _ => Lending::Borrowed,
+    }
+}
+
+/// True if values of `ty` are copied by the machine: the generated type is `Copy`.
+pub(super) fn is_copy(tree: &Tree, ty: &Type) -> bool {
+    match tree.resolved(ty) {
+        Type::Fixed { .. } | Type::Char | Type::WChar | Type::LongDouble => true,
+        Type::Array { element, .. } => is_copy(tree, element),
+        Type::Named(id) => match &tree.item(*id).kind {
+            ItemKind::Enum { .. } => true,
+            ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+                members.iter().all(|member| is_copy(tree, &member.ty))
+            }
+            ItemKind::Union(union) => union
+                .cases
+                .iter()
+                .all(|case| is_copy(tree, &case.member.ty)),
+            _ => false,
+        },
+        ty => is_number(ty),
+    }
+}
+
+/// True if `ty` is the same octets every time, padding apart: the generated type implements `FixedLayout`.
+pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
+    match tree.resolved(ty) {
+        Type::Array { element, .. } => has_fixed_layout(tree, element),
+        Type::Named(id) => match &tree.item(*id).kind {
+            ItemKind::Enum { .. } => true,
+            ItemKind::Struct { members, .. } => {
+                !members.is_empty()
+                    && members
+                        .iter()
+                        .all(|member| has_fixed_layout(tree, &member.ty))
+            }
+            _ => false,
+        },
+        ty => is_number(ty),
+    }
+}
+
+/// True if `id` is an interface that never leaves the process.
+pub(super) fn is_local_interface(tree: &Tree, id: ItemId) -> bool {
+    matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local)
+}
+
+/// True for the types that every machine has, booleans included; `char` is not one, since not every `char` can be sent.
+pub(super) fn is_number(ty: &Type) -> bool {
+    is_primitive(ty) || *ty == Type::Boolean
+}
+
+/// True for the numbers whose sequences are lent to a servant as they lie in the message.
+pub(super) fn is_primitive(ty: &Type) -> bool {
+    matches!(
+        ty,
+        Type::Short
+            | Type::UShort
+            | Type::Long
+            | Type::ULong
+            | Type::LongLong
+            | Type::ULongLong
+            | Type::Int8
+            | Type::Octet
+            | Type::Float
+            | Type::Double
+    )
+}
+
+fn optional(ty: &TokenStream) -> TokenStream {
+    quote!(::core::option::Option<#ty>)
+}
+
+/// `codegen::NAME<TYPES, NUMBERS>`
+fn generic(name: &str, types: &[TokenStream], numbers: &[u32]) -> TokenStream {
+    let name = quote::format_ident!("{name}");
+    let numbers = numbers
+        .iter()
+        .map(|number| Literal::u32_unsuffixed(*number));
+    quote!(::rtorb::codegen::#name<#(#types,)* #(#numbers),*>)
+}
