@@ -48,6 +48,11 @@ impl Encode for WChar {
             0 => Err(EncodeError::WideInGiop10),
             1 => w.primitive(unit),
             // Big-endian without a mark: the shortest form, and the one that everybody reads.
+            _ if BYTE_ORDER_MARKS.contains(&unit) => {
+                w.primitive(4u8)?;
+                w.octets(&BYTE_ORDER_MARKS[0].to_be_bytes())?;
+                w.octets(&unit.to_be_bytes())
+            }
             _ => {
                 w.primitive(2u8)?;
                 w.octets(&unit.to_be_bytes())
@@ -65,16 +70,14 @@ impl Decode for WChar {
             1 => r.primitive::<u16>()?,
             _ => {
                 let length = r.primitive::<u8>()?;
-                match r.take(usize::from(length))? {
-                    [0xfe, 0xff, units @ ..] | units => match *units {
-                        [0xff, 0xfe, low, high] => u16::from_le_bytes([low, high]),
-                        [high, low] => u16::from_be_bytes([high, low]),
-                        _ => {
-                            return Err(DecodeError::BadWide {
-                                octets: u32::from(length),
-                            });
-                        }
-                    },
+                match *r.take(usize::from(length))? {
+                    [0xff, 0xfe, low, high] => u16::from_le_bytes([low, high]),
+                    [0xfe, 0xff, high, low] | [high, low] => u16::from_be_bytes([high, low]),
+                    _ => {
+                        return Err(DecodeError::BadWide {
+                            octets: u32::from(length),
+                        });
+                    }
                 }
             }
         };
@@ -97,10 +100,13 @@ impl Encode for WString {
                 units.chain([0]).try_for_each(|unit| w.primitive(unit))
             }
             _ => {
+                let first = units.clone().next();
+                let mark = BYTE_ORDER_MARKS.into_iter().take(1);
+                let mark =
+                    mark.filter(|_| first.is_some_and(|unit| BYTE_ORDER_MARKS.contains(&unit)));
+                let mut units = mark.chain(units);
                 w.count(2 * units.clone().count())?;
-                units
-                    .map(u16::to_be_bytes)
-                    .try_for_each(|octets| w.octets(&octets))
+                units.try_for_each(|unit| w.octets(&unit.to_be_bytes()))
             }
         }
     }
@@ -140,8 +146,52 @@ impl Decode for WString {
                 pairs.iter().map(unit).collect()
             }
         };
+        if units.contains(&0) {
+            return Err(DecodeError::BadString);
+        }
         String::from_utf16(&units)
             .map(Self)
             .map_err(|_| DecodeError::BadText)
+    }
+}
+
+/// U+FEFF as its sender and as a reader of the other byte order see it. A text that begins with one of them needs a mark
+/// before it, or the reader takes the character for the mark.
+const BYTE_ORDER_MARKS: [u16; 2] = [0xfeff, 0xfffe];
+
+#[cfg(test)]
+mod tests {
+    use super::{WChar, WString};
+    use crate::{ByteOrder, Decode, DecodeError, Encode, Reader, Writer};
+
+    fn comes_back<T: Encode + Decode>(value: &T) -> Result<T, DecodeError> {
+        let mut w = Writer::new(Vec::new(), 64);
+        value.encode(&mut w).expect("it fits");
+        let octets = w.into_octets();
+        T::decode(&mut Reader::new(&octets, ByteOrder::NATIVE))
+    }
+
+    #[test]
+    fn a_text_that_begins_like_a_byte_order_mark_is_not_taken_for_one() {
+        for text in [
+            "\u{feff}a",
+            "\u{fffe}a",
+            "\u{feff}",
+            "\u{fffe}",
+            "a\u{feff}",
+        ] {
+            let wide = WString::from(text);
+            assert_eq!(comes_back(&wide), Ok(wide));
+        }
+        for character in ['\u{feff}', '\u{fffe}', 'a'] {
+            assert_eq!(comes_back(&WChar(character)), Ok(WChar(character)));
+        }
+    }
+
+    #[test]
+    fn a_zero_within_a_wide_string_is_refused() {
+        let octets = [4, 0, 0, 0, 0, 0x61, 0, 0];
+        let read = WString::decode(&mut Reader::new(&octets, ByteOrder::Little));
+        assert_eq!(read, Err(DecodeError::BadString));
     }
 }
