@@ -1,0 +1,190 @@
+//! Every decoder, shown whatever octets there are. None may panic, and what was read must come out again as it was.
+//!
+//! Used by the fuzz targets (`fuzz/`), and by the tests that do without a nightly compiler.
+#![allow(dead_code, reason = "each user shows octets to some of the decoders")]
+
+use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, WChar, WString};
+use rtorb_wire::giop::{
+    Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
+    ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
+};
+use rtorb_wire::ior::{IiopProfile, Ior, ProfileBody, UiopProfile};
+use rtorb_wire::{ByteOrder, Decode, Encode, Reader, Writer};
+
+/// No message of the tests is longer.
+pub(crate) const OCTETS_MAX: usize = 1 << 20;
+
+/// One GIOP message: its header, the header of its kind, its contexts, and the exception in it.
+pub(crate) fn giop(octets: &[u8]) {
+    let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) else {
+        return;
+    };
+    let mut r = header.reader(octets);
+    match header.message_type {
+        MessageType::Request => {
+            if let Ok(request) = RequestHeader::decode(&mut r) {
+                let _ = request.target.object_key();
+                show_contexts(request.contexts);
+            }
+        }
+        MessageType::Reply => {
+            if let Ok(reply) = ReplyHeader::decode(&mut r) {
+                show_contexts(reply.contexts);
+                match reply.status {
+                    ReplyStatus::SystemException => drop(SystemExceptionBody::decode(&mut r)),
+                    ReplyStatus::LocationForward => drop(Ior::decode(&mut r)),
+                    _ => {}
+                }
+            }
+        }
+        MessageType::LocateRequest => drop(LocateRequestHeader::decode(&mut r)),
+        MessageType::LocateReply => drop(LocateReplyHeader::decode(&mut r)),
+        _ => drop(r.primitive::<u32>()),
+    }
+}
+
+/// A connection's stream of messages, put together within bounds.
+pub(crate) fn stream(mut octets: &[u8]) {
+    const KEPT_MAX: usize = 4096;
+    let mut reassembly = Reassembly::new(KEPT_MAX, 2);
+    while let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) {
+        let Some((message, rest)) = octets.split_at_checked(header.message_octets()) else {
+            return;
+        };
+        octets = rest;
+        let Ok(accepted) = reassembly.accept(&header, message) else {
+            return;
+        };
+        assert!(reassembly.octets() <= KEPT_MAX, "more is kept than allowed");
+        match accepted {
+            Accepted::Whole => giop(message),
+            Accepted::Message(whole) => giop(&whole),
+            Accepted::Kept => {}
+        }
+    }
+}
+
+/// A whole message, taken apart and put together again.
+pub(crate) fn parts(octets: &[u8]) {
+    let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) else {
+        return;
+    };
+    // Reserved flags are not kept.
+    let only_part = header.message_type == MessageType::Fragment || octets[6] > 1;
+    if header.message_octets() != octets.len() || only_part {
+        return;
+    }
+    let mut reassembly = Reassembly::new(2 * OCTETS_MAX, 1);
+    let mut whole = None;
+    for part in fragments(octets, 64) {
+        let header = Header::parse(&part, OCTETS_MAX)
+            .expect("a part is a message")
+            .expect("a whole one");
+        match reassembly
+            .accept(&header, &part)
+            .expect("a part of ours fits")
+        {
+            Accepted::Whole => whole = Some(part),
+            Accepted::Message(message) => whole = Some(message),
+            Accepted::Kept => {}
+        }
+    }
+    assert_eq!(whole.as_deref(), Some(octets), "the parts make the message");
+}
+
+/// A reference as it travels, its profiles, and its text.
+pub(crate) fn reference(octets: &[u8]) {
+    let Ok(ior) = Reader::encapsulated(octets).and_then(|mut r| Ior::decode(&mut r)) else {
+        return;
+    };
+    let text = ior.to_string();
+    assert_eq!(
+        Ior::parse(&text).as_ref(),
+        Ok(&ior),
+        "a reference comes back from its text"
+    );
+    for profile in &ior.profiles {
+        let _ = ProfileBody::from_tagged(profile);
+        if let Ok(iiop) = IiopProfile::from_tagged(profile) {
+            let again = iiop.to_tagged().expect("what was read can be written");
+            assert_eq!(IiopProfile::from_tagged(&again).as_ref(), Ok(&iiop));
+        }
+        if let Ok(uiop) = UiopProfile::from_tagged(profile) {
+            let again = uiop.to_tagged().expect("what was read can be written");
+            assert_eq!(UiopProfile::from_tagged(&again).as_ref(), Ok(&uiop));
+        }
+    }
+}
+
+/// The text of a reference.
+pub(crate) fn text(octets: &[u8]) {
+    let Ok(text) = core::str::from_utf8(octets) else {
+        return;
+    };
+    if let Ok(ior) = Ior::parse(text) {
+        assert_eq!(Ior::parse(&ior.to_string()), Ok(ior));
+    }
+}
+
+/// Values: the first octet says in which byte order, version and code set the others are.
+pub(crate) fn values(octets: &[u8]) {
+    let Some((&how, octets)) = octets.split_first() else {
+        return;
+    };
+    let order = ByteOrder::from_flag(how);
+    let set = if how & 2 == 0 {
+        CharCodeSet::Latin1
+    } else {
+        CharCodeSet::Utf8
+    };
+    let r = Reader::new(octets, order)
+        .with_giop_minor(how >> 2 & 3)
+        .with_char_code_set(set);
+    comes_back::<String>(octets, &r);
+    comes_back::<WString>(octets, &r);
+    comes_back::<WChar>(octets, &r);
+    comes_back::<char>(octets, &r);
+    comes_back::<bool>(octets, &r);
+    comes_back::<Vec<u8>>(octets, &r);
+    comes_back::<Vec<i16>>(octets, &r);
+    comes_back::<Vec<i64>>(octets, &r);
+    comes_back::<Vec<bool>>(octets, &r);
+    comes_back::<Vec<String>>(octets, &r);
+    comes_back::<Vec<Vec<u32>>>(octets, &r);
+    comes_back::<Fixed<5, 2>>(octets, &r);
+    comes_back::<Fixed<31, 0>>(octets, &r);
+    comes_back::<LongDouble>(octets, &r);
+}
+
+/// What was read can be written, and is then read as the same.
+fn comes_back<T: Decode + Encode + PartialEq + core::fmt::Debug>(
+    octets: &[u8],
+    as_in: &Reader<'_>,
+) {
+    let reader = |octets| {
+        let r = Reader::new(octets, as_in.order()).with_giop_minor(as_in.giop_minor());
+        r.with_char_code_set(as_in.char_code_set())
+    };
+    let Ok(value) = T::decode(&mut reader(octets)) else {
+        return;
+    };
+    let mut w = Writer::new(Vec::new(), 4 * OCTETS_MAX)
+        .with_order(as_in.order())
+        .with_giop_minor(as_in.giop_minor())
+        .with_char_code_set(as_in.char_code_set());
+    value.encode(&mut w).expect("what was read can be written");
+    let written = w.into_octets();
+    assert_eq!(T::decode(&mut reader(&written)), Ok(value));
+}
+
+fn show_contexts(list: ServiceContexts<'_>) {
+    for context in list {
+        let data = context.data;
+        let _ = contexts::decode_priority(data);
+        let _ = contexts::decode_priority_range(data);
+        let _ = contexts::CodeSets::from_data(data);
+        let _ = contexts::decode_listen_points(data);
+        let _ = contexts::decode_invocation_policies(data);
+        let _ = contexts::decode_exception_detail(data);
+    }
+}

@@ -1,0 +1,206 @@
+//! What omniORB and JacORB really sent (`golden/`): read whole, and shown broken to every decoder.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+
+mod decoders;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rtorb_wire::giop::{
+    Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
+    ReplyStatus, RequestHeader, Response, Version,
+};
+use rtorb_wire::ior::{Ior, ProfileBody};
+
+#[test]
+fn every_recorded_message_is_read_and_answered() {
+    for (file, messages) in conversations() {
+        let mut open = BTreeMap::new();
+        let mut parts = BTreeMap::new();
+        for message in messages {
+            let header = Header::parse(&message.octets, decoders::OCTETS_MAX)
+                .unwrap()
+                .unwrap();
+            assert_eq!(header.message_octets(), message.octets.len(), "{file}");
+            let from_client = message.from_client;
+            let way = (message.connection, from_client);
+            let parts = parts
+                .entry(way)
+                .or_insert_with(|| Reassembly::new(1 << 16, 1));
+            let whole = match parts.accept(&header, &message.octets).unwrap() {
+                Accepted::Whole => message.octets,
+                Accepted::Message(whole) => whole,
+                Accepted::Kept => continue,
+            };
+            let open = open.entry(message.connection).or_default();
+            if from_client {
+                note_request(&whole, open);
+            } else {
+                check_reply(&file, &whole, open);
+            }
+        }
+        let left: Vec<_> = open.values().flatten().collect();
+        assert!(left.is_empty(), "{file}: without a reply: {left:?}");
+    }
+}
+
+#[test]
+fn every_recorded_reference_comes_back_from_its_text() {
+    let text = fs::read_to_string(golden().join("references.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut seen = 0;
+    for (name, reference) in lines.map(|line| line.split_once(' ').unwrap()) {
+        let ior = Ior::parse(reference).unwrap();
+        let again = ior.to_string();
+        assert_eq!(Ior::parse(&again).unwrap(), ior, "{name}");
+        let ProfileBody::Iiop(profile) = ProfileBody::from_tagged(&ior.profiles[0]).unwrap() else {
+            panic!("{name} has an IIOP profile");
+        };
+        assert_eq!(profile.version, Version::V1_2, "{name}");
+        assert!(ior.type_id.starts_with("IDL:"), "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 4, "omniORB's two, its UNIX one, and JacORB's");
+}
+
+#[test]
+fn cut_off_anywhere_no_message_makes_a_decoder_panic() {
+    for (_, messages) in conversations() {
+        for Message { octets, .. } in messages {
+            for end in 0..octets.len().min(512) {
+                decoders::giop(&octets[..end]);
+            }
+            decoders::parts(&octets);
+        }
+    }
+}
+
+#[test]
+fn with_any_octet_changed_no_message_makes_a_decoder_panic() {
+    for (_, messages) in conversations() {
+        for Message { octets, .. } in messages {
+            for at in 0..octets.len().min(512) {
+                for value in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut changed = octets.clone();
+                    changed[at] = value;
+                    decoders::giop(&changed);
+                    decoders::stream(&changed);
+                    decoders::values(&changed[at..]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn with_any_octet_changed_no_reference_makes_a_decoder_panic() {
+    let text = fs::read_to_string(golden().join("references.txt")).unwrap();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let octets = octets(line.split_once("IOR:").unwrap().1);
+        for at in 0..octets.len() {
+            decoders::reference(&octets[..at]);
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut changed = octets.clone();
+                changed[at] = value;
+                decoders::reference(&changed);
+                decoders::text(&changed);
+            }
+        }
+    }
+}
+
+fn note_request(octets: &[u8], open: &mut BTreeMap<u32, String>) {
+    let header = Header::parse(octets, decoders::OCTETS_MAX)
+        .unwrap()
+        .unwrap();
+    let mut r = header.reader(octets);
+    match header.message_type {
+        MessageType::Request => {
+            let request = RequestHeader::decode(&mut r).unwrap();
+            let operation = String::from_utf8(request.operation.to_vec()).unwrap();
+            assert!(!request.target.object_key().unwrap().is_empty());
+            if request.response != Response::None {
+                assert_eq!(open.insert(request.request_id, operation), None);
+            }
+        }
+        MessageType::LocateRequest => {
+            let request = LocateRequestHeader::decode(&mut r).unwrap();
+            assert_eq!(open.insert(request.request_id, "where".to_owned()), None);
+        }
+        MessageType::CloseConnection => {}
+        other => panic!("a client sent {other:?}"),
+    }
+}
+
+fn check_reply(file: &str, octets: &[u8], open: &mut BTreeMap<u32, String>) {
+    let header = Header::parse(octets, decoders::OCTETS_MAX)
+        .unwrap()
+        .unwrap();
+    let mut r = header.reader(octets);
+    match header.message_type {
+        MessageType::Reply => {
+            let reply = ReplyHeader::decode(&mut r).unwrap();
+            let operation = open.remove(&reply.request_id).unwrap();
+            let expected = match operation.as_str() {
+                "fail" => ReplyStatus::SystemException,
+                // Called three times: it returns once.
+                "refuse" if reply.status != ReplyStatus::NoException => ReplyStatus::UserException,
+                _ => ReplyStatus::NoException,
+            };
+            assert_eq!(reply.status, expected, "{file}: {operation}");
+        }
+        MessageType::LocateReply => {
+            let reply = LocateReplyHeader::decode(&mut r).unwrap();
+            assert_eq!(open.remove(&reply.request_id).as_deref(), Some("where"));
+        }
+        MessageType::CloseConnection => {}
+        other => panic!("a server sent {other:?}"),
+    }
+}
+
+struct Message {
+    connection: usize,
+    from_client: bool,
+    octets: Vec<u8>,
+}
+
+/// The files of conversations and what is in them.
+fn conversations() -> Vec<(String, Vec<Message>)> {
+    let mut files: Vec<_> = fs::read_dir(golden())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let found: Vec<_> = files.iter().filter_map(|file| conversation(file)).collect();
+    assert!(found.len() >= 8, "{files:?}");
+    found
+}
+
+fn conversation(file: &Path) -> Option<(String, Vec<Message>)> {
+    let name = file.file_name()?.to_str()?.to_owned();
+    let orb = name.starts_with("omniorb-") || name.starts_with("jacorb-");
+    let text = fs::read_to_string(file).ok().filter(|_| orb)?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    Some((name, lines.map(message).collect()))
+}
+
+fn message(line: &str) -> Message {
+    let mut words = line.split(' ');
+    Message {
+        connection: words.next().unwrap().parse().unwrap(),
+        from_client: words.next().unwrap() == "client",
+        octets: octets(words.next().unwrap()),
+    }
+}
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn octets(hex: &str) -> Vec<u8> {
+    let digits = hex.as_bytes().chunks(2);
+    digits
+        .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+        .collect()
+}
