@@ -6,6 +6,7 @@
 
 pub mod jacorb;
 pub mod omniorb;
+pub mod raw;
 pub mod recorder;
 pub mod running;
 

@@ -17,6 +17,8 @@ pub enum Sender {
 /// One message as it passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// The connection, counted from 0.
+    pub connection: usize,
     /// Who sent it.
     pub sender: Sender,
     /// All of it, the GIOP header included.
@@ -45,12 +47,12 @@ impl Recorder {
         let messages = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&messages);
         thread::spawn(move || {
-            for client in listener.incoming().flatten() {
+            for (connection, client) in listener.incoming().flatten().enumerate() {
                 let Ok(server) = TcpStream::connect(target) else {
                     continue;
                 };
-                pass(&client, &server, Sender::Client, &kept);
-                pass(&server, &client, Sender::Server, &kept);
+                pass((&client, &server), (connection, Sender::Client), &kept);
+                pass((&server, &client), (connection, Sender::Server), &kept);
             }
         });
         Self { address, messages }
@@ -76,7 +78,11 @@ impl Recorder {
     }
 }
 
-fn pass(from: &TcpStream, to: &TcpStream, sender: Sender, kept: &Arc<Mutex<Vec<Message>>>) {
+fn pass(
+    (from, to): (&TcpStream, &TcpStream),
+    (connection, sender): (usize, Sender),
+    kept: &Arc<Mutex<Vec<Message>>>,
+) {
     let copies = from
         .try_clone()
         .and_then(|from| Ok((from, to.try_clone()?)));
@@ -87,6 +93,7 @@ fn pass(from: &TcpStream, to: &TcpStream, sender: Sender, kept: &Arc<Mutex<Vec<M
             kept.lock()
                 .expect("a recording thread has panicked")
                 .push(Message {
+                    connection,
                     sender,
                     octets: octets.clone(),
                 });

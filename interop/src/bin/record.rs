@@ -1,7 +1,7 @@
 //! Writes the golden conversations of other ORBs into crates/rtorb-wire/tests/golden.
 //!
-//! One file a conversation: lines that begin with `#` are words, the others are `client` or `server` and one GIOP
-//! message in hex. `references.txt` has lines of a name and a reference.
+//! One file a conversation: lines that begin with `#` are words, the others are the number of the connection,
+//! `client` or `server`, and one GIOP message in hex. `references.txt` has lines of a name and a reference.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -105,10 +105,11 @@ fn recorded(reference: &str) -> (Recorder, String) {
 fn write(file: &Path, words: &str, messages: &[Message]) {
     let mut text = format!("# {words}; written by `cargo run -p rtorb-interop --bin record`.\n");
     for message in messages {
-        text.push_str(match message.sender {
-            Sender::Client => "client ",
-            Sender::Server => "server ",
-        });
+        let sender = match message.sender {
+            Sender::Client => "client",
+            Sender::Server => "server",
+        };
+        let _ = write!(text, "{} {sender} ", message.connection);
         for octet in &message.octets {
             let _ = write!(text, "{octet:02x}");
         }

@@ -1,0 +1,4 @@
+//! Translates the examples' IDL.
+fn main() {
+    rtorb_idl::compile("../idl/greeter.idl");
+}

@@ -1,0 +1,16 @@
+//! Asks the Greeter whose reference is the first argument to greet the second.
+#![forbid(unsafe_code)]
+use rtorb::Orb;
+
+rtorb::include_idl!("greeter");
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let reference = arguments.next().ok_or("usage: hello-client REFERENCE [NAME]")?;
+    let name = arguments.next().unwrap_or("world".to_owned());
+
+    let orb = Orb::builder().build()?;
+    let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
+    println!("{}", greeter.greet(&name)?);
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! Serves a Greeter: prints its reference, and answers until it is stopped.
+#![forbid(unsafe_code)]
+use rtorb::{Orb, SystemException};
+
+rtorb::include_idl!("greeter");
+
+struct Host;
+
+impl GreeterServant for Host {
+    fn greet(&self, name: &str) -> Result<String, SystemException> {
+        Ok(format!("Hello, {name}!"))
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let orb = Orb::builder().args(std::env::args())?.build()?;
+    let greeter: Greeter = orb.root_poa().activate(Host)?;
+    println!("{}", orb.object_to_string(greeter.as_object()));
+    orb.run()?;
+    Ok(())
+}
