@@ -1,2 +1,53 @@
-//! The command `rtorb`.
-fn main() {}
+//! The command `rtorb`: arguments in, text out. What it does is in the library crates, one file a subcommand is here.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod check;
+mod lab;
+mod measure;
+mod output;
+mod progress;
+
+/// A real-time object request broker for Linux, and the laboratory that measures it.
+///
+/// Exit status: 0 done, 1 the answer is no, 2 misuse.
+#[derive(Debug, Parser)]
+#[command(name = "rtorb", version, max_term_width = 100)]
+struct Command {
+    #[command(subcommand)]
+    subcommand: Subcommands,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Measure(measure::Measure),
+    Check(check::Check),
+    Lab(lab::Lab),
+    /// One of the measured processes: started by `measure` and `lab run`.
+    #[command(hide = true)]
+    Child {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Command::parse().subcommand {
+        Subcommands::Measure(measure) => measure.run(),
+        Subcommands::Check(check) => check.run(),
+        Subcommands::Lab(lab) => lab.run(),
+        Subcommands::Child { arguments } => return rtorb_lab::child::run(&arguments),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("rtorb: {error:#}");
+        ExitCode::from(NO)
+    })
+}
+
+/// The exit status of an answer that is no, and of what could not be done.
+const NO: u8 = 1;
+/// The exit status of arguments that make no sense, as clap has it.
+const MISUSE: u8 = 2;

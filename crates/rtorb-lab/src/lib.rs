@@ -1,2 +1,28 @@
-//! rtorb-lab.
+//! Experiments on operating system and ORB, and their report.
+//!
+//! An [`experiment::Experiment`] runs measured [`processes`] in [`placement::Placement`], collects their samples in
+//! [`statistics`], and answers [`results::Results`], which scripts read as JSON and [`report`] makes a page of. The
+//! laboratory changes nothing of what it measures, and holds no number that was not measured.
 #![forbid(unsafe_code)]
+
+pub mod burst;
+pub mod child;
+pub mod contestants;
+pub mod error;
+pub mod experiment;
+pub mod experiments;
+pub mod host;
+pub mod interrupt;
+pub mod operations;
+pub mod peers;
+pub mod ping_pong;
+pub mod placement;
+pub mod preflight;
+pub mod processes;
+pub mod report;
+pub mod results;
+pub mod statistics;
+pub mod summary;
+mod timestamp;
+
+pub use error::LabError;

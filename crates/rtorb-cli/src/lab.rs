@@ -1,0 +1,72 @@
+//! `rtorb lab`: single experiments, and reports of what was measured before.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use rtorb_lab::{experiments, report};
+
+use crate::MISUSE;
+use crate::measure::{Options, run_experiments};
+use crate::output::line;
+
+/// Run single experiments, or make a report of results that are there.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    subcommand: LabSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabSubcommand {
+    /// List the experiments: name, what it reproduces, what it shows.
+    List,
+    /// Run one experiment and write its results and the report.
+    Run {
+        /// The experiment's name, as `rtorb lab list` has it.
+        name: String,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Write DIR/index.html from the results below DIR.
+    Report {
+        /// A folder that `measure` or `lab run` wrote.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+impl Lab {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        match &self.subcommand {
+            LabSubcommand::List => {
+                for experiment in experiments::ALL {
+                    line(format!(
+                        "{:16}  {}  [{}]",
+                        experiment.name(),
+                        experiment.title(),
+                        experiment.reproduces()
+                    ))?;
+                }
+            }
+            LabSubcommand::Run { name, options } => match experiments::by_name(name) {
+                Ok(experiment) => return run_experiments(&[experiment], options),
+                Err(error) => {
+                    eprintln!("rtorb: {error}");
+                    return Ok(ExitCode::from(MISUSE));
+                }
+            },
+            LabSubcommand::Report { folder } => {
+                let page = report::write(folder).with_context(|| {
+                    format!(
+                        "cannot make a report of the results in {}",
+                        folder.display()
+                    )
+                })?;
+                line(format!("Report: {}", page.display()))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

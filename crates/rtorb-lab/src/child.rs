@@ -1,0 +1,172 @@
+//! What the hidden subcommand `child` does: this program again, as one of the processes that are measured.
+//!
+//! ```text
+//! rtorb child --parent PID [--cpu N] [--fifo PRIORITY] ROLE ARGUMENT...
+//! ```
+//!
+//! A child first takes the placement that it is told, then plays its role: a server prints `ready ADDRESS` and serves
+//! until its standard input ends; a client prints `ready` and answers bursts ([`crate::burst`]).
+
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::burst;
+use crate::ping_pong::{futex, tcp, unix};
+use crate::placement::Placement;
+
+/// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
+#[must_use]
+pub fn run(arguments: &[String]) -> ExitCode {
+    match parse(arguments)
+        .and_then(|(parent, placement, role)| begin(parent, &placement).and_then(|()| play(role)))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The laboratory may be gone, and then nobody wants to hear it.
+            let _ = writeln!(io::stdout(), "error {}", error.replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<(i32, Placement, &[String]), String> {
+    let mut placement = Placement::default();
+    let mut parent = 0;
+    let mut rest = arguments;
+    while let [option, value, tail @ ..] = rest
+        && option.starts_with("--")
+    {
+        let number: i32 = value
+            .parse()
+            .map_err(|_| format!("{option} takes a number, not {value:?}"))?;
+        match option.as_str() {
+            "--parent" => parent = number,
+            "--cpu" => placement.cpu = usize::try_from(number).ok(),
+            "--fifo" => placement.fifo = u8::try_from(number).ok(),
+            _ => return Err(format!("a child has no option {option}")),
+        }
+        rest = tail;
+    }
+    Ok((parent, placement, rest))
+}
+
+/// Ties this process's life to the laboratory's and takes the placement. Both survive `exec`.
+fn begin(parent: i32, placement: &Placement) -> Result<(), String> {
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    // It may have died before the line above; then nobody would ever send the signal.
+    if getppid() != Pid::from_raw(parent) {
+        return Err("the laboratory that started this process is gone".to_owned());
+    }
+    placement.apply()
+}
+
+fn play(role: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = role.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["exec", program, ref arguments @ ..] => Err(Command::new(program).args(arguments).exec()),
+        ["raw-server", "tcp"] => {
+            end_with_input()?;
+            tcp::serve(ready)
+        }
+        ["raw-server", "unix", path] => {
+            end_with_input()?;
+            unix::serve(Path::new(path), ready)
+        }
+        ["raw-server", "futex", path] => {
+            end_with_input()?;
+            futex::serve(Path::new(path), ready)
+        }
+        ["raw-client", "tcp", address] => {
+            tcp::connect(address).and_then(|mut client| answer(|burst| client.burst(burst)))
+        }
+        ["raw-client", "unix", path] => unix::connect(Path::new(path))
+            .and_then(|mut client| answer(|burst| client.burst(burst))),
+        ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
+            .and_then(|mut client| answer(|burst| client.burst(burst))),
+        _ => return Err(format!("a child has no role {words:?}")),
+    };
+    done.map_err(|error| format!("{}: {error}", words.join(" ")))
+}
+
+/// Tells the laboratory that this process can be used.
+fn ready(text: &str) {
+    // The laboratory may be gone; the death signal then ends this process.
+    let _ = writeln!(io::stdout(), "ready {text}");
+    let _ = io::stdout().flush();
+}
+
+fn answer(run: impl FnMut(&burst::Burst) -> Result<burst::Samples, String>) -> io::Result<()> {
+    ready("");
+    burst::serve(BufReader::new(io::stdin()), io::stdout(), run)
+}
+
+/// Ends this process when the laboratory closes its input, whatever the role is doing.
+fn end_with_input() -> Result<(), String> {
+    let watch = || {
+        let mut ignored = [0; 64];
+        while matches!(io::stdin().read(&mut ignored), Ok(count) if count > 0) {}
+        std::process::exit(0);
+    };
+    rtorb_os::thread::spawn("end-of-input", &Default::default(), watch)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_come_before_the_role() {
+        let arguments = words("--parent 7 --cpu 1 --fifo 50 exec true --fifo 3");
+        let (parent, placement, role) = parse(&arguments).unwrap();
+        assert_eq!(
+            (parent, placement),
+            (
+                7,
+                Placement {
+                    cpu: Some(1),
+                    fifo: Some(50)
+                }
+            )
+        );
+        assert_eq!(role, words("exec true --fifo 3"));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(
+            parse(&words("--cpu one raw-server"))
+                .unwrap_err()
+                .contains("--cpu")
+        );
+        assert!(
+            parse(&words("--color 1 raw-server"))
+                .unwrap_err()
+                .contains("--color")
+        );
+        assert!(
+            play(&words("raw-server pigeon"))
+                .unwrap_err()
+                .contains("pigeon")
+        );
+    }
+
+    #[test]
+    fn a_child_of_nobody_does_not_begin() {
+        assert!(
+            begin(i32::MAX, &Placement::default())
+                .unwrap_err()
+                .contains("gone")
+        );
+        set_parent_process_death_signal(None).unwrap();
+    }
+}

@@ -1,0 +1,196 @@
+//! Who is measured: an ORB or a raw exchange on a transport, as a server process and a client process that stay alive
+//! and warm while the others have their turn.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::burst::{Burst, Samples, Verb};
+use crate::error::LabError;
+use crate::operations::MessageBytes;
+use crate::peers::omniorb::{self, OmniOrb};
+use crate::ping_pong::futex;
+use crate::placement::obtained;
+use crate::processes::{Launcher, Process};
+use crate::results::ObtainedScheduling;
+
+/// Which software answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Orb {
+    /// Ours.
+    Rtorb,
+    /// The peer.
+    OmniOrb,
+    /// None: the octets alone.
+    Raw,
+}
+
+impl Orb {
+    /// The value of the label `orb`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Rtorb => "rtorb",
+            Self::OmniOrb => "omniorb",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// How the octets travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    /// IIOP for an ORB.
+    Tcp,
+    /// A UNIX stream socket.
+    Unix,
+    /// Shared memory.
+    Futex,
+}
+
+impl Transport {
+    /// The value of the label `transport`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+            Self::Futex => "futex",
+        }
+    }
+}
+
+/// A running server and client.
+#[derive(Debug)]
+pub struct Contestant {
+    /// Which software.
+    pub orb: Orb,
+    /// On which transport.
+    pub transport: Transport,
+    /// The reference of the server's object, when it has one.
+    pub reference: Option<String>,
+    // In this order: the client is ended before the server that it is connected to.
+    client: Process,
+    server: Process,
+}
+
+impl Contestant {
+    /// Starts a raw exchange.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn raw(launcher: &Launcher, transport: Transport, folder: &Path) -> Result<Self, LabError> {
+        let name = format!("raw {}", transport.label());
+        let place = raw_place(transport, folder);
+        let role: Vec<&str> = ["raw-server", transport.label()]
+            .into_iter()
+            .chain(place.to_str())
+            .collect();
+        let role = if transport == Transport::Tcp {
+            &role[..2]
+        } else {
+            &role[..]
+        };
+        let mut server = launcher.start(&format!("{name} server"), role)?;
+        let address = server.ready()?;
+        let mut client = launcher.start(
+            &format!("{name} client"),
+            &["raw-client", transport.label(), &address],
+        )?;
+        client.ready()?;
+        // Both have it open: its name is no longer needed, and so nothing is left behind however we end.
+        let _ = std::fs::remove_file(&place);
+        Ok(Self {
+            orb: Orb::Raw,
+            transport,
+            reference: None,
+            client,
+            server,
+        })
+    }
+
+    /// Starts omniORB's server and client.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn omniorb(
+        launcher: &Launcher,
+        peer: &OmniOrb,
+        transport: Transport,
+        folder: &Path,
+    ) -> Result<Self, LabError> {
+        let name = format!("omniorb {}", transport.label());
+        let program = peer.program.display().to_string();
+        let endpoint = match transport {
+            Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
+            _ => format!("giop:unix:{}", folder.join("omniorb.socket").display()),
+        };
+        let server_role = ["exec", &program, "server", "-ORBendPoint", &endpoint];
+        let server_role: Vec<&str> = server_role
+            .into_iter()
+            .chain(omniorb::SERVER_OPTIONS)
+            .collect();
+        let mut server = launcher.start(&format!("{name} server"), &server_role)?;
+        let reference = server.ready()?;
+        let client_role = ["exec", &program, "client", &reference];
+        let client_role: Vec<&str> = client_role
+            .into_iter()
+            .chain(omniorb::CLIENT_OPTIONS)
+            .collect();
+        let mut client = launcher.start(&format!("{name} client"), &client_role)?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::OmniOrb,
+            transport,
+            reference: Some(reference),
+            client,
+            server,
+        })
+    }
+
+    /// Whether a call with these messages is possible here.
+    #[must_use]
+    pub fn carries(&self, messages: MessageBytes) -> bool {
+        let fits =
+            messages.request.max(messages.reply) <= futex::MESSAGE_BYTES_MAX && messages.reply > 0;
+        self.transport != Transport::Futex || fits
+    }
+
+    /// Has the client run a burst.
+    ///
+    /// # Errors
+    /// As [`Process::burst`].
+    pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
+        // Work and marshalling need no server, but are only known to those who have something to marshal.
+        debug_assert!(burst.verb == Verb::Call || self.orb != Orb::Raw);
+        self.client.burst(burst)
+    }
+
+    /// What the threads of both processes have, read while they wait for work.
+    #[must_use]
+    pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
+        [&self.server, &self.client]
+            .into_iter()
+            .filter_map(|process| obtained(process.name(), process.id()))
+            .collect()
+    }
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.orb.label(), self.transport.label())
+    }
+}
+
+/// Shared memory belongs where no disk is behind it.
+fn raw_place(transport: Transport, folder: &Path) -> PathBuf {
+    match transport {
+        Transport::Futex if Path::new("/dev/shm").is_dir() => {
+            let name = folder
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            PathBuf::from(format!("/dev/shm/{name}.words"))
+        }
+        _ => folder.join(format!("raw-{}", transport.label())),
+    }
+}

@@ -1,0 +1,66 @@
+//! What can go wrong in the laboratory itself; an ORB that answers with an exception is a measurement, not an error.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a run, or a part of it, did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Somebody asked for the end; what was measured until then holds.
+    #[error("interrupted")]
+    Interrupted,
+    /// No experiment has this name.
+    #[error("no experiment is called {name:?}; there are {known}")]
+    UnknownExperiment {
+        /// The name that was asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A child process did not do what it should.
+    #[error("{process}: {what}")]
+    Process {
+        /// Which one: `rtorb tcp server`.
+        process: String,
+        /// What it did instead.
+        what: String,
+    },
+    /// A child process was silent for too long.
+    #[error("{process} did not answer within {} ms", waited.as_millis())]
+    Silent {
+        /// Which one.
+        process: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A peer's tools are installed and yet its benchmark program could not be built.
+    #[error("{what}")]
+    Peer {
+        /// What failed, with what the tool printed.
+        what: String,
+    },
+}
+
+impl LabError {
+    /// For `map_err` on operations on files.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+
+    pub(crate) fn process(process: &str, what: impl Into<String>) -> Self {
+        Self::Process {
+            process: process.to_owned(),
+            what: what.into(),
+        }
+    }
+}

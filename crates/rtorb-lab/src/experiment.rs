@@ -1,0 +1,168 @@
+//! What an experiment is, and how one is run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use rtorb_os::clock::monotonic_ns;
+
+use crate::error::LabError;
+use crate::host::Host;
+use crate::interrupt::Interrupt;
+use crate::placement::Placement;
+use crate::preflight;
+use crate::processes::Launcher;
+use crate::results::{
+    Derived, Highlight, LabelValue, ObtainedScheduling, Published, Results, SCHEMA, Series, Target,
+};
+use crate::timestamp;
+
+/// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
+pub trait Experiment: Sync {
+    /// The name by which it is run and its results are kept: `orb/throughput`.
+    fn name(&self) -> &'static str;
+
+    /// What it shows, in a line.
+    fn title(&self) -> &'static str;
+
+    /// The published table or figure that it reproduces.
+    fn reproduces(&self) -> &'static str;
+
+    /// What a run with this effort would do.
+    fn parameters(&self, effort: Effort) -> Parameters;
+
+    /// Measures. An interrupt is not an error: the outcome says that it is not complete.
+    ///
+    /// # Errors
+    /// That nothing could be measured at all.
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError>;
+}
+
+/// Names to values.
+pub type Parameters = BTreeMap<String, LabelValue>;
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A look, within a minute.
+    Quick,
+    /// The published sample counts and more.
+    Full,
+}
+
+/// What an experiment needs to know of its surroundings.
+#[derive(Debug)]
+pub struct Context {
+    /// How much to measure.
+    pub effort: Effort,
+    /// The host as it was at the beginning.
+    pub host: Host,
+    /// Starts measured processes.
+    pub launcher: Launcher,
+    /// A folder for sockets and the like; it is removed when the context is dropped.
+    pub folder: PathBuf,
+}
+
+impl Context {
+    /// For this host, with `executable` as the program that plays the children's roles ([`crate::child`]).
+    ///
+    /// # Errors
+    /// That no folder for temporary files could be made.
+    pub fn new(
+        effort: Effort,
+        executable: PathBuf,
+        interrupt: Interrupt,
+    ) -> Result<Self, LabError> {
+        let host = Host::describe();
+        let placement = Placement::best(&host);
+        let folder = std::env::temp_dir().join(format!("rtorb-lab-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
+        Ok(Self {
+            effort,
+            host,
+            launcher: Launcher {
+                executable,
+                placement,
+                interrupt,
+            },
+            folder,
+        })
+    }
+
+    /// Whether somebody wants the run to end.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        self.launcher.interrupt.requested()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // Best effort: what is left in a folder for temporary files disturbs nobody.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Is told how far a run is. Called between bursts, never while something is measured.
+pub trait Progress {
+    /// So many steps are to come.
+    fn begin(&mut self, steps: usize);
+    /// One more step is done; `next` is what comes now.
+    fn step(&mut self, next: &str);
+    /// Something that a reader should know.
+    fn note(&mut self, text: &str);
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Whether everything was measured that was planned.
+    pub complete: bool,
+    /// The scheduling that the measured processes had.
+    pub scheduling: Vec<ObtainedScheduling>,
+    /// The few numbers to read first.
+    pub highlights: Vec<Highlight>,
+    /// What was measured.
+    pub series: Vec<Series>,
+    /// What follows from it.
+    pub derived: Vec<Derived>,
+    /// What was promised, and whether it holds.
+    pub targets: Vec<Target>,
+    /// Published figures beside ours.
+    pub published: Vec<Published>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Runs an experiment and describes the run.
+///
+/// # Errors
+/// As [`Experiment::run`].
+pub fn run(
+    experiment: &dyn Experiment,
+    context: &Context,
+    progress: &mut dyn Progress,
+) -> Result<Results, LabError> {
+    let started = timestamp::rfc3339(SystemTime::now());
+    let begin_ns = monotonic_ns();
+    let outcome = experiment.run(context, progress)?;
+    Ok(Results {
+        schema: SCHEMA.to_owned(),
+        experiment: experiment.name().to_owned(),
+        title: experiment.title().to_owned(),
+        reproduces: experiment.reproduces().to_owned(),
+        started,
+        duration_s: (monotonic_ns() - begin_ns) as f64 / 1e9,
+        complete: outcome.complete,
+        parameters: experiment.parameters(context.effort),
+        findings: preflight::findings(&context.host),
+        host: context.host.clone(),
+        scheduling: outcome.scheduling,
+        highlights: outcome.highlights,
+        series: outcome.series,
+        derived: outcome.derived,
+        targets: outcome.targets,
+        published: outcome.published,
+        notes: outcome.notes,
+    })
+}

@@ -1,0 +1,22 @@
+//! Every experiment there is. A new one is a file in `experiments/` and a line in [`ALL`].
+
+use crate::error::LabError;
+use crate::experiment::Experiment;
+
+pub mod orb_throughput;
+
+/// In the order in which `rtorb measure` runs them.
+pub const ALL: [&dyn Experiment; 1] = [&orb_throughput::OrbThroughput];
+
+/// The experiment of this name.
+///
+/// # Errors
+/// That there is none, with the names that there are.
+pub fn by_name(name: &str) -> Result<&'static dyn Experiment, LabError> {
+    ALL.into_iter()
+        .find(|experiment| experiment.name() == name)
+        .ok_or_else(|| LabError::UnknownExperiment {
+            name: name.to_owned(),
+            known: ALL.map(|experiment| experiment.name()).join(", "),
+        })
+}

@@ -1,0 +1,269 @@
+//! `orb/throughput`: how long a Cubit call takes by type and size, and how much of that the ORB adds to the octets.
+//!
+//! The client calls as fast as it can, as in IDL_Cubit. Contestants take turns within each round, since a machine
+//! drifts; they are compared by the median over rounds. Raw exchanges of the same octets run beside them in the same
+//! run, on the same CPU, with the same priority.
+
+use std::time::Duration;
+
+use crate::burst::{Burst, Verb};
+use crate::contestants::{Contestant, Orb, Transport};
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::peers::omniorb::{self, OmniOrb};
+use crate::results::labels;
+use cells::{Cell, cells};
+use measured::Measured;
+
+mod cells;
+mod conclusions;
+mod measured;
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbThroughput;
+
+impl Experiment for OrbThroughput {
+    fn name(&self) -> &'static str {
+        "orb/throughput"
+    }
+
+    fn title(&self) -> &'static str {
+        "How long a call takes, by type and size, and what the ORB adds to the octets"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P0 Figure 2 (IDL_Cubit)"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let plan = Plan::of(effort);
+        labels([
+            ("rounds", plan.rounds.into()),
+            ("warm_up", plan.warm_up.into()),
+            ("count_per_round_max", plan.count.into()),
+            ("burst_ms_max", (plan.budget_ns / 1_000_000).into()),
+            (
+                "effort",
+                if effort == Effort::Full {
+                    "full"
+                } else {
+                    "quick"
+                }
+                .into(),
+            ),
+        ])
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let plan = Plan::of(context.effort);
+        let mut notes = Vec::new();
+        let mut line_up = match line_up(context, progress, &mut notes) {
+            Err(LabError::Interrupted) => {
+                return Ok(Outcome {
+                    notes,
+                    ..Outcome::default()
+                });
+            }
+            line_up => line_up?,
+        };
+        let scheduling: Vec<_> = line_up.iter().flat_map(Contestant::scheduling).collect();
+        let mut measured = Measured::new();
+        let complete = match measure(context, &plan, &mut line_up, &mut measured, progress) {
+            Ok(()) => true,
+            Err(LabError::Interrupted) => false,
+            Err(error) => return Err(error),
+        };
+        notes.append(&mut measured.notes);
+        if !complete {
+            notes.push(
+                "The run was interrupted: what is shown was measured, the rest is missing."
+                    .to_owned(),
+            );
+        }
+        let real_time =
+            !scheduling.is_empty() && scheduling.iter().all(|process| process.real_time);
+        let series = measured.series(real_time);
+        Ok(Outcome {
+            complete,
+            scheduling,
+            highlights: conclusions::highlights(&measured),
+            derived: conclusions::derived(&measured),
+            targets: conclusions::targets(&measured),
+            published: conclusions::published(&measured),
+            series,
+            notes,
+        })
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    effort: Effort,
+    rounds: usize,
+    warm_up: usize,
+    count: usize,
+    /// Far below the 950 ms after which real-time tasks that never rest are throttled.
+    budget_ns: u64,
+}
+
+impl Plan {
+    fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Quick => Self {
+                effort,
+                rounds: 5,
+                warm_up: 100,
+                count: 2_000,
+                budget_ns: 40_000_000,
+            },
+            Effort::Full => Self {
+                effort,
+                rounds: 10,
+                warm_up: 500,
+                count: 10_000,
+                budget_ns: 300_000_000,
+            },
+        }
+    }
+
+    fn burst(&self, cell: &Cell, verb: Verb, key_bytes: usize) -> Burst {
+        let messages = cell.operation.message_bytes(cell.len, key_bytes);
+        Burst {
+            verb,
+            operation: cell.operation,
+            len: cell.len,
+            // Beyond a few dozen, more calls of a large message warm nothing that is not warm.
+            warm_up: if cell.is_large() {
+                self.warm_up / 4
+            } else {
+                self.warm_up
+            },
+            count: self.count,
+            budget_ns: self.budget_ns,
+            request_bytes: messages.request,
+            reply_bytes: messages.reply,
+        }
+    }
+}
+
+/// Starts everybody who can take part; says who cannot and why.
+fn line_up(
+    context: &Context,
+    progress: &mut dyn Progress,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Contestant>, LabError> {
+    let launcher = &context.launcher;
+    let mut line_up = Vec::new();
+    for transport in [Transport::Tcp, Transport::Unix, Transport::Futex] {
+        line_up.push(Contestant::raw(launcher, transport, &context.folder)?);
+    }
+    let mut leave_out = |text: String| {
+        progress.note(&text);
+        notes.push(text);
+    };
+    match OmniOrb::find(&launcher.interrupt) {
+        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+        Err(error) => leave_out(format!("omniORB was left out: {error}")),
+        Ok(None) => leave_out(format!(
+            "omniORB was left out: {}.",
+            omniorb::HOW_TO_INSTALL
+        )),
+        Ok(Some(peer)) => {
+            for transport in [Transport::Tcp, Transport::Unix] {
+                match Contestant::omniorb(launcher, &peer, transport, &context.folder) {
+                    Ok(contestant) => line_up.push(contestant),
+                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                    Err(error) => leave_out(format!(
+                        "omniORB over {} was left out: {error}",
+                        transport.label()
+                    )),
+                }
+            }
+        }
+    }
+    Ok(line_up)
+}
+
+fn measure(
+    context: &Context,
+    plan: &Plan,
+    line_up: &mut [Contestant],
+    measured: &mut Measured,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let cells = cells(plan.effort);
+    let key_bytes = key_bytes(line_up);
+    progress.begin(cells.len() * plan.rounds);
+    for cell in &cells {
+        for round in 0..plan.rounds {
+            // Whoever goes first in a round finds the caches as the pause left them: let each be first in turn.
+            let first = round % line_up.len().max(1);
+            let order: Vec<usize> = (0..line_up.len())
+                .map(|index| (index + first) % line_up.len())
+                .collect();
+            for index in order {
+                turn(
+                    context,
+                    plan,
+                    cell,
+                    &mut line_up[index],
+                    key_bytes,
+                    measured,
+                )?;
+            }
+            progress.step(&format!("{cell}, round {} of {}", round + 1, plan.rounds));
+        }
+    }
+    Ok(())
+}
+
+/// One contestant's part of a round: the call, and for sequences what the call is made of.
+fn turn(
+    context: &Context,
+    plan: &Plan,
+    cell: &Cell,
+    contestant: &mut Contestant,
+    key_bytes: usize,
+    measured: &mut Measured,
+) -> Result<(), LabError> {
+    let messages = cell.operation.message_bytes(cell.len, key_bytes);
+    if !contestant.carries(messages) {
+        return Ok(());
+    }
+    let parts_too = contestant.orb != Orb::Raw
+        && contestant.transport == Transport::Tcp
+        && cell.operation.is_sequence();
+    let verbs: &[Verb] = if parts_too {
+        &[Verb::Call, Verb::Work, Verb::Marshal]
+    } else {
+        &[Verb::Call]
+    };
+    for &verb in verbs {
+        let burst = plan.burst(cell, verb, key_bytes);
+        if context.interrupted() {
+            return Err(LabError::Interrupted);
+        }
+        match contestant.burst(&burst) {
+            Ok(samples) => measured.add(contestant, cell, verb, &samples),
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => {
+                measured.fail(contestant, cell, &error);
+                return Ok(());
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// The length of our object key, so that the raw messages have the size of ours; that of the peer when we are absent.
+fn key_bytes(line_up: &[Contestant]) -> usize {
+    let _ = line_up;
+    KEY_BYTES_USUAL
+}
+
+/// Leaves the CPU to others between bursts, so that real-time throttling never has a reason.
+const PAUSE: Duration = Duration::from_millis(2);
+const KEY_BYTES_USUAL: usize = 24;

@@ -1,0 +1,28 @@
+//! The raw exchange over TCP on the loopback interface, without Nagle's delay.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use super::{StreamClient, serve_stream};
+
+/// Listens on a free port, tells its address by `ready`, and serves the one client that comes.
+///
+/// # Errors
+/// What the system said.
+pub fn serve(ready: impl FnOnce(&str)) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    ready(&listener.local_addr()?.to_string());
+    let (mut stream, _) = listener.accept()?;
+    stream.set_nodelay(true)?;
+    serve_stream(&mut stream)
+}
+
+/// Connects to an address that [`serve`] told.
+///
+/// # Errors
+/// What the system said.
+pub fn connect(address: &str) -> io::Result<StreamClient<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    Ok(StreamClient::new(stream))
+}

@@ -1,0 +1,180 @@
+//! Where the measured processes run and with what priority: what is asked for, and what was really obtained.
+
+use std::fs;
+
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::ThreadConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::host::{Host, cpu_list, field, read};
+use crate::results::ObtainedScheduling;
+
+/// What is asked for. Client and server of a contestant get the same, so that a call is two context switches and no
+/// other CPU's wake-up hides in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The one CPU of both processes.
+    pub cpu: Option<usize>,
+    /// SCHED_FIFO with this priority; `None` leaves the scheduling as it is.
+    pub fifo: Option<u8>,
+}
+
+impl Placement {
+    /// The best that this host allows: an isolated CPU or else the last of several, and SCHED_FIFO when it is granted.
+    #[must_use]
+    pub fn best(host: &Host) -> Self {
+        let allowed = host
+            .cpus_allowed
+            .as_deref()
+            .map(cpu_list)
+            .unwrap_or_default();
+        let isolated = cpu_list(&host.cpus_isolated);
+        // Interrupts prefer the first CPU, and the laboratory itself needs one to wait on.
+        let cpu = isolated
+            .iter()
+            .find(|cpu| allowed.contains(cpu))
+            .or(allowed.last())
+            .copied();
+        Self {
+            cpu,
+            fifo: host.fifo_granted.then_some(FIFO_PRIORITY),
+        }
+    }
+
+    /// Gives the calling thread this placement; threads that it starts later inherit it.
+    ///
+    /// # Errors
+    /// What the system refused and how to allow it.
+    pub fn apply(&self) -> Result<(), String> {
+        if let Some(cpu) = self.cpu {
+            rtorb_os::sched::apply_affinity(&[cpu]).map_err(|refused| refused.to_string())?;
+        }
+        if let Some(priority) = self.fifo {
+            rtorb_os::sched::apply_policy(SchedPolicy::Fifo(priority))
+                .map_err(|refused| refused.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a thread of this process is given SCHED_FIFO when it asks; the caller's own scheduling stays as it is.
+#[must_use]
+pub fn fifo_is_granted() -> bool {
+    let config = ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(FIFO_PRIORITY)),
+        ..ThreadConfig::default()
+    };
+    rtorb_os::thread::spawn("fifo-probe", &config, || ()).is_ok_and(|thread| thread.join().is_ok())
+}
+
+/// Reads from /proc what the threads of a running process have; `None` when it is gone.
+#[must_use]
+pub fn obtained(process: &str, id: u32) -> Option<ObtainedScheduling> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{id}/task")).ok()? {
+        let task = entry.ok()?.path();
+        threads.push(thread_scheduling(
+            &read(task.join("stat"))?,
+            &read(task.join("status"))?,
+        )?);
+    }
+    let first = threads.first()?.clone();
+    let one_cpu = threads
+        .iter()
+        .all(|thread| thread.cpus == first.cpus && cpu_list(&thread.cpus).len() == 1);
+    let all_fifo = threads.iter().all(|thread| thread.policy == SCHED_FIFO);
+    let one_policy = threads.iter().all(|thread| thread.policy == first.policy);
+    Some(ObtainedScheduling {
+        process: process.to_owned(),
+        threads: threads.len(),
+        policy: if one_policy {
+            policy_name(first.policy)
+        } else {
+            "mixed"
+        }
+        .to_owned(),
+        priority: threads
+            .iter()
+            .map(|thread| thread.priority)
+            .min()
+            .unwrap_or(0),
+        cpus: first.cpus,
+        real_time: one_cpu && all_fifo,
+    })
+}
+
+#[derive(Clone, Debug)]
+struct ThreadScheduling {
+    policy: u32,
+    priority: u32,
+    cpus: String,
+}
+
+/// Fields 40 and 41 of proc_pid_stat(5), counted after the command's name, which may itself hold spaces.
+fn thread_scheduling(stat: &str, status: &str) -> Option<ThreadScheduling> {
+    let after_name: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(ThreadScheduling {
+        priority: after_name.get(40 - 3)?.parse().ok()?,
+        policy: after_name.get(41 - 3)?.parse().ok()?,
+        cpus: field(status, "Cpus_allowed_list")?,
+    })
+}
+
+fn policy_name(policy: u32) -> &'static str {
+    match policy {
+        0 => "SCHED_OTHER",
+        SCHED_FIFO => "SCHED_FIFO",
+        2 => "SCHED_RR",
+        3 => "SCHED_BATCH",
+        5 => "SCHED_IDLE",
+        6 => "SCHED_DEADLINE",
+        _ => "unknown",
+    }
+}
+
+const SCHED_FIFO: u32 = 1;
+/// The middle of 1 to 99, as the original benchmarks chose: above ordinary work, below the kernel's own threads.
+const FIFO_PRIORITY: u8 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_spaces_in_its_name_is_read() {
+        let mut stat = "17 (odd ) name) S".to_owned();
+        for number in 4..=45 {
+            stat.push_str(&format!(
+                " {}",
+                if number == 40 {
+                    50
+                } else {
+                    i32::from(number == 41)
+                }
+            ));
+        }
+        let thread = thread_scheduling(&stat, "Cpus_allowed_list:\t1\n").unwrap();
+        assert_eq!(
+            (thread.policy, thread.priority, thread.cpus.as_str()),
+            (SCHED_FIFO, 50, "1")
+        );
+    }
+
+    #[test]
+    fn this_process_is_described() {
+        let own = obtained("this", std::process::id()).unwrap();
+        assert!(own.threads >= 1);
+        assert!(!own.cpus.is_empty());
+        assert_eq!(obtained("nobody", u32::MAX), None);
+    }
+
+    #[test]
+    fn an_isolated_cpu_is_preferred_when_it_is_allowed() {
+        let mut host = Host::describe();
+        host.cpus_allowed = Some("0-3".to_owned());
+        host.cpus_isolated = "2".to_owned();
+        assert_eq!(Placement::best(&host).cpu, Some(2));
+        host.cpus_isolated = "9".to_owned();
+        assert_eq!(Placement::best(&host).cpu, Some(3));
+    }
+}

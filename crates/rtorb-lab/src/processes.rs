@@ -1,0 +1,355 @@
+//! The measured processes: started by us, bounded in time, always ended by their process id.
+//!
+//! Three things end a child whatever happens: its owner's `Drop`, the end of its standard input, and the death signal
+//! that it asked the kernel for. It lives in a process group of its own, so that Ctrl-C at a terminal reaches the
+//! laboratory alone, which then ends its children in order.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::burst::{Burst, Samples, SamplesHeader};
+use crate::error::LabError;
+use crate::interrupt::Interrupt;
+use crate::placement::Placement;
+
+/// Starts measured processes.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// The program that has the hidden subcommand `child` ([`crate::child::run`]): this one, except in tests.
+    pub executable: PathBuf,
+    /// Where the measured processes run.
+    pub placement: Placement,
+    /// Whether somebody wants the run to end.
+    pub interrupt: Interrupt,
+}
+
+impl Launcher {
+    /// Starts a child in one of the roles of [`crate::child`], with standard input and output connected to us.
+    ///
+    /// # Errors
+    /// That the program could not be started.
+    pub fn start(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+        let mut command = Command::new(&self.executable);
+        command
+            .arg("child")
+            .args(["--parent", &std::process::id().to_string()]);
+        if let Some(cpu) = self.placement.cpu {
+            command.args(["--cpu", &cpu.to_string()]);
+        }
+        if let Some(priority) = self.placement.fifo {
+            command.args(["--fifo", &priority.to_string()]);
+        }
+        command
+            .args(role)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| LabError::process(name, format!("cannot be started: {error}")))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both were asked to be pipes");
+        };
+        let interrupt = self.interrupt.clone();
+        Ok(Process {
+            name: name.to_owned(),
+            child,
+            input: Some(input),
+            output,
+            buffer: Vec::new(),
+            interrupt,
+        })
+    }
+}
+
+/// A running child. Dropping it ends it.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    /// What was read and not yet asked for.
+    buffer: Vec<u8>,
+    interrupt: Interrupt,
+}
+
+impl Process {
+    /// Waits for the line `ready TEXT` and answers the text.
+    ///
+    /// # Errors
+    /// That the child said something else, ended, or was silent for [`START_TIMEOUT`].
+    pub fn ready(&mut self) -> Result<String, LabError> {
+        let line = self.line(START_TIMEOUT)?;
+        match line.strip_prefix("ready") {
+            Some(text) => Ok(text.trim().to_owned()),
+            None => Err(LabError::process(
+                &self.name,
+                line.strip_prefix("error ").unwrap_or(&line),
+            )),
+        }
+    }
+
+    /// Has a client run a burst.
+    ///
+    /// # Errors
+    /// What the client said went wrong, or that it ended or was silent.
+    pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
+        let sent = match self.input.as_mut() {
+            Some(input) => writeln!(input, "{burst}").and_then(|()| input.flush()),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        };
+        sent.map_err(|error| {
+            LabError::process(&self.name, format!("takes no more bursts: {error}"))
+        })?;
+        let timeout = BURST_TIMEOUT + Duration::from_nanos(burst.budget_ns);
+        let line = self.line(timeout)?;
+        let header: SamplesHeader = line
+            .parse()
+            .map_err(|what: String| LabError::process(&self.name, what))?;
+        let bytes = self.bytes(header.count * 4, timeout)?;
+        let times_ns = bytes
+            .chunks_exact(4)
+            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        Ok(Samples {
+            times_ns: times_ns.collect(),
+            wrong: header.wrong,
+            elapsed_ns: header.elapsed_ns,
+        })
+    }
+
+    /// The child's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the child was named when it was started.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ends the child: politely at first, by SIGKILL when it does not listen. Called by `Drop` too.
+    pub fn end(&mut self) {
+        drop(self.input.take());
+        if self.exited_within(POLITE).is_some() {
+            return;
+        }
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // An error means that it is gone, which is what we want.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        if self.exited_within(POLITE).is_some() {
+            return;
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn exited_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
+        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if monotonic_ns() < deadline_ns => std::thread::sleep(EXIT_POLL),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// The next line of its output, without the line end.
+    fn line(&mut self, timeout: Duration) -> Result<String, LabError> {
+        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+        loop {
+            if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            if self.buffer.len() > LINE_BYTES_MAX {
+                return Err(LabError::process(&self.name, "wrote a line without an end"));
+            }
+            self.fill(deadline_ns, timeout)?;
+        }
+    }
+
+    fn bytes(&mut self, count: usize, timeout: Duration) -> Result<Vec<u8>, LabError> {
+        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+        while self.buffer.len() < count {
+            self.fill(deadline_ns, timeout)?;
+        }
+        Ok(self.buffer.drain(..count).collect())
+    }
+
+    /// Reads what there is, waiting for it; wakes now and then to see whether the run should end.
+    fn fill(&mut self, deadline_ns: u64, timeout: Duration) -> Result<(), LabError> {
+        loop {
+            if self.interrupt.requested() {
+                return Err(LabError::Interrupted);
+            }
+            let now_ns = monotonic_ns();
+            if now_ns >= deadline_ns {
+                return Err(LabError::Silent {
+                    process: self.name.clone(),
+                    waited: timeout,
+                });
+            }
+            let wait_ns = (deadline_ns - now_ns).min(nanoseconds(INTERRUPT_POLL));
+            if is_readable(self.output.as_fd(), wait_ns) {
+                break;
+            }
+        }
+        let mut chunk = [0; 1 << 16];
+        match self.output.read(&mut chunk) {
+            Ok(0) => {
+                let what = self.how_it_ended();
+                Err(LabError::process(&self.name, what))
+            }
+            Ok(count) => {
+                self.buffer.extend_from_slice(&chunk[..count]);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(LabError::process(
+                &self.name,
+                format!("cannot be read from: {error}"),
+            )),
+        }
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        match self.exited_within(POLITE) {
+            Some(status) => format!("ended before it answered ({status})"),
+            None => "closed its output before it answered".to_owned(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs a tool to its end and answers its standard output.
+///
+/// # Errors
+/// That it could not be started, took longer than `timeout`, or failed, with what it printed; or the interrupt.
+pub fn run_tool(
+    command: &mut Command,
+    timeout: Duration,
+    interrupt: &Interrupt,
+) -> Result<String, LabError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let mut child = command
+        .spawn()
+        .map_err(|error| LabError::process(&name, format!("cannot be started: {error}")))?;
+    let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break Ok(()),
+            Ok(None) if interrupt.requested() => break Err(LabError::Interrupted),
+            Ok(None) if monotonic_ns() >= deadline_ns => {
+                break Err(LabError::Silent {
+                    process: name.clone(),
+                    waited: timeout,
+                });
+            }
+            Ok(None) => std::thread::sleep(INTERRUPT_POLL),
+            Err(error) => break Err(LabError::process(&name, error.to_string())),
+        }
+    };
+    if let Err(error) = ended {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(|error| LabError::process(&name, error.to_string()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(LabError::process(
+        &name,
+        format!("failed ({}):\n{}", output.status, said.trim_end()),
+    ))
+}
+
+fn is_readable(output: std::os::fd::BorrowedFd<'_>, wait_ns: u64) -> bool {
+    let wait = Timespec {
+        tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(wait_ns % 1_000_000_000).unwrap_or(0),
+    };
+    let mut fds = [PollFd::new(&output, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+/// A server of a million objects needs a while to be ready.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Beyond the burst's own budget; generous, since the machine may be busy with something else.
+const BURST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a child may take to end by itself.
+const POLITE: Duration = Duration::from_millis(300);
+const EXIT_POLL: Duration = Duration::from_millis(2);
+const INTERRUPT_POLL: Duration = Duration::from_millis(50);
+/// An IOR with many profiles fits well.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_takes_too_long_is_ended() {
+        let begin_ns = monotonic_ns();
+        let error = run_tool(
+            Command::new("sleep").arg("60"),
+            Duration::from_millis(100),
+            &Interrupt::new(),
+        );
+        assert!(matches!(error, Err(LabError::Silent { .. })), "{error:?}");
+        assert!(monotonic_ns() - begin_ns < 5_000_000_000);
+    }
+
+    #[test]
+    fn a_tool_that_fails_is_quoted() {
+        let mut command = Command::new("sh");
+        let error = run_tool(
+            command.args(["-c", "echo no such thing >&2; exit 3"]),
+            POLITE * 10,
+            &Interrupt::new(),
+        );
+        assert!(error.unwrap_err().to_string().contains("no such thing"));
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_tool() {
+        let interrupt = Interrupt::new();
+        interrupt.request();
+        let error = run_tool(
+            Command::new("sleep").arg("60"),
+            Duration::from_secs(50),
+            &interrupt,
+        );
+        assert!(matches!(error, Err(LabError::Interrupted)), "{error:?}");
+    }
+}

@@ -1,0 +1,263 @@
+//! The interactive plots: medians by contestant, the tail of each call, time against size.
+
+use plotly::common::{DashType, Line, Marker, Mode};
+use plotly::layout::{Axis, AxisType};
+use plotly::{Bar, Layout, Plot, Scatter};
+
+use crate::results::{LabelValue, Results, Series};
+use crate::summary::{calls, contestant, contestants, row_name, row_names, text};
+
+/// One plot, or several of a kind that the reader chooses from.
+pub(super) struct Figure {
+    /// Its id in the page.
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) caption: String,
+    pub(super) choices: Vec<Choice>,
+}
+
+pub(super) struct Choice {
+    pub(super) name: String,
+    /// The plot as the library's script takes it, safe inside a script element.
+    pub(super) json: String,
+}
+
+/// Every figure that the results of an experiment have something for.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
+    let figures = [
+        medians(results),
+        tails(results),
+        sizes(results),
+        counts(results),
+    ];
+    figures
+        .into_iter()
+        .filter(|figure| !figure.choices.is_empty())
+        .collect()
+}
+
+fn medians(results: &Results) -> Figure {
+    let (small, large): (Vec<String>, Vec<String>) = row_names(results)
+        .into_iter()
+        .partition(|row| !is_large(results, row));
+    let choices = [("short messages", small), ("long messages", large)];
+    Figure {
+        id: id(results, "medians"),
+        title: "Medians, side by side".to_owned(),
+        caption: "The bars without an ORB are the physical limit: two processes that hand each other the same octets. \
+                  Choose a name in the legend to hide or show it."
+            .to_owned(),
+        choices: choices
+            .into_iter()
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|(name, rows)| choice(name, medians_plot(results, &rows)))
+            .collect(),
+    }
+}
+
+fn medians_plot(results: &Results, rows: &[String]) -> Plot {
+    let mut plot = Plot::new();
+    for name in contestants(results) {
+        let mut shown_rows = Vec::new();
+        let mut values = Vec::new();
+        for row in rows {
+            if let Some(series) = find(results, row, &name) {
+                shown_rows.push(row.clone());
+                values.push(series.median_of_rounds() / 1e3);
+            }
+        }
+        if values.is_empty() {
+            continue;
+        }
+        let bar = Bar::new(shown_rows, values)
+            .name(&name)
+            .marker(Marker::new().color(color(&name)));
+        plot.add_trace(bar.hover_template("%{x}: %{y:.2f} us"));
+    }
+    plot.set_layout(
+        Layout::new()
+            .x_axis(Axis::new().type_(AxisType::Category))
+            .y_axis(axis("us, median")),
+    );
+    plot
+}
+
+fn tails(results: &Results) -> Figure {
+    Figure {
+        id: id(results, "tails"),
+        title: "The tail: how slow is one call in a thousand".to_owned(),
+        caption: "Further right is rarer, higher is slower; both scales are logarithmic. A flat line is a call whose \
+                  time can be relied on; the last point is the slowest call of all."
+            .to_owned(),
+        choices: row_names(results).iter().map(|row| choice(row, tails_plot(results, row))).collect(),
+    }
+}
+
+fn tails_plot(results: &Results, row: &str) -> Plot {
+    let mut plot = Plot::new();
+    for name in contestants(results) {
+        if let Some(series) = find(results, row, &name) {
+            let (x, y) = series
+                .percentiles
+                .iter()
+                .map(|point| (point.one_in, point.value / 1e3))
+                .unzip();
+            plot.add_trace(
+                curve(&name, x, y, Mode::Lines).hover_template("one in %{x:.0f}: %{y:.2f} us"),
+            );
+        }
+    }
+    let rarity = [
+        (1.0, "fastest"),
+        (2.0, "50 %"),
+        (10.0, "90 %"),
+        (1e2, "99 %"),
+        (1e3, "99.9 %"),
+        (1e4, "99.99 %"),
+    ];
+    let further = [(1e5, "99.999 %"), (1e6, "99.9999 %")];
+    let ticks = || rarity.iter().chain(&further);
+    let x_axis = Axis::new()
+        .type_(AxisType::Log)
+        .tick_values(ticks().map(|(at, _)| *at).collect())
+        .tick_text(ticks().map(|(_, text)| (*text).to_owned()).collect());
+    plot.set_layout(
+        Layout::new()
+            .x_axis(x_axis)
+            .y_axis(axis("us").type_(AxisType::Log)),
+    );
+    plot
+}
+
+fn sizes(results: &Results) -> Figure {
+    let mut operations: Vec<String> = Vec::new();
+    for series in calls(results) {
+        let operation = text(&series.labels, "operation").unwrap_or_default();
+        let is_sequence = text(&series.labels, "len").is_some_and(|len| len != "0");
+        if is_sequence && !operations.contains(&operation) {
+            operations.push(operation);
+        }
+    }
+    Figure {
+        id: id(results, "sizes"),
+        title: "Time against size".to_owned(),
+        caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
+        choices: operations
+            .iter()
+            .map(|operation| {
+                let is_of = |series: &Series| text(&series.labels, "operation").as_ref() == Some(operation);
+                choice(operation, against(results, "payload_bytes", "octets of payload", is_of))
+            })
+            .collect(),
+    }
+}
+
+/// For experiments that count something other than octets: objects, operations.
+fn counts(results: &Results) -> Figure {
+    let counted = ["objects", "operations"];
+    let choices = counted
+        .into_iter()
+        .filter(|label| calls(results).any(|series| series.labels.contains_key(*label)));
+    Figure {
+        id: id(results, "counts"),
+        title: "Time against how many there are".to_owned(),
+        caption: "Medians; a flat line means that the time does not grow with the number."
+            .to_owned(),
+        choices: choices
+            .map(|label| choice(label, against(results, label, label, |_| true)))
+            .collect(),
+    }
+}
+
+/// The median of each contestant against a label that is a number, both scales logarithmic.
+fn against(results: &Results, label: &str, title: &str, wanted: impl Fn(&Series) -> bool) -> Plot {
+    let mut plot = Plot::new();
+    for name in contestants(results) {
+        let mut points: Vec<(i64, f64)> = calls(results)
+            .filter(|series| contestant(series) == name && wanted(series))
+            .filter_map(|series| match series.labels.get(label) {
+                Some(LabelValue::Number(number)) => {
+                    Some((*number, series.median_of_rounds() / 1e3))
+                }
+                _ => None,
+            })
+            .collect();
+        points.sort_by_key(|(number, _)| *number);
+        let (x, y) = points
+            .into_iter()
+            .map(|(number, us)| (number as f64, us))
+            .unzip();
+        plot.add_trace(
+            curve(&name, x, y, Mode::LinesMarkers).hover_template("%{x:,.0f}: %{y:.2f} us"),
+        );
+    }
+    let x_axis = axis(title).type_(AxisType::Log);
+    plot.set_layout(
+        Layout::new()
+            .x_axis(x_axis)
+            .y_axis(axis("us, median").type_(AxisType::Log)),
+    );
+    plot
+}
+
+fn curve(name: &str, x: Vec<f64>, y: Vec<f64>, mode: Mode) -> Box<Scatter<f64, f64>> {
+    let dash = if name.contains("unix") {
+        DashType::Dash
+    } else {
+        DashType::Solid
+    };
+    let dash = if name.starts_with("raw futex") {
+        DashType::Dot
+    } else {
+        dash
+    };
+    Scatter::new(x, y)
+        .name(name)
+        .mode(mode)
+        .line(Line::new().color(color(name)).dash(dash).width(2.0))
+}
+
+fn axis(title: &str) -> Axis {
+    Axis::new().title(title)
+}
+
+/// Ours is blue, the peer orange, the octets alone grey: told apart in light and dark, and by most who see few colours.
+fn color(contestant: &str) -> &'static str {
+    match contestant {
+        "rtorb tcp" => "#2f7ed8",
+        "rtorb unix" => "#7cb5f0",
+        "omniorb tcp" => "#d9822b",
+        "omniorb unix" => "#f0b679",
+        "raw tcp" => "#7a7f87",
+        "raw unix" => "#a3a8b0",
+        "raw futex" => "#c5c9cf",
+        _ => "#8a63d2",
+    }
+}
+
+fn choice(name: &str, plot: Plot) -> Choice {
+    // A `<` could end the script element that the text stands in.
+    Choice {
+        name: name.to_owned(),
+        json: plot.to_json().replace('<', "\\u003c"),
+    }
+}
+
+fn find<'a>(results: &'a Results, row: &str, name: &str) -> Option<&'a Series> {
+    calls(results).find(|series| row_name(series) == row && contestant(series) == name)
+}
+
+fn is_large(results: &Results, row: &str) -> bool {
+    let payload = |series: &Series| match series.labels.get("payload_bytes") {
+        Some(LabelValue::Number(bytes)) => *bytes,
+        _ => 0,
+    };
+    calls(results).any(|series| row_name(series) == row && payload(series) > LARGE_BYTES)
+}
+
+fn id(results: &Results, kind: &str) -> String {
+    format!("{}-{kind}", results.experiment.replace('/', "-"))
+}
+
+/// Beyond it, bars would dwarf those of the simple operations.
+const LARGE_BYTES: i64 = 512;

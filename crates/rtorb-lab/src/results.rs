@@ -1,0 +1,368 @@
+//! What an experiment hands over: the one JSON file that scripts and the report read (docs/results.md).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::preflight::Finding;
+use crate::statistics::{Percentile, Recorder, Statistics};
+
+/// One run of one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The form of the file: [`SCHEMA`].
+    pub schema: String,
+    /// The experiment's name, such as `orb/throughput`.
+    pub experiment: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// The table or figure that it reproduces.
+    pub reproduces: String,
+    /// When the run began, UTC, as RFC 3339 has it.
+    pub started: String,
+    /// How long it took, in seconds.
+    pub duration_s: f64,
+    /// False when the run was interrupted: what is there holds, the rest is missing.
+    pub complete: bool,
+    /// The parameters of this run.
+    pub parameters: BTreeMap<String, LabelValue>,
+    /// Where it was run.
+    pub host: Host,
+    /// What stood in the way of real time when it began.
+    pub findings: Vec<Finding>,
+    /// The scheduling that the measured processes really had.
+    pub scheduling: Vec<ObtainedScheduling>,
+    /// The few numbers to read first.
+    pub highlights: Vec<Highlight>,
+    /// What was measured.
+    pub series: Vec<Series>,
+    /// What follows from it.
+    pub derived: Vec<Derived>,
+    /// What was promised, and whether it holds.
+    pub targets: Vec<Target>,
+    /// Published figures to set beside ours.
+    pub published: Vec<Published>,
+    /// What a reader must know, such as a contestant that was left out.
+    pub notes: Vec<String>,
+}
+
+impl Results {
+    /// The file of these results below the report's folder: `results/orb/throughput.json`.
+    #[must_use]
+    pub fn path(folder: &Path, experiment: &str) -> PathBuf {
+        folder.join("results").join(format!("{experiment}.json"))
+    }
+
+    /// Writes the file, in whole or not at all.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub fn write(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let path = Self::path(folder, &self.experiment);
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        text.push('\n');
+        write_atomically(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// Reads a file that [`Self::write`] made.
+    ///
+    /// # Errors
+    /// What the file system said, or that the file is not of this schema.
+    pub fn read(path: &Path) -> std::io::Result<Self> {
+        let text = std::fs::read_to_string(path)?;
+        let results: Self = serde_json::from_str(&text)
+            .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+        if results.schema == SCHEMA {
+            return Ok(results);
+        }
+        let message = format!(
+            "{} has schema {:?}, this program reads {SCHEMA:?}",
+            path.display(),
+            results.schema
+        );
+        Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            message,
+        ))
+    }
+
+    /// Reads every results file below a report's folder, in the order of their names.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; and when there is no results folder.
+    pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Self>> {
+        let mut paths = Vec::new();
+        collect_json(&folder.join("results"), &mut paths)?;
+        paths.sort();
+        paths.iter().map(|path| Self::read(path)).collect()
+    }
+
+    /// Whether every measured process was scheduled in real time; false when none was seen.
+    #[must_use]
+    pub fn is_real_time(&self) -> bool {
+        !self.scheduling.is_empty() && self.scheduling.iter().all(|process| process.real_time)
+    }
+
+    /// The series that have all these labels.
+    pub fn matching<'a>(
+        &'a self,
+        labels: &'a [(&'a str, &'a str)],
+    ) -> impl Iterator<Item = &'a Series> {
+        self.series.iter().filter(move |series| {
+            labels.iter().all(|(name, value)| {
+                series
+                    .labels
+                    .get(*name)
+                    .is_some_and(|found| found.to_string() == *value)
+            })
+        })
+    }
+}
+
+/// Names to values; sorted, so that two runs compare line by line.
+pub type Labels = BTreeMap<String, LabelValue>;
+
+/// The value of a label or a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LabelValue {
+    /// Yes or no.
+    Bool(bool),
+    /// A whole number.
+    Number(i64),
+    /// A name.
+    Text(String),
+}
+
+impl std::fmt::Display for LabelValue {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(formatter),
+            Self::Number(value) => value.fmt(formatter),
+            Self::Text(value) => value.fmt(formatter),
+        }
+    }
+}
+
+impl From<bool> for LabelValue {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<usize> for LabelValue {
+    fn from(value: usize) -> Self {
+        Self::Number(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<u64> for LabelValue {
+    fn from(value: u64) -> Self {
+        Self::Number(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<u32> for LabelValue {
+    fn from(value: u32) -> Self {
+        Self::Number(i64::from(value))
+    }
+}
+
+impl From<&str> for LabelValue {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for LabelValue {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+/// Makes labels from pairs: `labels([("operation", "long".into())])`.
+#[must_use]
+pub fn labels<const N: usize>(pairs: [(&str, LabelValue); N]) -> Labels {
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// What was measured under one set of labels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What tells this series from the others.
+    pub labels: Labels,
+    /// The unit of every value here: `ns`.
+    pub unit: String,
+    /// How many samples were taken.
+    pub count: u64,
+    /// The statistics over all samples of all rounds.
+    #[serde(flatten)]
+    pub statistics: Statistics,
+    /// The median of each round, in the order they were run.
+    pub rounds_p50: Vec<f64>,
+    /// The curve of the percentile plot.
+    pub percentiles: Vec<Percentile>,
+    /// Answers that were wrong: 0, or the series says nothing about speed.
+    pub wrong: u64,
+    /// Calls a second over the whole of the measured time, including the wait for the last oneway to be served.
+    pub calls_per_second: Option<f64>,
+}
+
+impl Series {
+    /// A series of times from a recorder.
+    #[must_use]
+    pub fn from_recorder(labels: Labels, recorder: &Recorder) -> Self {
+        Self {
+            labels,
+            unit: "ns".to_owned(),
+            count: recorder.count(),
+            statistics: recorder.statistics(),
+            rounds_p50: Vec::new(),
+            percentiles: recorder.percentiles(),
+            wrong: 0,
+            calls_per_second: None,
+        }
+    }
+
+    /// The median over rounds of the rounds' medians: what contestants are compared by, since the machine drifts
+    /// between rounds. The median of all samples when there was one round only.
+    #[must_use]
+    pub fn median_of_rounds(&self) -> f64 {
+        crate::statistics::median(&self.rounds_p50).unwrap_or(self.statistics.p50)
+    }
+}
+
+/// A number to read first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Highlight {
+    /// What it is of.
+    pub what: String,
+    /// The number.
+    pub value: f64,
+    /// Its unit: `us`, `ratio`, `calls/s`.
+    pub unit: String,
+    /// What to set it beside; empty when it speaks for itself.
+    pub beside: String,
+}
+
+/// A number that follows from several series of the same run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Derived {
+    /// What it is: `time_above_raw`, `share_of_omniorb`, ...
+    pub name: String,
+    /// Which series it belongs to.
+    pub labels: Labels,
+    /// `ns` or `ratio`.
+    pub unit: String,
+    /// The median over rounds.
+    pub value: f64,
+    /// The value of each round.
+    pub rounds: Vec<f64>,
+}
+
+/// Something promised, with the number that decides it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// The promise in words.
+    pub what: String,
+    /// What was measured.
+    pub value: f64,
+    /// It holds when `value` is at most this.
+    pub limit: f64,
+    /// The unit of both.
+    pub unit: String,
+    /// Whether it holds in this run.
+    pub holds: bool,
+}
+
+impl Target {
+    /// A promise that holds when `value` is at most `limit`.
+    #[must_use]
+    pub fn at_most(what: impl Into<String>, value: f64, limit: f64, unit: &str) -> Self {
+        Self {
+            what: what.into(),
+            value,
+            limit,
+            unit: unit.to_owned(),
+            holds: value <= limit,
+        }
+    }
+}
+
+/// A figure that somebody published, beside ours of this run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Where it stands, such as `P0 Figure 2`.
+    pub source: String,
+    /// What it is of.
+    pub what: String,
+    /// The published figure, as the text has it.
+    pub published: String,
+    /// Ours.
+    pub ours: String,
+}
+
+/// The scheduling that the threads of a measured process had while it was measured, read from /proc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObtainedScheduling {
+    /// Which process: `rtorb tcp server`.
+    pub process: String,
+    /// How many threads it had.
+    pub threads: usize,
+    /// The policy of all its threads, or `mixed`.
+    pub policy: String,
+    /// The real-time priority of its least urgent thread, 0 when that is not scheduled in real time.
+    pub priority: u32,
+    /// The CPUs that its threads may use, as the kernel lists them.
+    pub cpus: String,
+    /// Whether all threads were SCHED_FIFO and on one CPU.
+    pub real_time: bool,
+}
+
+/// Writes a file beside its final name, then renames it: a reader never sees half of it.
+///
+/// # Errors
+/// What the file system said.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder)?;
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let temporary = folder.join(format!(".{name}.{}", std::process::id()));
+    let written =
+        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the first error is the one worth telling.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect_json(&path, into)?;
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            into.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The form of the files that this program writes and reads.
+pub const SCHEMA: &str = "rtorb-results/1";

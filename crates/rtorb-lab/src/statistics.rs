@@ -1,0 +1,272 @@
+//! Samples to numbers: a histogram with fixed bounds and the statistics that every series reports.
+//!
+//! Recording makes no heap call: the histogram's counters are reserved when the recorder is made, and a sample
+//! beyond the bound counts as the bound.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Collects the samples of one series, in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    histogram: Histogram<u64>,
+    min_ns: u64,
+    max_ns: u64,
+    mean_ns: f64,
+    /// Sum of squared distances from the mean, kept as Welford's method does: no cancellation.
+    squares: f64,
+    count: u64,
+}
+
+impl Recorder {
+    /// An empty recorder; every counter it will ever need is reserved here.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            histogram: Histogram::new_with_bounds(1, SAMPLE_NS_MAX, SIGNIFICANT_DIGITS)
+                .expect("the bounds are constants that the histogram accepts"),
+            min_ns: u64::MAX,
+            max_ns: 0,
+            mean_ns: 0.0,
+            squares: 0.0,
+            count: 0,
+        }
+    }
+
+    /// Adds one sample.
+    pub fn record(&mut self, sample_ns: u64) {
+        self.histogram.saturating_record(sample_ns);
+        self.min_ns = self.min_ns.min(sample_ns);
+        self.max_ns = self.max_ns.max(sample_ns);
+        self.count += 1;
+        let distance = sample_ns as f64 - self.mean_ns;
+        self.mean_ns += distance / self.count as f64;
+        self.squares += distance * (sample_ns as f64 - self.mean_ns);
+    }
+
+    /// Adds every sample of a burst.
+    pub fn record_all(&mut self, samples_ns: &[u32]) {
+        for &sample_ns in samples_ns {
+            self.record(u64::from(sample_ns));
+        }
+    }
+
+    /// How many samples were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The statistics of all samples so far; all zero when there are none.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        if self.count == 0 {
+            return Statistics::default();
+        }
+        Statistics {
+            min: self.min_ns as f64,
+            mean: self.mean_ns,
+            stddev: self.stddev_ns(),
+            p50: self.quantile_ns(0.50),
+            p90: self.quantile_ns(0.90),
+            p99: self.quantile_ns(0.99),
+            p99_9: self.quantile_ns(0.999),
+            max: self.max_ns as f64,
+        }
+    }
+
+    /// The curve for a percentile plot: from the median of nothing to the last sample, the same number of points in
+    /// each decade of the tail, so that "one in 10", "one in 100" and so on have equal room.
+    #[must_use]
+    pub fn percentiles(&self) -> Vec<Percentile> {
+        if self.count == 0 {
+            return Vec::new();
+        }
+        let mut curve = Vec::new();
+        for step in 0u32.. {
+            let one_in = 10f64.powf(f64::from(step) / POINTS_PER_DECADE);
+            if one_in >= self.count as f64 {
+                break;
+            }
+            let quantile = 1.0 - 1.0 / one_in;
+            curve.push(Percentile {
+                one_in,
+                value: self.quantile_ns(quantile),
+            });
+        }
+        curve.push(Percentile {
+            one_in: self.count as f64,
+            value: self.max_ns as f64,
+        });
+        curve
+    }
+
+    /// The sample standard deviation (divisor n - 1), as the papers report jitter.
+    fn stddev_ns(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        (self.squares / (self.count - 1) as f64).sqrt()
+    }
+
+    /// The histogram answers the upper edge of the bucket, which may lie beyond what was seen.
+    fn quantile_ns(&self, quantile: f64) -> f64 {
+        self.histogram
+            .value_at_quantile(quantile)
+            .clamp(self.min_ns, self.max_ns) as f64
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What is said about a series; the unit stands beside it in [`crate::results::Series`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// The smallest sample, exact.
+    pub min: f64,
+    /// The arithmetic mean, exact.
+    pub mean: f64,
+    /// The sample standard deviation, exact.
+    pub stddev: f64,
+    /// The median, to three significant digits, as are the other percentiles.
+    pub p50: f64,
+    /// Nine of ten samples are at most this.
+    pub p90: f64,
+    /// 99 of 100 samples are at most this.
+    pub p99: f64,
+    /// 999 of 1,000 samples are at most this.
+    pub p99_9: f64,
+    /// The largest sample, exact.
+    pub max: f64,
+}
+
+/// One point of a percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// All samples but one in so many are at most `value`: 2 is the median, 1,000 is the 99.9th percentile.
+    pub one_in: f64,
+    /// The value there, in the unit of its series.
+    pub value: f64,
+}
+
+/// The median of a few values, such as the medians of rounds; the mean of the middle two when their number is even.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// A minute: any experiment's own timeouts end a call long before.
+const SAMPLE_NS_MAX: u64 = 60_000_000_000;
+/// One part in a thousand: finer than any machine repeats.
+const SIGNIFICANT_DIGITS: u8 = 3;
+const POINTS_PER_DECADE: f64 = 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn recorded(samples: impl IntoIterator<Item = u64>) -> Recorder {
+        let mut recorder = Recorder::new();
+        samples
+            .into_iter()
+            .for_each(|sample| recorder.record(sample));
+        recorder
+    }
+
+    #[test]
+    fn one_to_thousand_has_the_known_statistics() {
+        let recorder = recorded(1..=1000);
+        let statistics = recorder.statistics();
+        assert_eq!(recorder.count(), 1000);
+        assert_eq!((statistics.min, statistics.max), (1.0, 1000.0));
+        assert!((statistics.mean - 500.5).abs() < 1e-9);
+        // The variance of 1..=n with divisor n - 1 is n (n + 1) / 12.
+        assert!((statistics.stddev - (1000.0f64 * 1001.0 / 12.0).sqrt()).abs() < 1e-6);
+        assert_eq!(statistics.p50, 500.0);
+        assert_eq!(statistics.p90, 900.0);
+        assert_eq!(statistics.p99, 990.0);
+        assert_eq!(statistics.p99_9, 999.0);
+    }
+
+    #[test]
+    fn nothing_recorded_is_all_zero() {
+        assert_eq!(Recorder::new().statistics(), Statistics::default());
+        assert!(Recorder::new().percentiles().is_empty());
+    }
+
+    #[test]
+    fn one_sample_is_every_percentile_and_has_no_deviation() {
+        let statistics = recorded([7_777_777]).statistics();
+        assert_eq!(statistics.stddev, 0.0);
+        for value in [
+            statistics.min,
+            statistics.mean,
+            statistics.p50,
+            statistics.p99_9,
+            statistics.max,
+        ] {
+            assert_eq!(value, 7_777_777.0);
+        }
+    }
+
+    #[test]
+    fn a_sample_beyond_the_bound_keeps_its_exact_maximum() {
+        let statistics = recorded([1_000, SAMPLE_NS_MAX * 2]).statistics();
+        assert_eq!(statistics.max, (SAMPLE_NS_MAX * 2) as f64);
+    }
+
+    #[test]
+    fn the_curve_ends_at_the_last_sample() {
+        let curve = recorded(1..=10_000).percentiles();
+        let last = curve.last().unwrap();
+        assert_eq!((last.one_in, last.value), (10_000.0, 10_000.0));
+        let ninetieth = curve
+            .iter()
+            .find(|point| (point.one_in - 10.0).abs() < 1e-9)
+            .unwrap();
+        assert!(
+            (ninetieth.value - 9_000.0).abs() <= 9.0,
+            "three significant digits: {}",
+            ninetieth.value
+        );
+    }
+
+    #[test]
+    fn medians_of_rounds() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_agree_with_the_sorted_samples(samples in prop::collection::vec(1u64..10_000_000, 1..500)) {
+            let statistics = recorded(samples.iter().copied()).statistics();
+            let mut sorted = samples.clone();
+            sorted.sort_unstable();
+            let exact = |quantile: f64| {
+                let rank = ((quantile * sorted.len() as f64).ceil() as usize).max(1);
+                sorted[rank - 1] as f64
+            };
+            for (quantile, found) in [(0.5, statistics.p50), (0.9, statistics.p90), (0.99, statistics.p99)] {
+                prop_assert!((found - exact(quantile)).abs() <= exact(quantile) * 0.002 + 1.0);
+            }
+            let mean = samples.iter().sum::<u64>() as f64 / samples.len() as f64;
+            prop_assert!((statistics.mean - mean).abs() <= mean * 1e-9);
+            prop_assert!(statistics.min <= statistics.p50 && statistics.p50 <= statistics.p90);
+            prop_assert!(statistics.p99 <= statistics.p99_9 && statistics.p99_9 <= statistics.max);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The table at the end of a run: a row for what is called, a column for who is called, medians in microseconds.
+//!
+//! It is made from the labels alone, so that every experiment has one without saying how.
+
+use std::collections::BTreeMap;
+
+use crate::results::{Labels, Results, Series};
+
+/// A table of text, ready for a terminal or a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What each column shows; the first names the rows.
+    pub head: Vec<String>,
+    /// The rows, each as long as the head. A cell with nothing measured is empty.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The medians over rounds of every series that is a call, in microseconds.
+#[must_use]
+pub fn medians(results: &Results) -> Table {
+    let rows = row_names(results);
+    let columns = contestants(results);
+    let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
+    for series in calls(results) {
+        let row = rows.iter().position(|name| *name == row_name(series));
+        let column = columns.iter().position(|name| *name == contestant(series));
+        if let (Some(row), Some(column)) = (row, column) {
+            let mark = if series.wrong > 0 { " WRONG" } else { "" };
+            cells.insert(
+                (row, column),
+                format!("{}{mark}", microseconds(series.median_of_rounds())),
+            );
+        }
+    }
+    let cell = |row, column| cells.get(&(row, column)).cloned().unwrap_or_default();
+    Table {
+        head: std::iter::once("us, median".to_owned())
+            .chain(columns.iter().cloned())
+            .collect(),
+        rows: rows
+            .iter()
+            .enumerate()
+            .map(|(row, name)| {
+                std::iter::once(name.clone())
+                    .chain((0..columns.len()).map(|column| cell(row, column)))
+                    .collect()
+            })
+            .collect(),
+    }
+}
+
+/// The whole distribution of every call: from the fastest to the slowest, in microseconds.
+#[must_use]
+pub fn tails(results: &Results) -> Table {
+    let head = [
+        "us",
+        "contestant",
+        "count",
+        "min",
+        "mean",
+        "stddev",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    let row = |series: &Series| {
+        let found = &series.statistics;
+        let values = [
+            found.min,
+            found.mean,
+            found.stddev,
+            found.p50,
+            found.p90,
+            found.p99,
+            found.p99_9,
+            found.max,
+        ];
+        [
+            row_name(series),
+            contestant(series),
+            series.count.to_string(),
+        ]
+        .into_iter()
+        .chain(values.into_iter().map(microseconds))
+        .collect()
+    };
+    Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows: calls(results).map(row).collect(),
+    }
+}
+
+/// The series that are calls, and not a part of one.
+pub fn calls(results: &Results) -> impl Iterator<Item = &Series> {
+    results
+        .series
+        .iter()
+        .filter(|series| text(&series.labels, "part").is_none_or(|part| part == "call"))
+}
+
+/// Who is called: `rtorb tcp`.
+#[must_use]
+pub fn contestant(series: &Series) -> String {
+    let parts = ["orb", "transport"]
+        .into_iter()
+        .filter_map(|name| text(&series.labels, name));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// What is called: `octetseq 1024`, or `1000 objects, 300 operations`.
+#[must_use]
+pub fn row_name(series: &Series) -> String {
+    let mut words = Vec::new();
+    words.extend(text(&series.labels, "operation"));
+    words.extend(text(&series.labels, "len").filter(|len| len != "0"));
+    let rest = series
+        .labels
+        .iter()
+        .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));
+    words.extend(rest.map(|(name, value)| format!("{name} {value}")));
+    words.join(" ")
+}
+
+/// Every row once, in the order of the series.
+#[must_use]
+pub fn row_names(results: &Results) -> Vec<String> {
+    distinct(calls(results).map(row_name))
+}
+
+/// Every contestant once: by transport, and in each the raw exchange first.
+#[must_use]
+pub fn contestants(results: &Results) -> Vec<String> {
+    let mut names = distinct(calls(results).map(contestant));
+    let place = |name: &String| {
+        let (orb, transport) = name.split_once(' ').unwrap_or((name, ""));
+        let transport = ["tcp", "unix", "futex"]
+            .iter()
+            .position(|known| *known == transport);
+        let orb = ["raw", "rtorb", "omniorb"]
+            .iter()
+            .position(|known| *known == orb);
+        (transport.unwrap_or(usize::MAX), orb.unwrap_or(usize::MAX))
+    };
+    names.sort_by_key(place);
+    names
+}
+
+/// Nanoseconds as microseconds with as many digits as mean something.
+#[must_use]
+pub fn microseconds(ns: f64) -> String {
+    let us = ns / 1e3;
+    match us.abs() {
+        small if small < 1.0 => format!("{us:.2}"),
+        medium if medium < 100.0 => format!("{us:.1}"),
+        _ => format!("{us:.0}"),
+    }
+}
+
+pub(crate) fn text(labels: &Labels, name: &str) -> Option<String> {
+    labels.get(name).map(ToString::to_string)
+}
+
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+const NOT_IN_ROW_NAMES: [&str; 7] = [
+    "operation",
+    "len",
+    "orb",
+    "transport",
+    "part",
+    "payload_bytes",
+    "real_time",
+];
