@@ -98,7 +98,7 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     };
     quote! {
         impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
-            fn operations() -> &'static ::rtorb::codegen::OperationTable {
+            fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
                 #table
             }
             fn dispatch(
@@ -112,7 +112,7 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
 }
 
-/// The operation table: a hash table of at least four slots a name, so that a lookup is one probe nearly always.
+/// Looks the operation up: a hash table of at least four slots a name, so that it is one probe nearly always.
 fn table(calls: &[Call<'_>]) -> TokenStream {
     let names = calls.iter().map(|call| &call.wire_name);
     let count = Literal::usize_unsuffixed(calls.len());
@@ -121,7 +121,7 @@ fn table(calls: &[Call<'_>]) -> TokenStream {
     quote! {
         static TABLE: ::rtorb::codegen::OperationTable<#count, #slots> =
             ::rtorb::codegen::OperationTable::new([#(#names),*]);
-        &TABLE
+        TABLE.find(name)
     }
 }
 

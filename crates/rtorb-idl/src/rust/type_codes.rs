@@ -1,11 +1,259 @@
 //! TypeCodes of generated types, so that their values go into an `any`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
 
 use super::scope::Scope;
-use crate::tree::ItemId;
+use super::{names, structs};
+use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value};
 
-/// `impl Typed` for the item `id`.
-pub(super) fn typed(_scope: Scope<'_>, _id: ItemId) -> TokenStream {
-    TokenStream::new()
+/// `impl Typed` for the struct, union, enum or exception `id`.
+pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let name = names::item_ident(scope.tree.item(id));
+    let type_code = Description {
+        scope,
+        enclosing: Vec::new(),
+    }
+    .declared(id);
+    quote! {
+        impl ::rtorb::codegen::Typed for #name {
+            fn type_code() -> ::rtorb::codegen::TypeCode { #type_code }
+        }
+    }
+}
+
+/// Describes types at one place inside a type.
+struct Description<'t> {
+    scope: Scope<'t>,
+    /// The types around the place, outermost first.
+    enclosing: Vec<ItemId>,
+}
+
+impl<'t> Description<'t> {
+    /// A type as it is used.
+    fn used(&self, ty: &Type) -> TokenStream {
+        let type_code = quote!(::rtorb::codegen::TypeCode);
+        match ty {
+            Type::String { bound } => bounded(&quote!(#type_code::string), *bound),
+            Type::WString { bound } => bounded(&quote!(#type_code::wstring), *bound),
+            Type::Fixed { digits, scale } => {
+                let (digits, scale) = (
+                    Literal::u16_unsuffixed(*digits),
+                    Literal::u16_unsuffixed(*scale),
+                );
+                quote!(#type_code::fixed(#digits, #scale))
+            }
+            Type::Sequence { element, bound } => {
+                let element = self.used(element);
+                let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
+                quote!(#type_code::sequence(#element, #bound))
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => {
+                let nest = |element: TokenStream, length: &u32| {
+                    let length = Literal::u32_unsuffixed(*length);
+                    quote!(#type_code::array(#element, #length))
+                };
+                dimensions.iter().rev().fold(self.used(element), nest)
+            }
+            Type::Object => {
+                quote!(#type_code::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"))
+            }
+            Type::Named(id) => self.named(*id),
+            plain => {
+                let constant = plain_constant(plain);
+                quote!(#type_code::#constant)
+            }
+        }
+    }
+
+    fn named(&self, id: ItemId) -> TokenStream {
+        let item = self.scope.tree.item(id);
+        let (repository_id, name) = (&item.repository_id, &item.name);
+        match &item.kind {
+            ItemKind::Alias { ty } => {
+                let content = self.used(ty);
+                quote!(::rtorb::codegen::TypeCode::alias(#repository_id, #name, #content))
+            }
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } => {
+                quote!(::rtorb::codegen::TypeCode::object_reference(#repository_id, #name))
+            }
+            _ if self.enclosing.contains(&id) => {
+                quote!(::rtorb::codegen::TypeCode::recursive(#repository_id))
+            }
+            // Asking a type that leads back here for its own TypeCode would never end.
+            _ if self
+                .enclosing
+                .iter()
+                .any(|&outer| leads_to(self.scope.tree, id, outer)) =>
+            {
+                self.declared(id)
+            }
+            _ => {
+                let path = self.scope.path(id);
+                quote!(<#path as ::rtorb::codegen::Typed>::type_code())
+            }
+        }
+    }
+
+    /// The item `id` spelled out.
+    fn declared(&self, id: ItemId) -> TokenStream {
+        let item = self.scope.tree.item(id);
+        let (repository_id, name) = (&item.repository_id, &item.name);
+        let inside = Description {
+            scope: self.scope,
+            enclosing: self.enclosing.iter().copied().chain([id]).collect(),
+        };
+        let type_code = quote!(::rtorb::codegen::TypeCode);
+        match &item.kind {
+            ItemKind::Struct { .. } => {
+                let members = inside.members(item);
+                quote!(#type_code::structure(#repository_id, #name, #members))
+            }
+            ItemKind::Exception { .. } => {
+                let members = inside.members(item);
+                quote!(#type_code::exception(#repository_id, #name, #members))
+            }
+            ItemKind::Enum { enumerators } => {
+                let names = enumerators.iter().map(|enumerator| &enumerator.name);
+                quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
+            }
+            ItemKind::Union(union) => inside.union(item, union),
+            _ => unreachable!(
+                "only structs, exceptions, enums and unions have a TypeCode of their own"
+            ),
+        }
+    }
+
+    fn members(&self, item: &Item) -> TokenStream {
+        let members = structs::members(item)
+            .iter()
+            .map(|Member { name, ty, .. }| {
+                let ty = self.used(ty);
+                quote!((#name, #ty))
+            });
+        quote!([#(#members),*])
+    }
+
+    /// A member with several labels is there once for each; the default once more, with a label that means nothing.
+    fn union(&self, item: &Item, union: &Union) -> TokenStream {
+        let (repository_id, name) = (&item.repository_id, &item.name);
+        let discriminator = self.used(&union.discriminator);
+        let mut members = Vec::new();
+        let mut default = quote!(::core::option::Option::None);
+        for UnionCase {
+            labels,
+            is_default,
+            member,
+        } in &union.cases
+        {
+            let member_name = &member.name;
+            let ty = self.used(&member.ty);
+            for label in labels {
+                let label = self.label(label);
+                members.push(quote!((#label, #member_name, #ty)));
+            }
+            if *is_default {
+                let index = Literal::usize_unsuffixed(members.len());
+                default = quote!(::core::option::Option::Some(#index));
+                members.push(quote!((0, #member_name, #ty)));
+            }
+        }
+        quote! {
+            ::rtorb::codegen::TypeCode::union(#repository_id, #name, #discriminator, #default, [#(#members),*])
+        }
+    }
+
+    /// A label as the number that it is on the wire.
+    fn label(&self, label: &Value) -> TokenStream {
+        let number = match label {
+            Value::Integer(number) => *number,
+            Value::Boolean(value) => i128::from(*value),
+            Value::Char(character) => i128::from(u32::from(*character)),
+            Value::Enumerator(_, position) => i128::from(*position),
+            Value::Float(_) | Value::Fixed { .. } | Value::Text(_) => {
+                unreachable!("the checker lets no such label pass")
+            }
+        };
+        // An unsigned long long keeps its bits, as the constructor wants it.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "every label has at most 64 bits"
+        )]
+        let number = number as i64;
+        let size = Literal::u64_unsuffixed(number.unsigned_abs());
+        if number < 0 {
+            quote!(-#size)
+        } else {
+            quote!(#size)
+        }
+    }
+}
+
+fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {
+    let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
+    quote!(#constructor(#bound))
+}
+
+fn plain_constant(ty: &Type) -> proc_macro2::Ident {
+    let name = match ty {
+        Type::Short => "SHORT",
+        Type::UShort => "USHORT",
+        Type::Long => "LONG",
+        Type::ULong => "ULONG",
+        Type::LongLong => "LONG_LONG",
+        Type::ULongLong => "ULONG_LONG",
+        // CORBA has no kind for an 8-bit integer; an octet travels the same way.
+        Type::Int8 | Type::Octet => "OCTET",
+        Type::Float => "FLOAT",
+        Type::Double => "DOUBLE",
+        Type::LongDouble => "LONG_DOUBLE",
+        Type::Boolean => "BOOLEAN",
+        Type::Char => "CHAR",
+        Type::WChar => "WCHAR",
+        Type::Any => "ANY",
+        Type::TypeCode => "TYPE_CODE",
+        _ => "VOID",
+    };
+    quote::format_ident!("{name}")
+}
+
+/// True if the type `from` has the type `to` somewhere inside it.
+fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
+    let mut seen = vec![from];
+    let mut next = 0;
+    while let Some(&id) = seen.get(next) {
+        next += 1;
+        for ty in inside(&tree.item(id).kind) {
+            if let Some(inner) = named(ty)
+                && !seen.contains(&inner)
+            {
+                seen.push(inner);
+            }
+        }
+    }
+    seen[1..].contains(&to)
+}
+
+/// The types that a type is made of.
+fn inside(kind: &ItemKind) -> Vec<&Type> {
+    match kind {
+        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+            members.iter().map(|member| &member.ty).collect()
+        }
+        ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
+        ItemKind::Alias { ty } => vec![ty],
+        _ => Vec::new(),
+    }
+}
+
+/// The item that a type names, behind sequences and arrays.
+fn named(ty: &Type) -> Option<ItemId> {
+    match ty {
+        Type::Named(id) => Some(*id),
+        Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
+        _ => None,
+    }
 }
