@@ -12,6 +12,7 @@ mod refused;
 pub mod sched;
 pub mod shared_memory;
 pub mod slab;
+pub mod socket;
 pub mod sync;
 pub mod thread;
 

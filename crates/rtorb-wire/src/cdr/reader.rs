@@ -42,7 +42,7 @@ pub struct Reader<'m> {
     minor: u8,
     depth: u8,
     char_code_set: CharCodeSet,
-    context: Option<&'m (dyn Any + Sync)>,
+    context: Option<&'m (dyn Any + Send + Sync)>,
 }
 
 impl<'m> Reader<'m> {
@@ -99,7 +99,7 @@ impl<'m> Reader<'m> {
 
     /// The same with something that values need which are more than octets, such as the ORB of an object reference.
     #[must_use]
-    pub fn with_context(mut self, context: &'m (dyn Any + Sync)) -> Self {
+    pub fn with_context(mut self, context: &'m (dyn Any + Send + Sync)) -> Self {
         self.context = Some(context);
         self
     }
@@ -245,12 +245,9 @@ impl<'m> Reader<'m> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
-        if self.depth == DEPTH_MAX {
-            return Err(DecodeError::TooDeep { max: DEPTH_MAX });
-        }
-        self.depth += 1;
+        self.enter()?;
         let value = read(self);
-        self.depth -= 1;
+        self.leave();
         value
     }
 
@@ -302,7 +299,7 @@ impl<'m> Reader<'m> {
     }
 
     /// What [`with_context`](Self::with_context) attached.
-    pub fn context(&self) -> Option<&'m (dyn Any + Sync)> {
+    pub fn context(&self) -> Option<&'m (dyn Any + Send + Sync)> {
         self.context
     }
 
@@ -311,6 +308,21 @@ impl<'m> Reader<'m> {
     pub(crate) fn skip_buffered(&mut self, count: usize) {
         debug_assert!(self.at + count <= self.octets.len());
         self.at += count;
+    }
+
+    /// Goes one level deeper, until [`leave`](Self::leave).
+    #[inline]
+    pub(crate) fn enter(&mut self) -> Result<(), DecodeError> {
+        if self.depth == DEPTH_MAX {
+            return Err(DecodeError::TooDeep { max: DEPTH_MAX });
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     /// The `count` octets before the position, which were read and are in memory still.

@@ -1,0 +1,56 @@
+//! What code generated from IDL calls, and nothing that a person would.
+//!
+//! `docs/mapping.md` shows the generated text that these pieces serve.
+
+pub use crate::exception::SystemException;
+pub use crate::interface::{Interface, narrow};
+pub use crate::poa::{OperationTable, ServedBy, unknown_operation};
+pub use crate::reference::ObjectRef;
+pub use crate::server::ServerCall;
+pub use rtorb_wire::any::{Any, Typed, Value};
+pub use rtorb_wire::cdr::{
+    BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,
+    ReferenceOut, WChar, WString,
+};
+pub use rtorb_wire::type_code::{self, TypeCode};
+pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
+pub use rtorb_wire::{cdr_enum, fixed_layout};
+
+/// A user exception of IDL.
+pub trait UserException: Encode + Decode + std::error::Error {
+    /// Its repository id.
+    const REPOSITORY_ID: &'static str;
+}
+
+/// Lets `Option` of a reference type go over the wire.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! reference_cdr {
+    ($name:ident) => {
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::ReferenceOut::encode_ior(
+                    $crate::codegen::Interface::as_object(self),
+                    w,
+                )
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                let object =
+                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                ::core::result::Result::Ok(
+                    object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
+                )
+            }
+        }
+    };
+}
+pub use crate::reference_cdr;

@@ -1,0 +1,469 @@
+//! One request and its reply on a connection that nobody else uses meanwhile.
+
+use super::Failure;
+use crate::endpoint::Endpoint;
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::inbox::Inbox;
+use crate::orb::OrbCore;
+use crate::reference::Route;
+use crate::transport::Stream;
+use crate::wait::read::{self, Deadline, Silence, Unread};
+use rtorb_wire::cdr::{CharCodeSet, Segments};
+use rtorb_wire::giop::{
+    self, Accepted, Header, MessageType, ReplyHeader, ReplyStatus, RequestStart, Response,
+    ServiceContext, SystemExceptionBody,
+};
+use rtorb_wire::ior::Ior;
+use rtorb_wire::{Decode, DecodeError, EncodeError, Reader, Writer};
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The transmission code set of wide characters (OSF registry).
+const UTF_16: u32 = 0x0001_0109;
+
+/// A connection of one client thread.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: Stream,
+    endpoint: Arc<Endpoint>,
+    endpoint_id: u64,
+    /// The buffer of the request, reused.
+    out: Vec<u8>,
+    inbox: Inbox,
+    /// Where a reply larger than the inbox is put together, reused.
+    whole: Vec<u8>,
+    reassembly: giop::Reassembly,
+    next_request_id: u32,
+    /// The timeout that the socket has now.
+    timeout: Option<Duration>,
+    char_code_set: CharCodeSet,
+    /// True once the peer knows the code set, or need not.
+    code_set_told: bool,
+    /// True once a reply came: only then can the connection have been closed for having been idle.
+    proved: bool,
+    orb: Arc<OrbCore>,
+}
+
+/// What shall be called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'x> {
+    pub(crate) route: &'x Route,
+    pub(crate) operation: &'x str,
+    pub(crate) response: Response,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// How an invocation that reached the object ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// With a result or a user exception, which the reply's reader has taken.
+    Done,
+    /// The object is elsewhere.
+    Forward(Ior),
+}
+
+/// Writes the arguments; called again when the request has to be sent again.
+pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
+
+/// Reads the body of a reply with a result or a user exception.
+pub(crate) type Results<'f> =
+    &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
+
+impl Connection {
+    pub(crate) fn new(orb: &Arc<OrbCore>, route: &Route, stream: Stream) -> Self {
+        Self {
+            stream,
+            endpoint: Arc::clone(&route.endpoint.endpoint),
+            endpoint_id: route.endpoint.id,
+            out: Vec::new(),
+            inbox: Inbox::new(orb.limits.message_octets_max),
+            whole: Vec::new(),
+            reassembly: giop::Reassembly::new(
+                orb.limits.message_octets_max,
+                orb.limits.fragment_chains_max,
+            ),
+            next_request_id: 0,
+            timeout: None,
+            char_code_set: route.char_code_set,
+            code_set_told: route.char_code_set == CharCodeSet::Latin1,
+            proved: false,
+            orb: Arc::clone(orb),
+        }
+    }
+
+    /// True if the connection leads to the route's endpoint.
+    #[inline]
+    pub(crate) fn serves(&self, route: &Route) -> bool {
+        self.endpoint_id == route.endpoint.id
+    }
+
+    /// Sends a request and, if one is due, reads its reply.
+    ///
+    /// After a failure the connection is of no use any more.
+    pub(crate) fn call<'a>(
+        &mut self,
+        request: Request<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, Failure> {
+        let deadline = Deadline::after(request.timeout);
+        self.limit_waits(request.timeout)?;
+        let request_id = self.next_request_id;
+        self.next_request_id = request_id.wrapping_add(2);
+        self.send_request(request_id, request, arguments, deadline)?;
+        match request.response {
+            Response::None => Ok(Outcome::Done),
+            _ => self.read_reply(request_id, results, deadline),
+        }
+    }
+
+    fn limit_waits(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
+        if self.timeout != timeout {
+            self.stream.limit_waits(timeout, timeout).map_err(|errno| {
+                self.failure(
+                    ExceptionKind::Internal.into(),
+                    Phase::Send,
+                    Duration::ZERO,
+                    Some(errno),
+                )
+            })?;
+            self.timeout = timeout;
+        }
+        Ok(())
+    }
+
+    fn send_request<'a>(
+        &mut self,
+        request_id: u32,
+        request: Request<'_>,
+        arguments: Arguments<'_, 'a>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let mut w = Writer::new(
+            core::mem::take(&mut self.out),
+            self.orb.limits.message_octets_max,
+        )
+        .with_order(self.orb.byte_order)
+        .with_char_code_set(self.char_code_set);
+        let encoded = self.encode_request(&mut w, request_id, request, arguments);
+        let (out, length, lent) = w.finish();
+        let sent = match encoded {
+            Ok(()) => self
+                .send(&out[..length], &lent)
+                .map_err(|errno| self.send_failure(errno, deadline)),
+            // The connection is as good as before, only this request is not.
+            Err(error) => Err(SystemException::from_encode(error).into()),
+        };
+        drop(lent);
+        self.out = out;
+        sent
+    }
+
+    #[inline]
+    fn encode_request<'a>(
+        &mut self,
+        w: &mut Writer<'a>,
+        request_id: u32,
+        request: Request<'_>,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<(), EncodeError> {
+        let code_sets = giop::contexts::CodeSets {
+            char_data: self.char_code_set.registry(),
+            wchar_data: UTF_16,
+        };
+        let data = code_sets.to_data();
+        let told = [ServiceContext {
+            id: giop::contexts::CODE_SETS,
+            data: &data,
+        }];
+        let contexts: &[ServiceContext<'_>] = if self.code_set_told { &[] } else { &told };
+        let start = RequestStart {
+            request_id,
+            response: request.response,
+            object_key: &request.route.object_key,
+            operation: request.operation,
+            contexts,
+        };
+        giop::begin_request(w, request.route.version, &start)?;
+        giop::encode_body(w, request.route.version, arguments)?;
+        giop::end_message(w)
+    }
+
+    fn send(&mut self, own: &[u8], lent: &Segments<'_>) -> Result<(), Errno> {
+        let octets = own.len()
+            + lent
+                .iter()
+                .map(|segment| segment.octets.len())
+                .sum::<usize>();
+        match self.orb.fragment_octets {
+            Some(max) if octets > max => {
+                let message = crate::server::outgoing::joined(own, lent);
+                giop::fragments(&message, max).try_for_each(|part| self.stream.send(&part))
+            }
+            _ => self.stream.send_message(own, lent),
+        }
+    }
+
+    fn read_reply(
+        &mut self,
+        request_id: u32,
+        results: Results<'_>,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
+        let mut heard = self.inbox.len() > 0;
+        loop {
+            let header = self
+                .inbox
+                .header()
+                .map_err(|error| self.decode_failure(error, None, deadline))?;
+            let Some(header) = header else {
+                let received = match heard {
+                    false => read::first(&self.stream, &mut self.inbox),
+                    true => read::more(&self.stream, &mut self.inbox, deadline),
+                };
+                received.map_err(|silence| self.silence_failure(silence, deadline))?;
+                heard = true;
+                continue;
+            };
+            let octets = header.message_octets();
+            // Headers of everything but a final reply are looked at whole: they are short.
+            let is_plain_reply =
+                header.message_type == MessageType::Reply && !header.more_fragments;
+            if self.inbox.len() < octets && (self.inbox.holds(octets) || !is_plain_reply) {
+                self.inbox.make_room_for_all(octets);
+                read::more(&self.stream, &mut self.inbox, deadline)
+                    .map_err(|silence| self.silence_failure(silence, deadline))?;
+                continue;
+            }
+            if let Some(outcome) = self.take_message(header, request_id, results, deadline)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Looks at the message at the head of the inbox; `None` if it was not the reply.
+    fn take_message(
+        &mut self,
+        header: Header,
+        request_id: u32,
+        results: Results<'_>,
+        deadline: Deadline,
+    ) -> Result<Option<Outcome>, Failure> {
+        match header.message_type {
+            MessageType::Reply if !header.more_fragments => {
+                self.take_reply(header, request_id, results, deadline)
+            }
+            MessageType::Reply | MessageType::Fragment => {
+                let octets = header.message_octets();
+                let accepted = self.reassembly.accept(&header, self.inbox.octets(octets));
+                self.inbox.consume(octets);
+                match accepted.map_err(|error| self.decode_failure(error, None, deadline))? {
+                    Accepted::Message(message) => {
+                        self.take_reassembled(&message, request_id, results, deadline)
+                    }
+                    _ => Ok(None),
+                }
+            }
+            MessageType::CloseConnection => Err(Failure {
+                // GIOP 1.2 15.4.7: what was not replied to was not processed.
+                exception: self.exception(
+                    SystemException::omg(ExceptionKind::Transient, 2),
+                    Phase::AwaitReply,
+                    deadline.elapsed(),
+                    None,
+                ),
+                stale: true,
+            }),
+            _ => Err(self.failure(
+                SystemException::new(ExceptionKind::CommFailure, 0, CompletionStatus::Maybe),
+                Phase::AwaitReply,
+                deadline.elapsed(),
+                None,
+            )),
+        }
+    }
+
+    fn take_reply(
+        &mut self,
+        header: Header,
+        request_id: u32,
+        results: Results<'_>,
+        deadline: Deadline,
+    ) -> Result<Option<Outcome>, Failure> {
+        let octets = header.message_octets();
+        let present = self.inbox.octets(octets);
+        let used = present.len();
+        let mut unread = Unread {
+            stream: &self.stream,
+            whole: &mut self.whole,
+            left: octets - used,
+            deadline,
+            silence: None,
+        };
+        let mut reader = header
+            .reader(present)
+            .with_char_code_set(self.char_code_set)
+            .with_context(&self.orb);
+        if unread.left > 0 {
+            reader = reader.with_remainder(&mut unread);
+        }
+        let read = interpret(&mut reader, request_id, results);
+        let (left, silence) = (unread.left, unread.silence);
+        self.inbox.consume(used);
+        self.proved = true;
+        self.code_set_told = true;
+        match read {
+            // What was left unread would be taken for the next message.
+            Ok(_) if left > 0 => Err(self.decode_failure(
+                DecodeError::BadTag {
+                    what: "the size of a reply",
+                    value: left as u32,
+                },
+                None,
+                deadline,
+            )),
+            Ok(read) => self.conclude(read, deadline),
+            Err(error) => Err(self.decode_failure(error, silence, deadline)),
+        }
+    }
+
+    #[cold]
+    fn take_reassembled(
+        &mut self,
+        message: &[u8],
+        request_id: u32,
+        results: Results<'_>,
+        deadline: Deadline,
+    ) -> Result<Option<Outcome>, Failure> {
+        let header = Header::parse(message, self.orb.limits.message_octets_max)
+            .ok()
+            .flatten();
+        let Some(header) = header else {
+            return Err(self.decode_failure(DecodeError::BadMagic, None, deadline));
+        };
+        let mut reader = header
+            .reader(message)
+            .with_char_code_set(self.char_code_set)
+            .with_context(&self.orb);
+        match interpret(&mut reader, request_id, results) {
+            Ok(read) => self.conclude(read, deadline),
+            Err(error) => Err(self.decode_failure(error, None, deadline)),
+        }
+    }
+
+    fn conclude(&self, read: Read, deadline: Deadline) -> Result<Option<Outcome>, Failure> {
+        match read {
+            Read::Done => Ok(Some(Outcome::Done)),
+            Read::Other => Ok(None),
+            Read::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
+            Read::Exception(exception) => Err(exception.into()),
+            Read::NeedsAddressingMode => Err(self.failure(
+                SystemException::new(ExceptionKind::NoImplement, 0, CompletionStatus::No),
+                Phase::AwaitReply,
+                deadline.elapsed(),
+                None,
+            )),
+        }
+    }
+
+    fn send_failure(&self, errno: Errno, deadline: Deadline) -> Failure {
+        let exception = match errno {
+            Errno::AGAIN => SystemException::omg(ExceptionKind::Timeout, 2)
+                .with_completion(CompletionStatus::Maybe),
+            // Nothing of a request that could not be sent whole is carried out.
+            _ => SystemException::new(ExceptionKind::CommFailure, 0, CompletionStatus::No),
+        };
+        let mut failure = self.failure(exception, Phase::Send, deadline.elapsed(), Some(errno));
+        failure.stale = self.proved && errno != Errno::AGAIN;
+        failure
+    }
+
+    fn silence_failure(&self, silence: Silence, deadline: Deadline) -> Failure {
+        let (exception, errno) = match silence {
+            Silence::TimedOut => (SystemException::omg(ExceptionKind::Timeout, 3), None),
+            Silence::Ended => (ExceptionKind::CommFailure.into(), None),
+            Silence::Failed(errno) => (ExceptionKind::CommFailure.into(), Some(errno)),
+        };
+        let exception = exception.with_completion(CompletionStatus::Maybe);
+        self.failure(exception, Phase::AwaitReply, deadline.elapsed(), errno)
+    }
+
+    fn decode_failure(
+        &self,
+        error: DecodeError,
+        silence: Option<Silence>,
+        deadline: Deadline,
+    ) -> Failure {
+        if let Some(silence) = silence {
+            return self.silence_failure(silence, deadline);
+        }
+        let exception = SystemException::from_decode(error).with_completion(CompletionStatus::Yes);
+        self.failure(exception, Phase::DecodeReply, deadline.elapsed(), None)
+    }
+
+    fn failure(
+        &self,
+        exception: SystemException,
+        phase: Phase,
+        elapsed: Duration,
+        errno: Option<Errno>,
+    ) -> Failure {
+        self.exception(exception, phase, elapsed, errno).into()
+    }
+
+    fn exception(
+        &self,
+        exception: SystemException,
+        phase: Phase,
+        elapsed: Duration,
+        errno: Option<Errno>,
+    ) -> SystemException {
+        exception.with_cause(Cause {
+            phase,
+            endpoint: Some(Arc::clone(&self.endpoint)),
+            elapsed,
+            errno,
+        })
+    }
+}
+
+/// What a message turned out to be.
+enum Read {
+    Done,
+    /// A reply to a request that nobody waits for any more.
+    Other,
+    Forward(Ior),
+    Exception(SystemException),
+    NeedsAddressingMode,
+}
+
+#[inline]
+fn interpret(
+    reader: &mut Reader<'_>,
+    request_id: u32,
+    results: Results<'_>,
+) -> Result<Read, DecodeError> {
+    let reply = ReplyHeader::decode(reader)?;
+    if reply.request_id != request_id {
+        return Ok(Read::Other);
+    }
+    match reply.status {
+        ReplyStatus::NoException | ReplyStatus::UserException => {
+            results(reply.status, reader)?;
+            Ok(Read::Done)
+        }
+        ReplyStatus::SystemException => {
+            let body = SystemExceptionBody::decode(reader)?;
+            Ok(Read::Exception(SystemException::new(
+                ExceptionKind::from_repository_id(body.repository_id),
+                body.minor,
+                CompletionStatus::from_number(body.completed),
+            )))
+        }
+        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+            Ok(Read::Forward(Ior::decode(reader)?))
+        }
+        ReplyStatus::NeedsAddressingMode => Ok(Read::NeedsAddressingMode),
+    }
+}

@@ -1,0 +1,41 @@
+//! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
+
+use super::{DispatchError, await_connection};
+use crate::orb::OrbCore;
+use crate::server::{Server, serve_to_the_end};
+use rtorb_os::thread::{JoinHandle, spawn};
+use std::sync::Arc;
+
+/// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
+pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+    let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
+    let mut number = 0u64;
+    while !orb.is_stopping() {
+        await_connection(server)?;
+        threads.retain(|thread| !thread.is_finished());
+        for listener in &server.listeners {
+            while let Some((mut connection, _)) = server.accept(orb, listener) {
+                let core = Arc::clone(orb);
+                number += 1;
+                let serve = move || serve_to_the_end(&core, &mut connection);
+                match spawn(&format!("rtorb-conn-{number}"), &orb.server_threads, serve) {
+                    Ok(thread) => threads.push(thread),
+                    Err(refused) => {
+                        orb.stop();
+                        join(threads);
+                        return Err(DispatchError::Refused(refused));
+                    }
+                }
+            }
+        }
+    }
+    join(threads);
+    Ok(())
+}
+
+fn join(threads: Vec<JoinHandle<Option<()>>>) {
+    for thread in threads {
+        // A panic of a servant was caught where it happened; there is no other.
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,136 @@
+//! Where an ORB listens and where a client connects: a TCP port or a UNIX socket.
+
+use core::fmt;
+use core::str::FromStr;
+use std::path::PathBuf;
+
+/// An address of a transport.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Endpoint {
+    /// IIOP: GIOP over TCP.
+    Tcp {
+        /// A name, or an IPv4 or IPv6 address without brackets.
+        host: String,
+        /// The port; 0 lets the system choose when listening.
+        port: u16,
+    },
+    /// UIOP: GIOP over a UNIX stream socket.
+    Unix {
+        /// The rendezvous point in the file system.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "iiop://[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "iiop://{host}:{port}"),
+            Self::Unix { path } => write!(f, "uiop://{}", path.display()),
+        }
+    }
+}
+
+/// An endpoint to listen on, and the host name to put into references instead of its own.
+///
+/// `iiop://HOST:PORT`, `iiop://HOST:PORT/hostname_in_ior=NAME`, `iiop://:PORT` (every interface), `uiop:///PATH`; a
+/// version and `@` before the address, as TAO writes it, is accepted and ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenEndpoint {
+    /// Where to listen.
+    pub endpoint: Endpoint,
+    /// What clients shall connect to, when that is another name: behind NAT, in a container.
+    pub advertised_host: Option<String>,
+}
+
+impl FromStr for ListenEndpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let wrong = |reason| EndpointError {
+            text: text.to_owned(),
+            reason,
+        };
+        if let Some(path) = text.strip_prefix("uiop://") {
+            let path = without_version(path);
+            return match path.is_empty() {
+                true => Err(wrong("a path is missing")),
+                false => Ok(Self {
+                    endpoint: Endpoint::Unix { path: path.into() },
+                    advertised_host: None,
+                }),
+            };
+        }
+        let Some(address) = text.strip_prefix("iiop://") else {
+            return Err(wrong("it begins with neither iiop:// nor uiop://"));
+        };
+        let (address, options) = without_version(address)
+            .split_once('/')
+            .unwrap_or((address, ""));
+        let mut advertised_host = None;
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("hostname_in_ior", name)) if !name.is_empty() => {
+                    advertised_host = Some(name.to_owned())
+                }
+                _ => return Err(wrong("the only option is hostname_in_ior=NAME")),
+            }
+        }
+        let (host, port) = split_port(without_version(address)).map_err(wrong)?;
+        let host = if host.is_empty() { "0.0.0.0" } else { host };
+        Ok(Self {
+            endpoint: Endpoint::Tcp {
+                host: host.to_owned(),
+                port,
+            },
+            advertised_host,
+        })
+    }
+}
+
+/// Text that is no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointError {
+    text: String,
+    reason: &'static str,
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is no endpoint: {}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME or \
+             uiop:///run/server.sock",
+            self.text, self.reason
+        )
+    }
+}
+
+impl std::error::Error for EndpointError {}
+
+fn without_version(address: &str) -> &str {
+    match address.split_once('@') {
+        Some((version, rest)) if version.starts_with("1.") => rest,
+        _ => address,
+    }
+}
+
+fn split_port(address: &str) -> Result<(&str, u16), &'static str> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(rest) => rest
+            .split_once(']')
+            .ok_or("the bracket of the IPv6 address is not closed")?,
+        None => match address.split_once(':') {
+            Some((host, _)) => (host, &address[host.len()..]),
+            None => (address, ""),
+        },
+    };
+    match port.strip_prefix(':') {
+        None if port.is_empty() => Ok((host, 0)),
+        Some(port) => port
+            .parse()
+            .map(|port| (host, port))
+            .map_err(|_| "the port is no number from 0 to 65535"),
+        None => Err("what follows the bracket is not a colon and a port"),
+    }
+}

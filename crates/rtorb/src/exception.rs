@@ -1,0 +1,364 @@
+//! System exceptions, and the one place where errors of the layers below become them.
+
+use crate::endpoint::Endpoint;
+use core::fmt;
+use rtorb_wire::{DecodeError, EncodeError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Minor codes of the OMG carry its vendor id (CORBA 3, 4.12.4).
+pub const OMG: u32 = 0x4f4d_0000;
+
+/// A CORBA system exception, with what this ORB knows of how it came about.
+///
+/// Only `kind`, `minor` and `completed` travel; the [`Cause`] stays on the side that found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemException {
+    /// Which exception.
+    pub kind: ExceptionKind,
+    /// The reason in numbers: a vendor id in the upper 20 bits, a code in the lower 12.
+    pub minor: u32,
+    /// Whether the operation was carried out.
+    pub completed: CompletionStatus,
+    /// Where and when it happened, when it happened here.
+    pub cause: Option<Cause>,
+}
+
+/// Where a system exception arose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What the ORB was doing.
+    pub phase: Phase,
+    /// The endpoint that it concerned.
+    pub endpoint: Option<Arc<Endpoint>>,
+    /// How long the phase, or the call where a timeout counts from there, had lasted.
+    pub elapsed: Duration,
+    /// What the operating system said, if it said something.
+    pub errno: Option<rustix::io::Errno>,
+}
+
+/// The steps of an invocation, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Finding the address that a host name stands for.
+    Resolve,
+    /// Opening the connection.
+    Connect,
+    /// Encoding and sending the request.
+    Send,
+    /// Waiting for the reply.
+    AwaitReply,
+    /// Decoding the reply.
+    DecodeReply,
+    /// Opening a listening endpoint.
+    Listen,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resolve => "resolving the host name of",
+            Self::Connect => "connecting to",
+            Self::Send => "sending a request to",
+            Self::AwaitReply => "awaiting a reply from",
+            Self::DecodeReply => "decoding a reply from",
+            Self::Listen => "listening on",
+        })
+    }
+}
+
+impl SystemException {
+    /// An exception without a cause known here.
+    pub const fn new(kind: ExceptionKind, minor: u32, completed: CompletionStatus) -> Self {
+        Self {
+            kind,
+            minor,
+            completed,
+            cause: None,
+        }
+    }
+
+    /// An exception with a minor code of the OMG, for an operation that was not carried out.
+    pub const fn omg(kind: ExceptionKind, code: u32) -> Self {
+        Self::new(kind, OMG | code, CompletionStatus::No)
+    }
+
+    /// The same for an operation of which is known how far it came.
+    #[must_use]
+    pub const fn with_completion(mut self, completed: CompletionStatus) -> Self {
+        self.completed = completed;
+        self
+    }
+
+    /// The same with its cause.
+    #[must_use]
+    pub fn with_cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// What went wrong with octets that came, in an operation that was not carried out.
+    pub const fn from_decode(error: DecodeError) -> Self {
+        match error {
+            DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
+            DecodeError::BadEnum { .. } => Self::omg(ExceptionKind::BadParam, 25),
+            DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 6),
+            DecodeError::BadTypeCode { .. } => Self::omg(ExceptionKind::BadTypecode, 1),
+            _ => Self::new(ExceptionKind::Marshal, 0, CompletionStatus::No),
+        }
+    }
+
+    /// What went wrong with a value that should go.
+    pub const fn from_encode(error: EncodeError) -> Self {
+        match error {
+            EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
+                Self::new(ExceptionKind::ImpLimit, 0, CompletionStatus::No)
+            }
+            EncodeError::NoMemory { .. } => {
+                Self::new(ExceptionKind::NoMemory, 0, CompletionStatus::No)
+            }
+            EncodeError::NotInCodeSet { .. } | EncodeError::FixedOverflow { .. } => {
+                Self::omg(ExceptionKind::DataConversion, 1)
+            }
+            EncodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 5),
+            EncodeError::WrongDiscriminator => Self::omg(ExceptionKind::BadParam, 19),
+            EncodeError::Local => Self::omg(ExceptionKind::Marshal, 4),
+            _ => Self::new(ExceptionKind::BadParam, 0, CompletionStatus::No),
+        }
+    }
+}
+
+impl From<ExceptionKind> for SystemException {
+    fn from(kind: ExceptionKind) -> Self {
+        Self::new(kind, 0, CompletionStatus::No)
+    }
+}
+
+impl From<DecodeError> for SystemException {
+    fn from(error: DecodeError) -> Self {
+        Self::from_decode(error)
+    }
+}
+
+impl From<EncodeError> for SystemException {
+    fn from(error: EncodeError) -> Self {
+        Self::from_encode(error)
+    }
+}
+
+impl fmt::Display for SystemException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} (minor {:#010x}, {})",
+            self.kind, self.minor, self.completed
+        )?;
+        if let Some(cause) = &self.cause {
+            write!(f, ": {cause}")?;
+        }
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl SystemException {
+    /// What the caller can do, where that is clear.
+    pub fn advice(&self) -> Option<&'static str> {
+        let phase = self.cause.as_ref().map(|cause| cause.phase);
+        match (self.kind, phase) {
+            (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
+            (_, Some(Phase::Listen)) => {
+                Some("choose an address of this host and a port or path that is free")
+            }
+            (ExceptionKind::Transient, Some(Phase::Connect)) => {
+                Some("check that the server runs and that the reference is of its present run")
+            }
+            (ExceptionKind::Timeout, _) => {
+                Some("raise the timeout, or find out what holds the server")
+            }
+            (ExceptionKind::CommFailure, _) => {
+                Some("the server ended or closed the connection: try again")
+            }
+            (ExceptionKind::ObjectNotExist, _) => Some("the object is gone: get a new reference"),
+            (ExceptionKind::BadOperation, _) => {
+                Some("client and server were built from different IDL")
+            }
+            (ExceptionKind::Marshal, _) => {
+                Some("client and server disagree on the types, or a limit was passed")
+            }
+            (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.phase)?;
+        if let Some(endpoint) = &self.endpoint {
+            write!(f, " {endpoint}")?;
+        }
+        write!(f, ", after {:?}", self.elapsed)?;
+        match self.errno {
+            Some(errno) => write!(f, ": {errno}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SystemException {}
+
+/// Whether an operation was carried out (CORBA 3, 4.12.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum CompletionStatus {
+    /// It was, before the exception arose.
+    Yes = 0,
+    /// It was not: calling again is safe.
+    No = 1,
+    /// Nobody knows.
+    Maybe = 2,
+}
+
+impl CompletionStatus {
+    /// The status with that number; what nobody defined is `Maybe`.
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Yes,
+            1 => Self::No,
+            _ => Self::Maybe,
+        }
+    }
+}
+
+impl fmt::Display for CompletionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Yes => "COMPLETED_YES",
+            Self::No => "COMPLETED_NO",
+            Self::Maybe => "COMPLETED_MAYBE",
+        })
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
+        /// The standard's system exceptions (CORBA 3, 4.12.3).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ExceptionKind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl ExceptionKind {
+            /// Its name as the standard writes it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Its repository id.
+            pub const fn repository_id(self) -> &'static str {
+                match self { $(Self::$variant => concat!("IDL:omg.org/CORBA/", $name, ":1.0"),)* }
+            }
+
+            /// The exception with that repository id; UNKNOWN for one that the standard does not have.
+            pub fn from_repository_id(id: &[u8]) -> Self {
+                let name = id.strip_prefix(b"IDL:omg.org/CORBA/").and_then(|id| id.strip_suffix(b":1.0"));
+                $(if name == Some($name.as_bytes()) { return Self::$variant; })*
+                Self::Unknown
+            }
+        }
+    };
+}
+
+kinds! {
+    /// An exception that is none of the others.
+    Unknown "UNKNOWN",
+    /// A parameter is not allowed.
+    BadParam "BAD_PARAM",
+    /// No memory.
+    NoMemory "NO_MEMORY",
+    /// A limit of the implementation is passed.
+    ImpLimit "IMP_LIMIT",
+    /// The connection was lost.
+    CommFailure "COMM_FAILURE",
+    /// The reference is malformed.
+    InvObjref "INV_OBJREF",
+    /// The object does not exist.
+    ObjectNotExist "OBJECT_NOT_EXIST",
+    /// The caller may not.
+    NoPermission "NO_PERMISSION",
+    /// The ORB is damaged.
+    Internal "INTERNAL",
+    /// Octets and types do not agree.
+    Marshal "MARSHAL",
+    /// The ORB could not be set up.
+    Initialize "INITIALIZE",
+    /// Not implemented.
+    NoImplement "NO_IMPLEMENT",
+    /// A TypeCode is malformed.
+    BadTypecode "BAD_TYPECODE",
+    /// The object has no such operation.
+    BadOperation "BAD_OPERATION",
+    /// A resource is used up.
+    NoResources "NO_RESOURCES",
+    /// The reply is not there yet.
+    NoResponse "NO_RESPONSE",
+    /// Persistent storage failed.
+    PersistStore "PERSIST_STORE",
+    /// Operations were called in the wrong order.
+    BadInvOrder "BAD_INV_ORDER",
+    /// It did not work now; it may later.
+    Transient "TRANSIENT",
+    /// Memory could not be freed.
+    FreeMem "FREE_MEM",
+    /// An identifier is malformed.
+    InvIdent "INV_IDENT",
+    /// A flag is wrong.
+    InvFlag "INV_FLAG",
+    /// The interface repository failed.
+    IntfRepos "INTF_REPOS",
+    /// A context is wrong.
+    BadContext "BAD_CONTEXT",
+    /// The object adapter failed.
+    ObjAdapter "OBJ_ADAPTER",
+    /// A value could not be converted.
+    DataConversion "DATA_CONVERSION",
+    /// Policies contradict each other.
+    InvPolicy "INV_POLICY",
+    /// The reference would have to be bound anew.
+    Rebind "REBIND",
+    /// A timeout passed.
+    Timeout "TIMEOUT",
+    /// The transaction service is not there.
+    TransactionUnavailable "TRANSACTION_UNAVAILABLE",
+    /// The transaction mode is wrong.
+    TransactionMode "TRANSACTION_MODE",
+    /// A transaction is needed.
+    TransactionRequired "TRANSACTION_REQUIRED",
+    /// The transaction was rolled back.
+    TransactionRolledback "TRANSACTION_ROLLEDBACK",
+    /// The transaction is not valid.
+    InvalidTransaction "INVALID_TRANSACTION",
+    /// No code set suits both sides.
+    CodesetIncompatible "CODESET_INCOMPATIBLE",
+    /// A quality of service cannot be had.
+    BadQos "BAD_QOS",
+    /// The activity is not valid.
+    InvalidActivity "INVALID_ACTIVITY",
+    /// The activity is completed.
+    ActivityCompleted "ACTIVITY_COMPLETED",
+    /// An activity is needed.
+    ActivityRequired "ACTIVITY_REQUIRED",
+    /// The distributable thread was cancelled.
+    ThreadCancelled "THREAD_CANCELLED",
+}
+
+impl fmt::Display for ExceptionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,103 @@
+//! The octets of a connection that were received and not yet used up.
+
+use crate::transport::Stream;
+use rtorb_wire::DecodeError;
+use rtorb_wire::giop::Header;
+use rustix::io::Errno;
+
+/// A reused buffer in which messages lie as they came.
+///
+/// The message to be read next always begins at the start of the buffer, so that its numbers lie as this machine
+/// aligns them and can be borrowed.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    octets_max: usize,
+}
+
+/// What a connection starts with: more than nearly all messages need, and little for a thousand connections.
+const OCTETS_MIN: usize = 8 << 10;
+
+impl Inbox {
+    /// An empty inbox for messages of at most `octets_max` octets.
+    pub(crate) fn new(octets_max: usize) -> Self {
+        Self {
+            buffer: vec![0; OCTETS_MIN],
+            start: 0,
+            end: 0,
+            octets_max,
+        }
+    }
+
+    /// The header of the next message; `None` while it is not all there.
+    #[inline]
+    pub(crate) fn header(&self) -> Result<Option<Header>, DecodeError> {
+        Header::parse(&self.buffer[self.start..self.end], self.octets_max)
+    }
+
+    /// What is there of the next message, at most `octets` of it.
+    #[inline]
+    pub(crate) fn octets(&self, octets: usize) -> &[u8] {
+        &self.buffer[self.start..self.end.min(self.start + octets)]
+    }
+
+    /// How much is there, of whatever messages.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Leaves the next `octets` octets behind.
+    #[inline]
+    pub(crate) fn consume(&mut self, octets: usize) {
+        self.start += octets;
+        if self.start >= self.end {
+            self.start = 0;
+            self.end = 0;
+        } else {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+    }
+
+    /// True if a message of that size can lie in the buffer as it is.
+    #[inline]
+    pub(crate) fn holds(&self, octets: usize) -> bool {
+        octets <= self.buffer.len()
+    }
+
+    /// Makes room for the rest of a message of `octets` octets.
+    ///
+    /// The buffer at most doubles: a peer has to send octets to make it grow, not just announce them.
+    pub(crate) fn make_room(&mut self, octets: usize) {
+        if self.end == self.buffer.len() {
+            let size = octets.min(2 * self.buffer.len()).max(self.end + 1);
+            self.buffer.resize(size, 0);
+        }
+    }
+
+    /// Makes room for a whole message of `octets` octets, which is known to be wanted.
+    pub(crate) fn make_room_for_all(&mut self, octets: usize) {
+        if octets > self.buffer.len() {
+            self.buffer.resize(octets, 0);
+        }
+    }
+
+    /// Receives once, waiting; the number of octets, 0 when the peer has ended.
+    #[inline]
+    pub(crate) fn receive(&mut self, stream: &Stream) -> Result<usize, Errno> {
+        let received = stream.receive(&mut self.buffer[self.end..])?;
+        self.end += received;
+        Ok(received)
+    }
+
+    /// Receives what is there without waiting.
+    pub(crate) fn receive_now(&mut self, stream: &Stream) -> Result<usize, Errno> {
+        let received = stream.receive_now(&mut self.buffer[self.end..])?;
+        self.end += received;
+        Ok(received)
+    }
+}

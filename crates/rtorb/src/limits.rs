@@ -1,0 +1,39 @@
+//! The bounds of everything that could grow.
+
+use std::time::Duration;
+
+/// What the ORB never exceeds; beyond a bound the caller gets an exception, never growth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of one GIOP message, header included, in and out. IMP_LIMIT going out, MessageError coming in.
+    pub message_octets_max: usize,
+    /// Connections that a server serves at a time; one more is told CloseConnection.
+    pub connections_max: usize,
+    /// Objects active at a time in all adapters: NO_RESOURCES.
+    pub objects_max: usize,
+    /// Object adapters: NO_RESOURCES.
+    pub adapters_max: usize,
+    /// Connections that one client thread keeps; the one unused longest is closed for another.
+    pub thread_connections_max: usize,
+    /// Fragmented messages in progress on one connection; one more closes it.
+    pub fragment_chains_max: usize,
+    /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
+    pub forwards_max: usize,
+    /// How long a server waits for a client to take a reply before it closes the connection.
+    pub send_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_octets_max: 16 << 20,
+            connections_max: 1024,
+            objects_max: 1 << 21,
+            adapters_max: 256,
+            thread_connections_max: 64,
+            fragment_chains_max: 4,
+            forwards_max: 8,
+            send_timeout: Duration::from_secs(5),
+        }
+    }
+}

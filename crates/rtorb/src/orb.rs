@@ -1,0 +1,246 @@
+//! The ORB: what its references, adapters and connections share.
+
+mod builder;
+mod initial_references;
+mod options;
+pub(crate) mod routes;
+
+pub use builder::{OrbBuilder, OrbError};
+pub(crate) use routes::SharedEndpoint;
+
+use crate::dispatch::{self, DispatchError};
+use crate::endpoint::Endpoint;
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::limits::Limits;
+use crate::poa::object_table::ObjectTable;
+use crate::poa::{Adapter, Poa};
+use crate::reference::ObjectRef;
+use crate::server::{Server, is_in_upcall};
+use crate::strategies::Strategies;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use initial_references::InitialReferences;
+use routes::EndpointTable;
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::ByteOrder;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// An object request broker; cheap to clone.
+///
+/// A program that only calls needs nothing but [`string_to_object`](Self::string_to_object). One that serves takes the
+/// root adapter, activates servants and [runs](Self::run).
+#[derive(Clone, Debug)]
+pub struct Orb {
+    pub(crate) core: Arc<OrbCore>,
+}
+
+/// What all parts of an ORB share; fixed once built, apart from tables that have locks or counters of their own.
+pub(crate) struct OrbCore {
+    pub(crate) limits: Limits,
+    pub(crate) strategies: Strategies,
+    pub(crate) byte_order: ByteOrder,
+    pub(crate) fragment_octets: Option<usize>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) round_trip_timeout: Option<Duration>,
+    pub(crate) server_threads: ThreadConfig,
+    pub(crate) max_version: rtorb_wire::giop::Version,
+    /// Tells this run of this ORB from every other in the keys of transient objects.
+    pub(crate) epoch: u64,
+    pub(crate) objects: ObjectTable,
+    pub(crate) endpoints: EndpointTable,
+    initial_references: InitialReferences,
+    adapters: AtomicUsize,
+    root: Arc<Adapter>,
+    listen: Vec<crate::endpoint::ListenEndpoint>,
+    /// Made when the root adapter is first asked for: a client listens nowhere.
+    server: OnceLock<Server>,
+    opening: Mutex<()>,
+    stopping: AtomicBool,
+}
+
+impl Orb {
+    /// Begins to build an ORB.
+    pub fn builder() -> OrbBuilder {
+        OrbBuilder::default()
+    }
+
+    /// The root adapter; the ORB begins to listen when it is first asked for.
+    ///
+    /// # Errors
+    /// TRANSIENT or BAD_PARAM with the endpoint when one cannot be listened on.
+    pub fn root_poa(&self) -> Result<Poa, SystemException> {
+        self.core.check_running()?;
+        self.core.open_server()?;
+        Ok(Poa::new(self.clone(), Arc::clone(&self.core.root)))
+    }
+
+    /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaloc:rir:` or `file://`.
+    ///
+    /// # Errors
+    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a text that is none.
+    pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
+        let wrong = |error: rtorb_wire::url::UrlError| {
+            SystemException::omg(ExceptionKind::BadParam, error.minor())
+        };
+        let ior = rtorb_wire::ior::Ior::parse(text.trim()).map_err(wrong)?;
+        Ok(ObjectRef::new(self.clone(), ior))
+    }
+
+    /// The reference as text: `IOR:` and hexadecimal digits.
+    pub fn object_to_string(&self, object: &ObjectRef) -> String {
+        object.to_string()
+    }
+
+    /// The object that goes by `name` here: given by `-ORBInitRef` or registered.
+    ///
+    /// # Errors
+    /// INV_OBJREF when there is none (the standard's InvalidName); what [`string_to_object`](Self::string_to_object)
+    /// answers for the text that was given.
+    pub fn resolve_initial_references(&self, name: &str) -> Result<ObjectRef, SystemException> {
+        self.core.initial_references.resolve(self, name)
+    }
+
+    /// Gives an object a name for [`resolve_initial_references`](Self::resolve_initial_references).
+    pub fn register_initial_reference(&self, name: &str, object: ObjectRef) {
+        self.core
+            .initial_references
+            .register(name, object.to_string());
+    }
+
+    /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
+    pub fn list_initial_services(&self) -> Vec<String> {
+        self.core.initial_references.names()
+    }
+
+    /// Serves requests until [`shutdown`](Self::shutdown); the calling thread takes part.
+    ///
+    /// # Errors
+    /// BAD_INV_ORDER 4 once shut down; NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a
+    /// system call.
+    pub fn run(&self) -> Result<(), OrbError> {
+        self.core.check_running()?;
+        let server = self.core.open_server()?;
+        dispatch::run(&self.core, server).map_err(|error| match error {
+            DispatchError::Refused(refused) => OrbError::Refused(refused),
+            DispatchError::System(errno) => OrbError::System(
+                SystemException::from(ExceptionKind::Internal).with_cause(Cause {
+                    phase: Phase::Listen,
+                    endpoint: None,
+                    elapsed: Duration::ZERO,
+                    errno: Some(errno),
+                }),
+            ),
+        })
+    }
+
+    /// Ends the ORB: requests in progress are answered, clients are told CloseConnection, [`run`](Self::run) returns.
+    ///
+    /// It does not wait for that, so a servant may call it. Calls through this ORB raise BAD_INV_ORDER from now on.
+    pub fn shutdown(&self) {
+        self.core.stop();
+    }
+
+    /// True if the calling thread is serving a request.
+    pub fn is_in_upcall(&self) -> bool {
+        is_in_upcall()
+    }
+
+    /// The endpoints that the ORB listens on, with the ports that it was given.
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        let listeners = self
+            .core
+            .server
+            .get()
+            .map_or(&[][..], |server| &server.listeners);
+        listeners
+            .iter()
+            .map(|listener| listener.bound.clone())
+            .collect()
+    }
+
+    /// The bounds that it was built with.
+    pub fn limits(&self) -> &Limits {
+        &self.core.limits
+    }
+
+    /// The strategies that it was built with.
+    pub fn strategies(&self) -> Strategies {
+        self.core.strategies
+    }
+
+    /// A reference to an object of this ORB.
+    pub(crate) fn reference(&self, repository_id: &str, object_key: &[u8]) -> ObjectRef {
+        let listeners = self
+            .core
+            .server
+            .get()
+            .map_or(&[][..], |server| &server.listeners);
+        ObjectRef::new(
+            self.clone(),
+            routes::ior(repository_id, object_key, listeners),
+        )
+    }
+}
+
+impl OrbCore {
+    /// BAD_INV_ORDER 4 once the ORB is shut down.
+    #[inline]
+    pub(crate) fn check_running(&self) -> Result<(), SystemException> {
+        match self.is_stopping() {
+            true => Err(SystemException::omg(ExceptionKind::BadInvOrder, 4)),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        if let Some(server) = self.server.get() {
+            server.stop();
+        }
+    }
+
+    /// Counts one more adapter.
+    pub(crate) fn count_adapter(&self) -> Result<(), SystemException> {
+        let counted =
+            self.adapters
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |adapters| {
+                    (adapters < self.limits.adapters_max).then_some(adapters + 1)
+                });
+        counted
+            .map(|_| ())
+            .map_err(|_| ExceptionKind::NoResources.into())
+    }
+
+    pub(crate) fn uncount_adapter(&self) {
+        self.adapters.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn open_server(&self) -> Result<&Server, SystemException> {
+        if let Some(server) = self.server.get() {
+            return Ok(server);
+        }
+        // Two threads that ask at once must not both bind.
+        let _opening = self.opening.lock();
+        if let Some(server) = self.server.get() {
+            return Ok(server);
+        }
+        let server = routes::listen(&self.listen)?;
+        Ok(self.server.get_or_init(|| server))
+    }
+}
+
+impl fmt::Debug for OrbCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Orb")
+            .field("strategies", &self.strategies)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

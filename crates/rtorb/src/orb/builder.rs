@@ -1,0 +1,240 @@
+//! Building an ORB: every choice is made here, once.
+
+use super::initial_references::InitialReferences;
+use super::routes::EndpointTable;
+use super::{Orb, OrbCore, options};
+use crate::endpoint::{EndpointError, ListenEndpoint};
+use crate::exception::SystemException;
+use crate::limits::Limits;
+use crate::poa::Adapter;
+use crate::poa::object_table::ObjectTable;
+use crate::strategies::{DispatchStrategy, Strategies};
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
+use rtorb_os::Refused;
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::ByteOrder;
+use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+/// Collects the choices for an ORB.
+#[derive(Clone, Debug)]
+pub struct OrbBuilder {
+    limits: Limits,
+    strategies: Strategies,
+    byte_order: ByteOrder,
+    fragment_octets: Option<usize>,
+    connect_timeout: Duration,
+    round_trip_timeout: Option<Duration>,
+    server_threads: ThreadConfig,
+    max_version: Version,
+    initial_references: BTreeMap<String, String>,
+    listen: Vec<ListenEndpoint>,
+    remaining_arguments: Vec<String>,
+}
+
+/// Why an ORB could not be built or run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OrbError {
+    /// An option is unknown or has a wrong value.
+    Option {
+        /// The option as it was given.
+        option: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// Text that is no endpoint.
+    Endpoint(EndpointError),
+    /// The host refused a thread or its scheduling.
+    Refused(Refused),
+    /// A system exception.
+    System(SystemException),
+}
+
+impl Default for OrbBuilder {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            strategies: Strategies::default(),
+            byte_order: ByteOrder::NATIVE,
+            fragment_octets: None,
+            connect_timeout: Duration::from_secs(5),
+            round_trip_timeout: Some(Duration::from_secs(30)),
+            server_threads: ThreadConfig::default(),
+            max_version: Version::V1_2,
+            initial_references: BTreeMap::new(),
+            listen: Vec::new(),
+            remaining_arguments: Vec::new(),
+        }
+    }
+}
+
+impl OrbBuilder {
+    /// Takes the `-ORB` options out of a command line; the rest is in
+    /// [`remaining_arguments`](Self::remaining_arguments).
+    ///
+    /// # Errors
+    /// [`OrbError::Option`] for an unknown option or a wrong value.
+    pub fn args(self, arguments: impl IntoIterator<Item = String>) -> Result<Self, OrbError> {
+        let (mut builder, left) = options::take(self, arguments)?;
+        builder.remaining_arguments = left;
+        Ok(builder)
+    }
+
+    /// What [`args`](Self::args) did not take, the program's name first.
+    pub fn remaining_arguments(&self) -> &[String] {
+        &self.remaining_arguments
+    }
+
+    /// Listens on an endpoint, for example `iiop://127.0.0.1:0` or `uiop:///run/server.sock`; may be called for more.
+    ///
+    /// Without any, a server listens on a port of the loopback interface that the system chooses.
+    ///
+    /// # Errors
+    /// [`OrbError::Endpoint`] for a text that is none.
+    pub fn listen(mut self, endpoint: &str) -> Result<Self, OrbError> {
+        self.listen
+            .push(endpoint.parse().map_err(OrbError::Endpoint)?);
+        Ok(self)
+    }
+
+    /// Which thread of the server reads requests and calls servants.
+    #[must_use]
+    pub fn dispatch(mut self, dispatch: DispatchStrategy) -> Self {
+        self.strategies.dispatch = dispatch;
+        self
+    }
+
+    /// All strategies at once.
+    #[must_use]
+    pub fn strategies(mut self, strategies: Strategies) -> Self {
+        self.strategies = strategies;
+        self
+    }
+
+    /// How the threads that serve requests are scheduled; the default inherits from the thread that runs the ORB.
+    #[must_use]
+    pub fn server_threads(mut self, config: ThreadConfig) -> Self {
+        self.server_threads = config;
+        self
+    }
+
+    /// How long opening a connection may take; 5 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long a call may take from sending the request to having the reply (RelativeRoundtripTimeout); 30 s by
+    /// default, `None` for ever.
+    #[must_use]
+    pub fn round_trip_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.round_trip_timeout = timeout;
+        self
+    }
+
+    /// The bounds of everything that could grow.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Gives a reference a name, as `-ORBInitRef` does.
+    #[must_use]
+    pub fn initial_reference(mut self, name: &str, reference: &str) -> Self {
+        self.initial_references
+            .insert(name.to_owned(), reference.to_owned());
+        self
+    }
+
+    /// Sends messages larger than this in fragments of at most so many octets; without it, none are sent.
+    ///
+    /// For peers that take no large message in one piece. At least 24, rounded down to a multiple of 8.
+    #[must_use]
+    pub fn fragment_octets(mut self, octets: usize) -> Self {
+        self.fragment_octets = Some(octets.max(FRAGMENT_OCTETS_MIN) & !7);
+        self
+    }
+
+    /// The highest GIOP version that requests are sent in; 1.2 by default.
+    #[must_use]
+    pub fn max_giop_version(mut self, version: Version) -> Self {
+        self.max_version = version.clamp(Version::V1_0, Version::V1_2);
+        self
+    }
+
+    /// Sends in another byte order than this machine's: what a peer on another kind of machine would send.
+    #[must_use]
+    pub fn byte_order(mut self, order: ByteOrder) -> Self {
+        self.byte_order = order;
+        self
+    }
+
+    /// Makes the ORB. No thread is started and nothing is opened yet.
+    ///
+    /// # Errors
+    /// None at present; choices are checked where they are made.
+    pub fn build(self) -> Result<Orb, OrbError> {
+        let objects = ObjectTable::new(self.limits.objects_max);
+        let listen = match self.listen.is_empty() {
+            true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
+            false => self.listen,
+        };
+        let core = OrbCore {
+            limits: self.limits,
+            strategies: self.strategies,
+            byte_order: self.byte_order,
+            fragment_octets: self.fragment_octets,
+            connect_timeout: self.connect_timeout,
+            round_trip_timeout: self.round_trip_timeout,
+            server_threads: self.server_threads,
+            max_version: self.max_version,
+            epoch: epoch(),
+            objects,
+            endpoints: EndpointTable::default(),
+            initial_references: InitialReferences::new(self.initial_references),
+            adapters: AtomicUsize::new(1),
+            root: Arc::new(Adapter::root()),
+            listen,
+            server: OnceLock::new(),
+            opening: Mutex::new(()),
+            stopping: AtomicBool::new(false),
+        };
+        Ok(Orb {
+            core: Arc::new(core),
+        })
+    }
+}
+
+/// A number that no other ORB of this host has had: when it was made, and in which process.
+fn epoch() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64);
+    since ^ u64::from(std::process::id()) << 48
+}
+
+impl fmt::Display for OrbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Option { option, reason } => write!(f, "{option}: {reason}"),
+            Self::Endpoint(error) => error.fmt(f),
+            Self::Refused(refused) => refused.fmt(f),
+            Self::System(exception) => exception.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OrbError {}
+
+impl From<SystemException> for OrbError {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}

@@ -1,0 +1,81 @@
+//! The portable object adapter: which servant serves which object.
+//!
+//! An object's key holds its place in a table and a generation, so that finding the servant costs the same for one
+//! object and for a million, and takes no lock.
+
+mod adapter;
+pub(crate) mod object_key;
+pub(crate) mod object_table;
+mod operation_table;
+mod policies;
+
+pub use adapter::{Poa, PoaError, PoaManager, PoaManagerState};
+pub use operation_table::OperationTable;
+pub use policies::{IdAssignment, Lifespan, PoaPolicies};
+
+pub(crate) use adapter::Adapter;
+
+use crate::exception::{ExceptionKind, SystemException};
+use crate::interface::Interface;
+use crate::server::ServerCall;
+use core::marker::PhantomData;
+
+/// Says how a servant of type `S` carries out the operations of the interface that `Self` is the reference type of.
+///
+/// Generated for every `S` that implements the interface's servant trait.
+pub trait ServedBy<S>: Interface {
+    /// The number of the operation with that name on the wire.
+    fn find_operation(name: &[u8]) -> Option<usize>;
+
+    /// Decodes the arguments, calls the servant and sends the reply.
+    ///
+    /// # Errors
+    /// A system exception, which the caller is sent.
+    fn dispatch(
+        servant: &S,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException>;
+}
+
+/// The answer to an operation that the interface does not have.
+pub fn unknown_operation() -> SystemException {
+    SystemException::omg(ExceptionKind::BadOperation, 2)
+}
+
+/// A servant whose type is forgotten.
+pub(crate) trait Servant: Send + Sync {
+    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException>;
+    fn repository_id(&self) -> &'static str;
+    fn is_a(&self, repository_id: &str) -> bool;
+}
+
+/// A servant with the interface that it is activated for.
+pub(crate) struct Tie<I, S> {
+    servant: S,
+    interface: PhantomData<fn() -> I>,
+}
+
+impl<I, S> Tie<I, S> {
+    pub(crate) fn new(servant: S) -> Self {
+        Self {
+            servant,
+            interface: PhantomData,
+        }
+    }
+}
+
+impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
+    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+        let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+        I::dispatch(&self.servant, operation, call)
+    }
+
+    fn repository_id(&self) -> &'static str {
+        I::REPOSITORY_ID
+    }
+
+    fn is_a(&self, repository_id: &str) -> bool {
+        I::derives_from(repository_id)
+    }
+}

@@ -1,0 +1,420 @@
+//! An adapter: it gives servants their place and their references.
+
+use super::object_key::ObjectKey;
+use super::object_table::ActiveObject;
+use super::{IdAssignment, Lifespan, PoaPolicies, Servant, ServedBy, Tie};
+use crate::exception::{ExceptionKind, SystemException};
+use crate::interface::Interface;
+use crate::orb::Orb;
+use crate::reference::ObjectRef;
+use core::fmt;
+use core::sync::atomic::{AtomicU8, Ordering};
+use rtorb_os::slab::Key;
+use rtorb_os::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A portable object adapter; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Poa {
+    orb: Orb,
+    adapter: Arc<Adapter>,
+}
+
+/// What the ORB keeps of an adapter.
+#[derive(Debug)]
+pub(crate) struct Adapter {
+    /// Path from the root, separated by `/`; the root's is `RootPOA`.
+    path: String,
+    policies: PoaPolicies,
+    pub(crate) manager: Arc<ManagerState>,
+    children: Mutex<HashMap<String, Arc<Adapter>>>,
+    /// Its objects by id; only activation and deactivation look here.
+    objects: Mutex<Objects>,
+}
+
+#[derive(Debug, Default)]
+struct Objects {
+    by_id: HashMap<Vec<u8>, Key>,
+    next_id: u64,
+    destroyed: bool,
+}
+
+/// Why an adapter would not do something (the exceptions of CORBA 3, 11.3.9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoaError {
+    /// The adapter's policies do not allow it.
+    WrongPolicy,
+    /// An object with that id is active.
+    ObjectAlreadyActive,
+    /// No object with that id is active.
+    ObjectNotActive,
+    /// An adapter with that name exists under this one.
+    AdapterAlreadyExists,
+    /// No adapter with that name exists under this one.
+    AdapterNonExistent,
+    /// The reference is of another adapter.
+    WrongAdapter,
+    /// A name of an adapter that could not stand in a key: empty, or with `/`.
+    BadName,
+    /// A limit was reached, or the adapter is destroyed.
+    System(SystemException),
+}
+
+impl fmt::Display for PoaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongPolicy => {
+                "WrongPolicy: the adapter's id assignment does not allow this activation"
+            }
+            Self::ObjectAlreadyActive => "ObjectAlreadyActive: an object with that id is active",
+            Self::ObjectNotActive => "ObjectNotActive: no object with that id is active",
+            Self::AdapterAlreadyExists => "AdapterAlreadyExists: choose another name",
+            Self::AdapterNonExistent => "AdapterNonExistent: no adapter of that name",
+            Self::WrongAdapter => "WrongAdapter: the reference was made by another adapter",
+            Self::BadName => "an adapter's name is neither empty nor contains `/`",
+            Self::System(exception) => return exception.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for PoaError {}
+
+impl From<SystemException> for PoaError {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}
+
+impl Poa {
+    pub(crate) fn new(orb: Orb, adapter: Arc<Adapter>) -> Self {
+        Self { orb, adapter }
+    }
+
+    /// Activates a servant under an id that the adapter makes, and answers its reference.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] when the application gives the ids; NO_RESOURCES when `Limits::objects_max` are active.
+    pub fn activate<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+        &self,
+        servant: S,
+    ) -> Result<I, PoaError> {
+        if self.adapter.policies.id_assignment == IdAssignment::User {
+            return Err(PoaError::WrongPolicy);
+        }
+        self.place::<I>(None, Box::new(Tie::<I, S>::new(servant)))
+    }
+
+    /// Activates a servant under an id of the application's.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] when the adapter makes the ids; [`PoaError::ObjectAlreadyActive`]; NO_RESOURCES.
+    pub fn activate_with_id<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+        &self,
+        id: impl AsRef<[u8]>,
+        servant: S,
+    ) -> Result<I, PoaError> {
+        if self.adapter.policies.id_assignment == IdAssignment::System {
+            return Err(PoaError::WrongPolicy);
+        }
+        self.place::<I>(Some(id.as_ref()), Box::new(Tie::<I, S>::new(servant)))
+    }
+
+    /// Ends an object: calls in progress end normally, later ones get OBJECT_NOT_EXIST.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongAdapter`] for a reference of another adapter; [`PoaError::ObjectNotActive`].
+    pub fn deactivate(&self, object: &ObjectRef) -> Result<(), PoaError> {
+        let place = self.place_of(object)?;
+        let id = {
+            let active = self
+                .orb
+                .core
+                .objects
+                .enter(place)
+                .ok_or(PoaError::ObjectNotActive)?;
+            if !Arc::ptr_eq(&active.adapter, &self.adapter) {
+                return Err(PoaError::WrongAdapter);
+            }
+            active.id.clone()
+        };
+        self.deactivate_id(id)
+    }
+
+    /// Ends the object with an id of the application's.
+    ///
+    /// # Errors
+    /// [`PoaError::ObjectNotActive`].
+    pub fn deactivate_id(&self, id: impl AsRef<[u8]>) -> Result<(), PoaError> {
+        let id = id.as_ref();
+        let place = self
+            .adapter
+            .objects
+            .lock()
+            .by_id
+            .remove(id)
+            .ok_or(PoaError::ObjectNotActive)?;
+        self.withdraw(id, place);
+        Ok(())
+    }
+
+    /// A reference to an object that need not be active yet.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] unless the adapter is persistent: a transient object has no key before it is active.
+    pub fn create_reference_with_id<I: Interface>(
+        &self,
+        id: impl AsRef<[u8]>,
+    ) -> Result<I, PoaError> {
+        if self.adapter.policies.lifespan == Lifespan::Transient {
+            return Err(PoaError::WrongPolicy);
+        }
+        let key = ObjectKey::named(&self.adapter.path, id.as_ref());
+        Ok(I::unchecked_narrow(
+            self.orb.reference(I::REPOSITORY_ID, &key),
+        ))
+    }
+
+    /// Makes an adapter under this one, with the same manager.
+    ///
+    /// # Errors
+    /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; NO_RESOURCES when there are too many adapters.
+    pub fn create_poa(&self, name: &str, policies: PoaPolicies) -> Result<Self, PoaError> {
+        if name.is_empty() || name.contains('/') || name.contains('\0') {
+            return Err(PoaError::BadName);
+        }
+        let path = match self.adapter.path.as_str() {
+            ROOT => name.to_owned(),
+            path => format!("{path}/{name}"),
+        };
+        let mut children = self.adapter.children.lock();
+        if children.contains_key(name) {
+            return Err(PoaError::AdapterAlreadyExists);
+        }
+        self.orb.core.count_adapter()?;
+        let adapter = Arc::new(Adapter::new(
+            path,
+            policies,
+            Arc::clone(&self.adapter.manager),
+        ));
+        children.insert(name.to_owned(), Arc::clone(&adapter));
+        Ok(Self::new(self.orb.clone(), adapter))
+    }
+
+    /// The adapter with that name under this one.
+    ///
+    /// # Errors
+    /// [`PoaError::AdapterNonExistent`].
+    pub fn find_poa(&self, name: &str) -> Result<Self, PoaError> {
+        let adapter = self
+            .adapter
+            .children
+            .lock()
+            .get(name)
+            .cloned()
+            .ok_or(PoaError::AdapterNonExistent)?;
+        Ok(Self::new(self.orb.clone(), adapter))
+    }
+
+    /// Ends all objects of this adapter and of those under it.
+    pub fn destroy(&self) {
+        let children = core::mem::take(&mut *self.adapter.children.lock());
+        for adapter in children.into_values() {
+            Self::new(self.orb.clone(), adapter).destroy();
+            self.orb.core.uncount_adapter();
+        }
+        let by_id = {
+            let mut objects = self.adapter.objects.lock();
+            objects.destroyed = true;
+            core::mem::take(&mut objects.by_id)
+        };
+        for (id, place) in by_id {
+            self.withdraw(&id, place);
+        }
+    }
+
+    /// What lets requests in or keeps them out.
+    pub fn manager(&self) -> PoaManager {
+        PoaManager {
+            state: Arc::clone(&self.adapter.manager),
+        }
+    }
+
+    /// Its name: path from the root, separated by `/`.
+    pub fn name(&self) -> &str {
+        &self.adapter.path
+    }
+
+    /// The policies that it was made with.
+    pub fn policies(&self) -> PoaPolicies {
+        self.adapter.policies
+    }
+
+    fn place<I: Interface>(
+        &self,
+        id: Option<&[u8]>,
+        servant: Box<dyn Servant>,
+    ) -> Result<I, PoaError> {
+        let table = &self.orb.core.objects;
+        let mut objects = self.adapter.objects.lock();
+        if objects.destroyed {
+            return Err(SystemException::omg(ExceptionKind::ObjAdapter, 0).into());
+        }
+        if id.is_some_and(|id| objects.by_id.contains_key(id)) {
+            return Err(PoaError::ObjectAlreadyActive);
+        }
+        let id = id.map_or_else(|| objects.system_id(), <[u8]>::to_vec);
+        let object = ActiveObject {
+            servant,
+            adapter: Arc::clone(&self.adapter),
+            id: id.clone(),
+        };
+        let place = table
+            .insert(object)
+            .ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?;
+        let key = match self.adapter.policies.lifespan {
+            Lifespan::Transient => ObjectKey::transient(self.orb.core.epoch, place),
+            Lifespan::Persistent => {
+                let key = ObjectKey::named(&self.adapter.path, &id);
+                if !table.name(key.clone(), place) {
+                    table.remove(place);
+                    return Err(PoaError::ObjectAlreadyActive);
+                }
+                key
+            }
+        };
+        objects.by_id.insert(id, place);
+        Ok(I::unchecked_narrow(
+            self.orb.reference(I::REPOSITORY_ID, &key),
+        ))
+    }
+
+    fn withdraw(&self, id: &[u8], place: Key) {
+        if self.adapter.policies.lifespan == Lifespan::Persistent {
+            self.orb
+                .core
+                .objects
+                .forget_name(&ObjectKey::named(&self.adapter.path, id));
+        }
+        self.orb.core.objects.remove(place);
+    }
+
+    /// Where the object of one of this ORB's references is.
+    fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
+        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        match ObjectKey::parse(&key) {
+            ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => Ok(place),
+            ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),
+            ObjectKey::Named(name) => {
+                let id = name
+                    .strip_prefix(self.adapter.path.as_bytes())
+                    .and_then(|rest| rest.strip_prefix(b"/"))
+                    .ok_or(PoaError::WrongAdapter)?;
+                self.adapter
+                    .objects
+                    .lock()
+                    .by_id
+                    .get(id)
+                    .copied()
+                    .ok_or(PoaError::ObjectNotActive)
+            }
+        }
+    }
+}
+
+/// The root adapter's name.
+const ROOT: &str = "RootPOA";
+
+impl Adapter {
+    pub(crate) fn root() -> Self {
+        Self::new(ROOT.to_owned(), PoaPolicies::default(), Arc::default())
+    }
+
+    fn new(path: String, policies: PoaPolicies, manager: Arc<ManagerState>) -> Self {
+        Self {
+            path,
+            policies,
+            manager,
+            children: Mutex::default(),
+            objects: Mutex::default(),
+        }
+    }
+}
+
+impl Objects {
+    /// An id that no object of the adapter had before.
+    fn system_id(&mut self) -> Vec<u8> {
+        self.next_id += 1;
+        self.next_id.to_be_bytes().to_vec()
+    }
+}
+
+/// Lets requests for a group of adapters in, or keeps them out (CORBA 3, 11.3.2).
+#[derive(Clone, Debug)]
+pub struct PoaManager {
+    state: Arc<ManagerState>,
+}
+
+/// What a manager does with requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PoaManagerState {
+    /// Calls the servants.
+    Active = 0,
+    /// Answers TRANSIENT 1, for a client to try again.
+    Discarding = 1,
+    /// Answers OBJ_ADAPTER 1, for good.
+    Inactive = 2,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ManagerState(AtomicU8);
+
+impl PoaManager {
+    /// Lets requests in; that is also how adapters begin.
+    pub fn activate(&self) {
+        self.state.set(PoaManagerState::Active);
+    }
+
+    /// Refuses requests with TRANSIENT until further notice.
+    pub fn discard_requests(&self) {
+        self.state.set(PoaManagerState::Discarding);
+    }
+
+    /// Refuses requests for good.
+    pub fn deactivate(&self) {
+        self.state.set(PoaManagerState::Inactive);
+    }
+
+    /// What it does now.
+    pub fn state(&self) -> PoaManagerState {
+        match self.state.0.load(Ordering::Relaxed) {
+            0 => PoaManagerState::Active,
+            1 => PoaManagerState::Discarding,
+            _ => PoaManagerState::Inactive,
+        }
+    }
+}
+
+impl ManagerState {
+    /// What a request is answered with unless it is let in.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(), SystemException> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            1 => Err(SystemException::omg(ExceptionKind::Transient, 1)),
+            _ => Err(SystemException::omg(ExceptionKind::ObjAdapter, 1)),
+        }
+    }
+
+    /// Inactive is where it ends: nothing leads back.
+    fn set(&self, state: PoaManagerState) {
+        let inactive = PoaManagerState::Inactive as u8;
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+                (now != inactive).then_some(state as u8)
+            });
+    }
+}

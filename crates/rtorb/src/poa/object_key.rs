@@ -1,0 +1,93 @@
+//! The object key: what a reference says to its server, opaque to everyone else.
+//!
+//! The key of a transient object leads straight to its place: four octets of magic, the ORB's epoch, index and
+//! generation. The key of a persistent object is readable, `ADAPTER/ID`, so that it can stand in a `corbaloc:`.
+
+use rtorb_os::slab::Key;
+
+/// A transient object's key begins so: nothing that an adapter may be named.
+const MAGIC: [u8; 4] = [0, b'r', b't', 1];
+
+/// Octets of a transient object's key.
+pub(crate) const TRANSIENT_OCTETS: usize = 20;
+
+/// What a key says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKey<'m> {
+    /// A place in the table of the ORB of that epoch.
+    Transient {
+        /// Which run of which server made it.
+        epoch: u64,
+        /// Where.
+        place: Key,
+    },
+    /// A name.
+    Named(&'m [u8]),
+}
+
+impl<'m> ObjectKey<'m> {
+    #[inline]
+    pub(crate) fn parse(octets: &'m [u8]) -> Self {
+        if octets.len() == TRANSIENT_OCTETS
+            && let Some((magic, rest)) = octets.split_first_chunk::<4>()
+            && let Some((epoch, rest)) = rest.split_first_chunk::<8>()
+            && let Some((index, rest)) = rest.split_first_chunk::<4>()
+            && let Some(generation) = rest.first_chunk::<4>()
+            && *magic == MAGIC
+        {
+            let place = Key {
+                index: u32::from_be_bytes(*index),
+                generation: u32::from_be_bytes(*generation),
+            };
+            return Self::Transient {
+                epoch: u64::from_be_bytes(*epoch),
+                place,
+            };
+        }
+        Self::Named(octets)
+    }
+
+    pub(crate) fn transient(epoch: u64, place: Key) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(TRANSIENT_OCTETS);
+        octets.extend_from_slice(&MAGIC);
+        octets.extend_from_slice(&epoch.to_be_bytes());
+        octets.extend_from_slice(&place.index.to_be_bytes());
+        octets.extend_from_slice(&place.generation.to_be_bytes());
+        octets
+    }
+
+    pub(crate) fn named(adapter: &str, id: &[u8]) -> Vec<u8> {
+        [adapter.as_bytes(), b"/", id].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transient_key_is_read_back() {
+        let place = Key {
+            index: 7,
+            generation: 0x0102_0304,
+        };
+        let octets = ObjectKey::transient(42, place);
+        assert_eq!(octets.len(), TRANSIENT_OCTETS);
+        assert_eq!(
+            ObjectKey::parse(&octets),
+            ObjectKey::Transient { epoch: 42, place }
+        );
+    }
+
+    #[test]
+    fn any_other_octets_are_a_name() {
+        for octets in [
+            &b""[..],
+            b"NameService",
+            &[0, b'r', b't', 1],
+            &[0; TRANSIENT_OCTETS],
+        ] {
+            assert_eq!(ObjectKey::parse(octets), ObjectKey::Named(octets));
+        }
+    }
+}

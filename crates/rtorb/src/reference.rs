@@ -1,0 +1,380 @@
+//! Object references: what a client holds of an object, and the way from there to its server.
+
+use crate::connection::{self, Failure, Outcome, Request, exclusive};
+use crate::endpoint::Endpoint;
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::orb::{Orb, OrbCore, SharedEndpoint};
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use rtorb_os::sync::Mutex;
+use rtorb_wire::cdr::{CharCodeSet, Reference, ReferenceOut};
+use rtorb_wire::giop::{ReplyStatus, Response, Version};
+use rtorb_wire::ior::Ior;
+use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A reference to an object, of whatever interface; cheap to clone.
+///
+/// Two references are equal if their IORs are: that is `is_equivalent` of the standard, which never asks the object.
+#[derive(Clone)]
+pub struct ObjectRef {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    orb: Orb,
+    ior: Ior,
+    routes: Vec<Route>,
+    /// The route that answered last.
+    preferred: AtomicUsize,
+    /// True once the object was found elsewhere: the only word that a call looks at.
+    is_forwarded: AtomicBool,
+    forward: Mutex<Option<ObjectRef>>,
+    timeout: Timeout,
+}
+
+/// One way to the object: an endpoint of a profile, and what that profile says.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) endpoint: Arc<SharedEndpoint>,
+    pub(crate) version: Version,
+    pub(crate) object_key: Arc<[u8]>,
+    pub(crate) char_code_set: CharCodeSet,
+}
+
+/// How long a round trip may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timeout {
+    /// As the ORB was built.
+    OfOrb,
+    /// This long; `None` for ever.
+    Own(Option<Duration>),
+}
+
+impl ObjectRef {
+    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
+        let routes = crate::orb::routes::routes(&orb, &ior);
+        let inner = Inner {
+            orb,
+            ior,
+            routes,
+            preferred: AtomicUsize::new(0),
+            is_forwarded: AtomicBool::new(false),
+            forward: Mutex::new(None),
+            timeout: Timeout::OfOrb,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The same object with another bound on the time from sending a request to having its reply
+    /// (RelativeRoundtripTimeout); `None` waits for ever.
+    #[must_use]
+    pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
+        let inner = Inner {
+            orb: self.inner.orb.clone(),
+            ior: self.inner.ior.clone(),
+            routes: self.inner.routes.clone(),
+            preferred: AtomicUsize::new(0),
+            is_forwarded: AtomicBool::new(false),
+            forward: Mutex::new(None),
+            timeout: Timeout::Own(timeout),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> &Orb {
+        &self.inner.orb
+    }
+
+    /// What goes over the wire when the reference is passed on.
+    pub fn ior(&self) -> &Ior {
+        &self.inner.ior
+    }
+
+    /// The repository id of the most derived interface, as far as the reference tells; may be empty.
+    pub fn type_id(&self) -> &str {
+        &self.inner.ior.type_id
+    }
+
+    /// The endpoints that a call would try, in order.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.inner
+            .routes
+            .iter()
+            .map(|route| &*route.endpoint.endpoint)
+    }
+
+    /// Asks the object whether it has the interface with that repository id (`_is_a`).
+    ///
+    /// # Errors
+    /// When the object cannot be asked.
+    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        self.invoke("_is_a", |w| repository_id.encode(w), bool::decode)
+    }
+
+    /// Asks whether the object is gone for good (`_non_existent`).
+    ///
+    /// # Errors
+    /// When that cannot be found out: no answer says nothing of the object.
+    pub fn non_existent(&self) -> Result<bool, SystemException> {
+        // GIOP 1.0 and 1.1 know it by an older name.
+        let is_old = self
+            .inner
+            .routes
+            .first()
+            .is_some_and(|route| route.version < Version::V1_2);
+        let operation = if is_old {
+            "_not_existent"
+        } else {
+            "_non_existent"
+        };
+        match self.invoke(operation, |_| Ok(()), bool::decode) {
+            Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(true),
+            answer => answer,
+        }
+    }
+
+    /// Calls an operation that raises no user exception.
+    ///
+    /// Generated code calls this; `arguments` may run more than once, when a request has to be sent again.
+    ///
+    /// # Errors
+    /// A system exception, from the object, its server or this ORB.
+    #[inline]
+    pub fn invoke<'a, T>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, SystemException> {
+        self.invoke_raising(operation, arguments, result, |_, _| Ok(None))
+    }
+
+    /// Calls an operation that may raise user exceptions; `raised` decodes one by its repository id, or answers `None`
+    /// for one that the operation does not declare, which the caller gets as UNKNOWN (CORBA 3, 4.12.4, minor 1).
+    ///
+    /// # Errors
+    /// A user exception, or a system exception as [`invoke`](Self::invoke).
+    #[inline]
+    pub fn invoke_raising<'a, T, E: From<SystemException>>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+        raised: impl FnOnce(&str, &mut Reader<'_>) -> Result<Option<E>, DecodeError>,
+    ) -> Result<T, E> {
+        let mut result = Some(result);
+        let mut raised = Some(raised);
+        let mut answer = None;
+        self.call(
+            operation,
+            Response::FromTarget,
+            &arguments,
+            &mut |status, r| {
+                answer = match (status, result.take(), raised.take()) {
+                    (ReplyStatus::NoException, Some(result), _) => Some(Ok(result(r)?)),
+                    (_, _, Some(raised)) => {
+                        let id = r.str()?;
+                        let exception = raised(&id, r)?.unwrap_or_else(|| {
+                            let unknown = SystemException::omg(ExceptionKind::Unknown, 1);
+                            unknown.with_completion(CompletionStatus::Yes).into()
+                        });
+                        Some(Err(exception))
+                    }
+                    _ => None,
+                };
+                Ok(())
+            },
+        )?;
+        answer.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+    }
+
+    /// Sends a oneway: the answer says only whether it was handed to the transport.
+    ///
+    /// # Errors
+    /// When it could not be sent.
+    #[inline]
+    pub fn invoke_oneway<'a>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
+    }
+
+    fn call<'a>(
+        &self,
+        operation: &str,
+        response: Response,
+        arguments: connection::Arguments<'_, 'a>,
+        results: connection::Results<'_>,
+    ) -> Result<(), SystemException> {
+        let orb = &self.inner.orb.core;
+        orb.check_running()?;
+        let timeout = match self.inner.timeout {
+            Timeout::OfOrb => orb.round_trip_timeout,
+            Timeout::Own(timeout) => timeout,
+        };
+        let mut target = match self.inner.is_forwarded.load(Ordering::Acquire) {
+            false => None,
+            true => self.inner.forward.lock().clone(),
+        };
+        for _ in 0..=orb.limits.forwards_max {
+            let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
+            match inner.try_routes(operation, response, timeout, arguments, results) {
+                Ok(Outcome::Done) => return Ok(()),
+                Ok(Outcome::Forward(ior)) => {
+                    let next = Self::new(self.inner.orb.clone(), ior);
+                    *self.inner.forward.lock() = Some(next.clone());
+                    self.inner.is_forwarded.store(true, Ordering::Release);
+                    target = Some(next);
+                }
+                // The place that the object had moved to is gone: ask where it was known first.
+                Err(failure) if target.is_some() && failure.permits_other_route() => {
+                    self.inner.is_forwarded.store(false, Ordering::Release);
+                    *self.inner.forward.lock() = None;
+                    target = None;
+                }
+                Err(failure) => return Err(failure.exception),
+            }
+        }
+        Err(ExceptionKind::Transient.into())
+    }
+}
+
+impl Inner {
+    /// Calls by the route that answered last, and by the others while the failure permits it.
+    fn try_routes<'a>(
+        &self,
+        operation: &str,
+        response: Response,
+        timeout: Option<Duration>,
+        arguments: connection::Arguments<'_, 'a>,
+        results: connection::Results<'_>,
+    ) -> Result<Outcome, Failure> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let mut last = None;
+        for step in 0..self.routes.len() {
+            let index = (preferred + step) % self.routes.len();
+            let request = Request {
+                route: &self.routes[index],
+                operation,
+                response,
+                timeout,
+            };
+            match try_route(&self.orb.core, request, arguments, results) {
+                Err(failure) if failure.permits_other_route() => last = Some(failure),
+                answer => {
+                    if step > 0 {
+                        self.preferred.store(index, Ordering::Relaxed);
+                    }
+                    return answer;
+                }
+            }
+        }
+        // A reference without a profile that this ORB can use.
+        Err(last.unwrap_or_else(|| SystemException::omg(ExceptionKind::ImpLimit, 1).into()))
+    }
+}
+
+/// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
+#[inline]
+fn try_route<'a>(
+    orb: &Arc<OrbCore>,
+    request: Request<'_>,
+    arguments: connection::Arguments<'_, 'a>,
+    results: connection::Results<'_>,
+) -> Result<Outcome, Failure> {
+    if let Some(mut connection) = exclusive::take(request.route) {
+        match connection.call(request, arguments, results) {
+            Err(failure) if failure.stale => {}
+            answer => return kept(orb, connection, answer),
+        }
+    }
+    let mut connection = exclusive::open(orb, request.route)?;
+    let answer = connection.call(request, arguments, results);
+    kept(orb, connection, answer)
+}
+
+/// Keeps the connection for the next call unless it failed.
+#[inline]
+fn kept(
+    orb: &OrbCore,
+    connection: Box<connection::Connection>,
+    answer: Result<Outcome, Failure>,
+) -> Result<Outcome, Failure> {
+    // An exception without a cause here came in a reply or before anything was sent: the connection is sound.
+    if answer
+        .as_ref()
+        .map_or_else(|failure| failure.exception.cause.is_none(), |_| true)
+    {
+        exclusive::keep(connection, orb.limits.thread_connections_max);
+    }
+    answer
+}
+
+impl PartialEq for ObjectRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.ior == other.inner.ior
+    }
+}
+
+impl Eq for ObjectRef {}
+
+impl fmt::Debug for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectRef")
+            .field("type_id", &self.type_id())
+            .field(
+                "endpoints",
+                &self
+                    .endpoints()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>(),
+            )
+            .finish_non_exhaustive()
+    }
+}
+
+/// The stringified reference: `IOR:` and hexadecimal digits.
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.ior.fmt(f)
+    }
+}
+
+impl ReferenceOut for ObjectRef {
+    fn encode_ior<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.inner.ior.encode(w)
+    }
+}
+
+impl Reference for ObjectRef {
+    fn decode_ior(r: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
+        let ior = Ior::decode(r)?;
+        if ior.is_nil() {
+            return Ok(None);
+        }
+        let core = r
+            .context()
+            .and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
+        let Some(core) = core else {
+            return Err(DecodeError::BadTag {
+                what: "a reference outside of a call",
+                value: 0,
+            });
+        };
+        Ok(Some(Self::new(
+            Orb {
+                core: Arc::clone(core),
+            },
+            ior,
+        )))
+    }
+}

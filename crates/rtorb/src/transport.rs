@@ -1,0 +1,175 @@
+//! Moving octets: a connected stream, whatever it is made of.
+//!
+//! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same.
+
+pub(crate) mod tcp;
+pub(crate) mod unix;
+
+use crate::endpoint::{Endpoint, ListenEndpoint};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_wire::cdr::Segment;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
+};
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// A connected stream socket, blocking.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: OwnedFd,
+}
+
+/// Parts of one message that are sent at once; the kernel takes 1024, a message has far fewer.
+const PARTS_MAX: usize = 18;
+
+impl Stream {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+
+    /// Sends all octets: one system call unless the peer takes them slowly.
+    #[inline]
+    pub(crate) fn send(&self, mut octets: &[u8]) -> Result<(), Errno> {
+        loop {
+            match send(&self.socket, octets, SendFlags::NOSIGNAL) {
+                Ok(sent) if sent == octets.len() => return Ok(()),
+                Ok(sent) => octets = &octets[sent..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Sends a message of the ORB's own octets with lent ones between them.
+    pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
+        if lent.is_empty() {
+            return self.send(own);
+        }
+        let mut parts = [(); PARTS_MAX].map(|()| IoSlice::new(&[]));
+        let mut count = 0;
+        let mut from = 0;
+        for segment in lent {
+            parts[count] = IoSlice::new(&own[from..segment.after]);
+            parts[count + 1] = IoSlice::new(segment.octets);
+            count += 2;
+            from = segment.after;
+        }
+        parts[count] = IoSlice::new(&own[from..]);
+        let mut parts = &mut parts[..=count];
+        loop {
+            match sendmsg(
+                &self.socket,
+                parts,
+                &mut SendAncillaryBuffer::default(),
+                SendFlags::NOSIGNAL,
+            ) {
+                Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            if parts.iter().all(|part| part.is_empty()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Receives what is there, at least one octet; 0 when the peer has ended, `AGAIN` when the receive timeout passed.
+    #[inline]
+    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        loop {
+            match recv(&self.socket, &mut *into, RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                answer => return answer.map(|(received, _)| received),
+            }
+        }
+    }
+
+    /// Receives what is there without waiting.
+    pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
+    }
+
+    /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
+    pub(crate) fn await_readable(&self, deadline_ns: u64) -> Result<bool, Errno> {
+        loop {
+            let now = monotonic_ns();
+            if now >= deadline_ns {
+                return Ok(false);
+            }
+            let left = rtorb_os::clock::timespec(deadline_ns - now);
+            let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut interest, Some(&left)) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// How long receiving and sending may wait; `None` is for ever.
+    pub(crate) fn limit_waits(
+        &self,
+        receive: Option<Duration>,
+        send: Option<Duration>,
+    ) -> Result<(), Errno> {
+        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, receive)?;
+        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, send)
+    }
+
+    /// Wakes whoever receives: the stream reads as ended from now on.
+    pub(crate) fn end_receiving(&self) {
+        // A peer that is gone already has ended it for us.
+        let _ = shutdown(&self.socket, Shutdown::Read);
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A listening socket and the endpoint that it really has.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) socket: OwnedFd,
+    pub(crate) bound: Endpoint,
+    pub(crate) advertised_host: Option<String>,
+}
+
+impl Listener {
+    pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
+        let (socket, bound) = match &listen.endpoint {
+            Endpoint::Tcp { host, port } => tcp::listen(host, *port)?,
+            Endpoint::Unix { path } => unix::listen(path)?,
+        };
+        Ok(Self {
+            socket,
+            bound,
+            advertised_host: listen.advertised_host.clone(),
+        })
+    }
+
+    /// Takes one waiting connection; `AGAIN` when there is none.
+    pub(crate) fn accept(&self) -> Result<Stream, Errno> {
+        let socket = rustix::net::accept_with(&self.socket, rustix::net::SocketFlags::CLOEXEC)?;
+        if matches!(self.bound, Endpoint::Tcp { .. }) {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        Ok(Stream::new(socket))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Endpoint::Unix { path } = &self.bound {
+            // Someone may have removed it before us.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! IIOP's transport: TCP.
+
+use super::Stream;
+use crate::endpoint::Endpoint;
+use crate::exception::Phase;
+use rustix::io::Errno;
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Connects to the first address of the host that answers, within `timeout` in all.
+///
+/// A name is looked up by the system's resolver, whose own time limit holds.
+pub(crate) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Stream, (Phase, Errno)> {
+    let addresses = (host, port)
+        .to_socket_addrs()
+        .map_err(|_| (Phase::Resolve, Errno::HOSTUNREACH))?;
+    let deadline = Instant::now() + timeout;
+    let mut failure = (Phase::Resolve, Errno::HOSTUNREACH);
+    for address in addresses {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err((Phase::Connect, Errno::TIMEDOUT));
+        }
+        match connect_to(&address, left) {
+            Ok(stream) => return Ok(stream),
+            Err(errno) => failure = (Phase::Connect, errno),
+        }
+    }
+    Err(failure)
+}
+
+/// Listens and answers the socket, not blocking, with the port that it has.
+pub(crate) fn listen(host: &str, port: u16) -> Result<(OwnedFd, Endpoint), Errno> {
+    let listener = TcpListener::bind((host, port)).map_err(|error| errno(&error))?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| errno(&error))?;
+    let port = listener.local_addr().map_err(|error| errno(&error))?.port();
+    Ok((
+        listener.into(),
+        Endpoint::Tcp {
+            host: host.to_owned(),
+            port,
+        },
+    ))
+}
+
+fn connect_to(address: &SocketAddr, timeout: Duration) -> Result<Stream, Errno> {
+    let stream = TcpStream::connect_timeout(address, timeout).map_err(|error| errno(&error))?;
+    stream.set_nodelay(true).map_err(|error| errno(&error))?;
+    Ok(Stream::new(stream.into()))
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    match error.raw_os_error() {
+        Some(code) => Errno::from_raw_os_error(code),
+        None if error.kind() == std::io::ErrorKind::TimedOut => Errno::TIMEDOUT,
+        None => Errno::ADDRNOTAVAIL,
+    }
+}
