@@ -103,6 +103,12 @@ pub enum DecodeError {
         /// How many may.
         max: usize,
     },
+    /// A value of a kind that this ORB cannot read without knowing its type (NO_IMPLEMENT).
+    #[error("a value of TypeCode kind {kind} cannot be read from an any")]
+    Unsupported {
+        /// The TypeCode kind.
+        kind: u32,
+    },
     /// The connection ended or timed out before the rest of a message came; the ORB keeps the reason.
     #[error("the rest of the message did not come")]
     Interrupted,
@@ -151,6 +157,12 @@ pub enum EncodeError {
         /// Digits of the type.
         digits: u16,
     },
+    /// A recursive place in a TypeCode outside of the type that it names (BAD_TYPECODE 1).
+    #[error("a TypeCode refers to a type that does not enclose it")]
+    IncompleteTypeCode,
+    /// A value that is not of the type that its TypeCode says (BAD_PARAM).
+    #[error("the value is not of the type of its TypeCode")]
+    WrongType,
     /// A value that must not leave the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,

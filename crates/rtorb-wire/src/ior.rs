@@ -30,6 +30,18 @@ impl Ior {
         self.profiles.is_empty()
     }
 
+    /// Writes the reference; nothing of it is lent.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        w.str(&self.type_id)?;
+        w.count(self.profiles.len())?;
+        for profile in &self.profiles {
+            w.primitive(profile.tag)?;
+            w.count(profile.data.len())?;
+            w.octets(&profile.data)?;
+        }
+        Ok(())
+    }
+
     /// Every IIOP profile that can be read, best first.
     pub fn iiop_profiles(&self) -> impl Iterator<Item = IiopProfile> {
         self.profiles
@@ -40,8 +52,7 @@ impl Ior {
 
 impl Encode for Ior {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.type_id.encode(w)?;
-        self.profiles.encode(w)
+        self.write(w)
     }
 }
 

@@ -5,14 +5,19 @@
 //! decoder answers a [`DecodeError`], it never panics and never reserves memory that the octets at hand do not justify.
 #![forbid(unsafe_code)]
 
+pub mod any;
 pub mod cdr;
 mod error;
 pub mod giop;
 pub mod ior;
+pub mod type_code;
 pub mod url;
 
+pub use any::{Any, Typed};
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};
 pub use error::{DecodeError, EncodeError};
+pub use ior::Ior;
+pub use type_code::TypeCode;
 
 #[doc(hidden)]
 pub use arrayvec;

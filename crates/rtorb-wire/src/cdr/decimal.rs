@@ -14,7 +14,7 @@ impl<const DIGITS: u16, const SCALE: u16> Fixed<DIGITS, SCALE> {
     /// # Errors
     /// When it has more than `DIGITS` digits.
     pub const fn new(unscaled: i128) -> Result<Self, EncodeError> {
-        if unscaled.unsigned_abs() < 10u128.pow(DIGITS as u32) {
+        if fits(unscaled, DIGITS) {
             Ok(Self(unscaled))
         } else {
             Err(EncodeError::FixedOverflow { digits: DIGITS })
@@ -47,39 +47,85 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
 
 impl<const DIGITS: u16, const SCALE: u16> Encode for Fixed<DIGITS, SCALE> {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        let count = usize::from(DIGITS) / 2 + 1;
-        let mut octets = [0u8; 16];
-        let mut left = self.0.unsigned_abs();
+        w.fixed_decimal(self.0, DIGITS)
+    }
+}
+
+impl<const DIGITS: u16, const SCALE: u16> Decode for Fixed<DIGITS, SCALE> {
+    const OCTETS_MIN: usize = octets(DIGITS);
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.fixed_decimal(DIGITS).map(Self)
+    }
+}
+
+impl Writer<'_> {
+    /// Writes the digits of a `fixed` of `digits` digits.
+    ///
+    /// # Errors
+    /// When the number has more digits.
+    pub fn fixed_decimal(&mut self, unscaled: i128, digits: u16) -> Result<(), EncodeError> {
+        if !fits(unscaled, digits) {
+            return Err(EncodeError::FixedOverflow { digits });
+        }
+        let count = octets(digits);
+        let mut octets = [0u8; octets(DIGITS_MAX)];
+        let mut left = unscaled.unsigned_abs();
         let mut digit = || {
             let digit = (left % 10) as u8;
             left /= 10;
             digit
         };
-        octets[count - 1] = digit() << 4 | if self.0 < 0 { 0xd } else { 0xc };
+        octets[count - 1] = digit() << 4 | if unscaled < 0 { MINUS } else { PLUS };
         for octet in octets[..count - 1].iter_mut().rev() {
             let low = digit();
             *octet = digit() << 4 | low;
         }
-        w.octets(&octets[..count])
+        self.octets(&octets[..count])
     }
 }
 
-impl<const DIGITS: u16, const SCALE: u16> Decode for Fixed<DIGITS, SCALE> {
-    const OCTETS_MIN: usize = DIGITS as usize / 2 + 1;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let octets = r.take(Self::OCTETS_MIN)?;
+impl Reader<'_> {
+    /// Reads the digits of a `fixed` of `digits` digits.
+    ///
+    /// # Errors
+    /// When they are not digits and a sign, or too many.
+    pub fn fixed_decimal(&mut self, digits: u16) -> Result<i128, DecodeError> {
+        if digits > DIGITS_MAX {
+            return Err(DecodeError::BadFixed);
+        }
+        let octets = self.take(octets(digits))?;
         let nibbles = octets.iter().flat_map(|octet| [octet >> 4, octet & 0xf]);
-        let digits = 2 * octets.len() - 1;
+        let places = 2 * octets.len() - 1;
         let mut unscaled = 0i128;
-        let mut sign = 0;
+        let mut sign = PLUS;
         for (index, nibble) in nibbles.enumerate() {
             match nibble {
-                0..=9 if index < digits => unscaled = unscaled * 10 + i128::from(nibble),
-                0xc | 0xd if index == digits => sign = nibble,
+                0..=9 if index < places => unscaled = unscaled * 10 + i128::from(nibble),
+                PLUS | MINUS if index == places => sign = nibble,
                 _ => return Err(DecodeError::BadFixed),
             }
         }
-        Self::new(if sign == 0xd { -unscaled } else { unscaled }).map_err(|_| DecodeError::BadFixed)
+        // With an even number of digits the first nibble is padding, and zero.
+        if !fits(unscaled, digits) {
+            return Err(DecodeError::BadFixed);
+        }
+        Ok(if sign == MINUS { -unscaled } else { unscaled })
     }
+}
+
+/// Most digits that IDL lets a `fixed` have.
+const DIGITS_MAX: u16 = 31;
+
+/// The last nibble.
+const PLUS: u8 = 0xc;
+const MINUS: u8 = 0xd;
+
+/// Octets of a number of that many digits.
+const fn octets(digits: u16) -> usize {
+    digits as usize / 2 + 1
+}
+
+const fn fits(unscaled: i128, digits: u16) -> bool {
+    digits <= DIGITS_MAX && unscaled.unsigned_abs() < 10u128.pow(digits as u32)
 }

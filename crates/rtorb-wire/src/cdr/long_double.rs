@@ -31,14 +31,24 @@ impl From<f64> for LongDouble {
 
 impl Encode for LongDouble {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.align(8)?;
-        let octets = if w.order().is_foreign() {
-            self.0.swap_bytes()
+        w.long_double(*self)
+    }
+}
+
+impl Writer<'_> {
+    /// Writes a `long double`.
+    ///
+    /// # Errors
+    /// When the message would outgrow its limit.
+    pub fn long_double(&mut self, value: LongDouble) -> Result<(), EncodeError> {
+        self.align(8)?;
+        let octets = if self.order().is_foreign() {
+            value.0.swap_bytes()
         } else {
-            self.0
+            value.0
         }
         .to_ne_bytes();
-        w.octets(&octets)
+        self.octets(&octets)
     }
 }
 

@@ -51,6 +51,20 @@ impl<'a> Writer<'a> {
         self.primitive(0u8)
     }
 
+    /// Writes a character.
+    ///
+    /// # Errors
+    /// When its code set needs more than one octet for it, or does not have it.
+    pub fn char(&mut self, character: char) -> Result<(), EncodeError> {
+        // One octet is all that a char has: in UTF-8 that is ASCII.
+        if self.char_code_set() == CharCodeSet::Utf8 && !character.is_ascii() {
+            return Err(EncodeError::NotInCodeSet {
+                character: u32::from(character),
+            });
+        }
+        self.primitive(latin1_octet(character)?)
+    }
+
     fn latin1(&mut self, text: &str) -> Result<(), EncodeError> {
         self.count(text.chars().count() + 1)?;
         for character in text.chars() {
@@ -124,13 +138,7 @@ impl Decode for String {
 
 impl Encode for char {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        // One octet is all that a char has: in UTF-8 that is ASCII.
-        if w.char_code_set() == CharCodeSet::Utf8 && !self.is_ascii() {
-            return Err(EncodeError::NotInCodeSet {
-                character: u32::from(*self),
-            });
-        }
-        w.primitive(latin1_octet(*self)?)
+        w.char(*self)
     }
 }
 

@@ -39,25 +39,7 @@ impl core::ops::Deref for WString {
 
 impl Encode for WChar {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        let Ok(unit) = u16::try_from(u32::from(self.0)) else {
-            return Err(EncodeError::NotInCodeSet {
-                character: u32::from(self.0),
-            });
-        };
-        match w.giop_minor() {
-            0 => Err(EncodeError::WideInGiop10),
-            1 => w.primitive(unit),
-            // Big-endian without a mark: the shortest form, and the one that everybody reads.
-            _ if BYTE_ORDER_MARKS.contains(&unit) => {
-                w.primitive(4u8)?;
-                w.octets(&BYTE_ORDER_MARKS[0].to_be_bytes())?;
-                w.octets(&unit.to_be_bytes())
-            }
-            _ => {
-                w.primitive(2u8)?;
-                w.octets(&unit.to_be_bytes())
-            }
-        }
+        w.wide_char(*self)
     }
 }
 
@@ -89,26 +71,7 @@ impl Decode for WChar {
 
 impl Encode for WString {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        if self.0.contains('\0') {
-            return Err(EncodeError::ZeroInString);
-        }
-        let units = self.0.encode_utf16();
-        match w.giop_minor() {
-            0 => Err(EncodeError::WideInGiop10),
-            1 => {
-                w.count(units.clone().count() + 1)?;
-                units.chain([0]).try_for_each(|unit| w.primitive(unit))
-            }
-            _ => {
-                let first = units.clone().next();
-                let mark = BYTE_ORDER_MARKS.into_iter().take(1);
-                let mark =
-                    mark.filter(|_| first.is_some_and(|unit| BYTE_ORDER_MARKS.contains(&unit)));
-                let mut units = mark.chain(units);
-                w.count(2 * units.clone().count())?;
-                units.try_for_each(|unit| w.octets(&unit.to_be_bytes()))
-            }
-        }
+        w.wide_str(&self.0)
     }
 }
 
@@ -152,6 +115,59 @@ impl Decode for WString {
         String::from_utf16(&units)
             .map(Self)
             .map_err(|_| DecodeError::BadText)
+    }
+}
+
+impl Writer<'_> {
+    /// Writes a wide character.
+    ///
+    /// # Errors
+    /// When one unit of UTF-16 cannot hold it, or in GIOP 1.0.
+    pub fn wide_char(&mut self, character: WChar) -> Result<(), EncodeError> {
+        let character = u32::from(character.0);
+        let Ok(unit) = u16::try_from(character) else {
+            return Err(EncodeError::NotInCodeSet { character });
+        };
+        match self.giop_minor() {
+            0 => Err(EncodeError::WideInGiop10),
+            1 => self.primitive(unit),
+            // Big-endian without a mark: the shortest form, and the one that everybody reads.
+            _ if BYTE_ORDER_MARKS.contains(&unit) => {
+                self.primitive(4u8)?;
+                self.octets(&BYTE_ORDER_MARKS[0].to_be_bytes())?;
+                self.octets(&unit.to_be_bytes())
+            }
+            _ => {
+                self.primitive(2u8)?;
+                self.octets(&unit.to_be_bytes())
+            }
+        }
+    }
+
+    /// Writes a wide string.
+    ///
+    /// # Errors
+    /// When it holds a zero character, or in GIOP 1.0.
+    pub fn wide_str(&mut self, text: &str) -> Result<(), EncodeError> {
+        if text.contains('\0') {
+            return Err(EncodeError::ZeroInString);
+        }
+        let units = text.encode_utf16();
+        match self.giop_minor() {
+            0 => Err(EncodeError::WideInGiop10),
+            1 => {
+                self.count(units.clone().count() + 1)?;
+                units.chain([0]).try_for_each(|unit| self.primitive(unit))
+            }
+            _ => {
+                let first = units.clone().next();
+                let marked = first.is_some_and(|unit| BYTE_ORDER_MARKS.contains(&unit));
+                let mark = BYTE_ORDER_MARKS[..usize::from(marked)].iter().copied();
+                let mut units = mark.chain(units);
+                self.count(2 * units.clone().count())?;
+                units.try_for_each(|unit| self.octets(&unit.to_be_bytes()))
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{MessageType, Target, Version, begin_message, end_message};
 use crate::ior::Ior;
-use crate::{DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::{DecodeError, EncodeError, Reader, Writer};
 
 /// The header of a locate request, which is all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,14 +112,14 @@ pub fn write_locate_reply(
 ///
 /// # Errors
 /// When the message would outgrow its limit, or the IOR cannot be sent.
-pub fn write_locate_forward<'a>(
-    w: &mut Writer<'a>,
+pub fn write_locate_forward(
+    w: &mut Writer<'_>,
     version: Version,
     request_id: u32,
-    ior: &'a Ior,
+    ior: &Ior,
 ) -> Result<(), EncodeError> {
     begin_locate_reply(w, version, request_id, LocateStatus::ObjectForward)?;
-    ior.encode(w)?;
+    ior.write(w)?;
     end_message(w)
 }
 

@@ -1,0 +1,229 @@
+//! Values copied from stream to stream by their TypeCode: other byte order, other alignment, other code set.
+
+use crate::cdr::{LongDouble, Primitive, WChar, WString};
+use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
+use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
+
+/// Which side of a copy refused.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Refused {
+    Decode(DecodeError),
+    Encode(EncodeError),
+}
+
+impl From<DecodeError> for Refused {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
+}
+
+impl From<EncodeError> for Refused {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+/// Copies one value of `type_code`.
+pub(super) fn copy(
+    type_code: &TypeCode,
+    r: &mut Reader<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), Refused> {
+    value(type_code, None, r, w)
+}
+
+/// Checks that a value of `type_code` is next, and moves behind it.
+pub(super) fn check(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<(), Refused> {
+    let mut copied = super::writer(r.char_code_set());
+    copy(type_code, r, &mut copied)
+}
+
+fn value(
+    type_code: &TypeCode,
+    outer: Option<&Scope<'_>>,
+    r: &mut Reader<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), Refused> {
+    let scope = Scope { type_code, outer };
+    let inside = Some(&scope);
+    match type_code.shape() {
+        Shape::Plain(kind) => plain(*kind, r, w),
+        Shape::String { bound } => string(*bound, r, w),
+        Shape::WString { bound } => {
+            let text = WString::decode(r)?;
+            check_bound(text.chars().count(), *bound)?;
+            Ok(w.wide_str(&text)?)
+        }
+        Shape::Fixed { digits, .. } => Ok(w.octets(r.take(usize::from(*digits) / 2 + 1)?)?),
+        Shape::Enum(_) => Ok(write_label(type_code, read_label(type_code, r)?, w)?),
+        Shape::Alias(alias) => value(&alias.content, inside, r, w),
+        Shape::Sequence(elements) => {
+            let count = r.count(1)?;
+            check_bound(count, elements.count)?;
+            w.count(count)?;
+            run(&elements.element, count, inside, r, w)
+        }
+        Shape::Array(elements) => run(&elements.element, elements.count as usize, inside, r, w),
+        Shape::Struct(aggregate) | Shape::Except(aggregate) => {
+            if let Shape::Except(_) = type_code.shape() {
+                // The value of an exception begins with its repository id.
+                string(0, r, w)?;
+            }
+            deeper(r, |r| {
+                let mut members = aggregate.members.iter();
+                members.try_for_each(|member| value(&member.type_code, inside, r, w))
+            })
+        }
+        Shape::Union(union) => {
+            let label = read_label(&union.discriminator, r)?;
+            write_label(&union.discriminator, label, w)?;
+            match union.select(label) {
+                Some(member) => deeper(r, |r| value(&member.type_code, inside, r, w)),
+                None => Ok(()),
+            }
+        }
+        Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => reference(r, w),
+        Shape::Named(Kind::AbstractInterface, _) => abstract_interface(r, w),
+        Shape::Recursive(id) => {
+            let found = Scope::find(outer, id).ok_or(DecodeError::BadTypeCode { value: 0 })?;
+            deeper(r, |r| value(found.type_code, found.outer, r, w))
+        }
+        Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) | Shape::Named(..) => {
+            Err(DecodeError::Unsupported {
+                kind: type_code.kind() as u32,
+            }
+            .into())
+        }
+    }
+}
+
+fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    match kind {
+        Kind::Null | Kind::Void => Ok(()),
+        Kind::Boolean => Ok(w.primitive(u8::from(r.primitive::<u8>()? != 0))?),
+        Kind::Octet => number::<u8>(r, w),
+        Kind::Short | Kind::UShort => number::<u16>(r, w),
+        Kind::Long | Kind::ULong | Kind::Float => number::<u32>(r, w),
+        Kind::LongLong | Kind::ULongLong | Kind::Double => number::<u64>(r, w),
+        Kind::LongDouble => {
+            let LongDouble(bits) = LongDouble::decode(r)?;
+            Ok(w.long_double(LongDouble(bits))?)
+        }
+        Kind::Char => Ok(w.char(char::decode(r)?)?),
+        Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
+        Kind::Principal => octets(r, w),
+        Kind::TypeCode => {
+            let inner = TypeCode::decode(r)?;
+            Ok(inner.write(w)?)
+        }
+        Kind::Any => deeper(r, |r| {
+            let inner = TypeCode::decode(r)?;
+            inner.write(w)?;
+            value(&inner, None, r, w)
+        }),
+        other => Err(DecodeError::BadTypeCode {
+            value: other as u32,
+        }
+        .into()),
+    }
+}
+
+/// Copies the elements of a sequence or array: numbers in one piece where they need no change.
+fn run(
+    element: &TypeCode,
+    count: usize,
+    outer: Option<&Scope<'_>>,
+    r: &mut Reader<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), Refused> {
+    match element.unaliased().kind() {
+        Kind::Octet => Ok(w.octets(r.take(count)?)?),
+        Kind::Short | Kind::UShort => numbers::<u16>(count, r, w),
+        Kind::Long | Kind::ULong | Kind::Float => numbers::<u32>(count, r, w),
+        Kind::LongLong | Kind::ULongLong | Kind::Double => numbers::<u64>(count, r, w),
+        _ => deeper(r, |r| {
+            (0..count).try_for_each(|_| value(element, outer, r, w))
+        }),
+    }
+}
+
+fn number<T: Primitive>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    Ok(w.primitive(r.primitive::<T>()?)?)
+}
+
+fn numbers<T: Primitive>(
+    count: usize,
+    r: &mut Reader<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), Refused> {
+    if count == 0 {
+        return Ok(());
+    }
+    if r.order() != w.order() {
+        return (0..count).try_for_each(|_| number::<T>(r, w));
+    }
+    r.align(size_of::<T>())?;
+    w.align(size_of::<T>())?;
+    Ok(w.octets(r.take(count.saturating_mul(size_of::<T>()))?)?)
+}
+
+fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    let text = r.str()?;
+    if bound != 0 {
+        check_bound(text.chars().count(), bound)?;
+    }
+    Ok(w.str(&text)?)
+}
+
+fn octets(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    let octets = r.octets()?;
+    w.count(octets.len())?;
+    Ok(w.octets(octets)?)
+}
+
+/// Copies an IOR.
+fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    string(0, r, w)?;
+    let profiles = r.count(8)?;
+    w.count(profiles)?;
+    for _ in 0..profiles {
+        number::<u32>(r, w)?;
+        octets(r, w)?;
+    }
+    Ok(())
+}
+
+/// A reference or a value; of values only the null one.
+fn abstract_interface(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+    let is_reference = r.primitive::<u8>()? != 0;
+    w.primitive(u8::from(is_reference))?;
+    if is_reference {
+        return reference(r, w);
+    }
+    match r.primitive::<u32>()? {
+        0 => Ok(w.primitive(0u32)?),
+        _ => Err(DecodeError::Unsupported {
+            kind: Kind::Value as u32,
+        }
+        .into()),
+    }
+}
+
+fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
+    let bound = bound as usize;
+    if bound != 0 && count > bound {
+        return Err(DecodeError::OverBound { count, bound });
+    }
+    Ok(())
+}
+
+/// Runs `copy` one level deeper.
+fn deeper(
+    r: &mut Reader<'_>,
+    copy: impl FnOnce(&mut Reader<'_>) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    r.enter()?;
+    let copied = copy(r);
+    r.leave();
+    copied
+}

@@ -1,0 +1,330 @@
+//! A value taken apart by its TypeCode: for tools that know the type only when they run.
+
+use super::Any;
+use crate::cdr::{LongDouble, WChar, WString};
+use crate::ior::Ior;
+use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, read_label, write_label};
+use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
+
+/// A value of any IDL type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Of `null` and `void`.
+    Nothing,
+    /// Of `boolean`.
+    Boolean(bool),
+    /// Of `octet`.
+    Octet(u8),
+    /// Of `short`.
+    Short(i16),
+    /// Of `unsigned short`.
+    UShort(u16),
+    /// Of `long`.
+    Long(i32),
+    /// Of `unsigned long`.
+    ULong(u32),
+    /// Of `long long`.
+    LongLong(i64),
+    /// Of `unsigned long long`.
+    ULongLong(u64),
+    /// Of `float`.
+    Float(f32),
+    /// Of `double`.
+    Double(f64),
+    /// Of `long double`.
+    LongDouble(LongDouble),
+    /// Of `char`.
+    Char(char),
+    /// Of `wchar`.
+    WChar(char),
+    /// Of `string`.
+    String(String),
+    /// Of `wstring`.
+    WString(String),
+    /// Of `fixed`: the number times 10 to the power of the type's scale.
+    Fixed(i128),
+    /// The ordinal of an enumerator.
+    Enum(u32),
+    /// The members of a struct or exception in order.
+    Members(Vec<Value>),
+    /// Of a union.
+    Union {
+        /// Its discriminator.
+        discriminator: Label,
+        /// The member that it selects, if any.
+        value: Option<Box<Value>>,
+    },
+    /// The elements of a sequence or array.
+    Elements(Vec<Value>),
+    /// The elements of a sequence or array of octets.
+    Octets(Vec<u8>),
+    /// Of `any`.
+    Any(Any),
+    /// Of `TypeCode`.
+    TypeCode(TypeCode),
+    /// An object reference.
+    Reference(Ior),
+}
+
+impl Value {
+    /// Reads a value of `type_code`.
+    ///
+    /// # Errors
+    /// When the octets are not such a value, or its kind is not supported (valuetypes).
+    pub fn decode(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        decode(type_code, None, r)
+    }
+
+    /// Writes the value as one of `type_code`.
+    ///
+    /// # Errors
+    /// [`EncodeError::WrongType`] when it is not one, or when it cannot be sent.
+    pub fn encode(&self, type_code: &TypeCode, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        encode(self, type_code, None, w)
+    }
+
+    /// How many elements it has, if it is a sequence or array.
+    fn elements(&self) -> Option<usize> {
+        match self {
+            Self::Elements(items) => Some(items.len()),
+            Self::Octets(octets) => Some(octets.len()),
+            _ => None,
+        }
+    }
+}
+
+fn decode(
+    type_code: &TypeCode,
+    outer: Option<&Scope<'_>>,
+    r: &mut Reader<'_>,
+) -> Result<Value, DecodeError> {
+    let scope = Scope { type_code, outer };
+    let inside = Some(&scope);
+    Ok(match type_code.shape() {
+        Shape::Plain(kind) => return decode_plain(*kind, r),
+        Shape::String { bound } => {
+            let text = r.str()?.into_owned();
+            check_bound(text.chars().count(), *bound)?;
+            Value::String(text)
+        }
+        Shape::WString { bound } => {
+            let WString(text) = WString::decode(r)?;
+            check_bound(text.chars().count(), *bound)?;
+            Value::WString(text)
+        }
+        Shape::Fixed { digits, .. } => Value::Fixed(r.fixed_decimal(*digits)?),
+        Shape::Enum(_) => Value::Enum(read_label(type_code, r)? as u32),
+        Shape::Alias(alias) => return decode(&alias.content, inside, r),
+        Shape::Sequence(elements) => {
+            let count = r.count(1)?;
+            check_bound(count, elements.count)?;
+            return r.nested(|r| decode_run(&elements.element, count, inside, r));
+        }
+        Shape::Array(elements) => {
+            let count = elements.count as usize;
+            return r.nested(|r| decode_run(&elements.element, count, inside, r));
+        }
+        Shape::Struct(aggregate) | Shape::Except(aggregate) => r.nested(|r| {
+            if let Shape::Except(_) = type_code.shape() {
+                r.string_octets()?;
+            }
+            let members = aggregate.members.iter();
+            let members = members.map(|member| decode(&member.type_code, inside, r));
+            members.collect::<Result<_, _>>().map(Value::Members)
+        })?,
+        Shape::Union(union) => {
+            let discriminator = read_label(&union.discriminator, r)?;
+            let member = union.select(discriminator);
+            let value = member.map(|member| r.nested(|r| decode(&member.type_code, inside, r)));
+            Value::Union {
+                discriminator,
+                value: value.transpose()?.map(Box::new),
+            }
+        }
+        Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => {
+            Value::Reference(Ior::decode(r)?)
+        }
+        Shape::Recursive(id) => {
+            let found = Scope::find(outer, id).ok_or(DecodeError::BadTypeCode { value: 0 })?;
+            return r.nested(|r| decode(found.type_code, found.outer, r));
+        }
+        _ => {
+            return Err(DecodeError::Unsupported {
+                kind: type_code.kind() as u32,
+            });
+        }
+    })
+}
+
+fn decode_plain(kind: Kind, r: &mut Reader<'_>) -> Result<Value, DecodeError> {
+    Ok(match kind {
+        Kind::Null | Kind::Void => Value::Nothing,
+        Kind::Boolean => Value::Boolean(Decode::decode(r)?),
+        Kind::Octet => Value::Octet(Decode::decode(r)?),
+        Kind::Short => Value::Short(Decode::decode(r)?),
+        Kind::UShort => Value::UShort(Decode::decode(r)?),
+        Kind::Long => Value::Long(Decode::decode(r)?),
+        Kind::ULong => Value::ULong(Decode::decode(r)?),
+        Kind::LongLong => Value::LongLong(Decode::decode(r)?),
+        Kind::ULongLong => Value::ULongLong(Decode::decode(r)?),
+        Kind::Float => Value::Float(Decode::decode(r)?),
+        Kind::Double => Value::Double(Decode::decode(r)?),
+        Kind::LongDouble => Value::LongDouble(Decode::decode(r)?),
+        Kind::Char => Value::Char(Decode::decode(r)?),
+        Kind::WChar => Value::WChar(WChar::decode(r)?.0),
+        Kind::Any => Value::Any(Decode::decode(r)?),
+        Kind::TypeCode => Value::TypeCode(Decode::decode(r)?),
+        Kind::Principal => Value::Octets(r.octets()?.to_vec()),
+        other => {
+            return Err(DecodeError::BadTypeCode {
+                value: other as u32,
+            });
+        }
+    })
+}
+
+fn decode_run(
+    element: &TypeCode,
+    count: usize,
+    outer: Option<&Scope<'_>>,
+    r: &mut Reader<'_>,
+) -> Result<Value, DecodeError> {
+    if element.unaliased().kind() == Kind::Octet {
+        return Ok(Value::Octets(r.take(count)?.to_vec()));
+    }
+    // Grows with what is really there: the length of an array is not in the octets.
+    let mut elements = Vec::new();
+    for _ in 0..count {
+        elements.push(decode(element, outer, r)?);
+    }
+    Ok(Value::Elements(elements))
+}
+
+fn encode(
+    value: &Value,
+    type_code: &TypeCode,
+    outer: Option<&Scope<'_>>,
+    w: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    let scope = Scope { type_code, outer };
+    let inside = Some(&scope);
+    match (type_code.shape(), value) {
+        (Shape::Plain(kind), value) => encode_plain(value, *kind, w),
+        (Shape::String { bound }, Value::String(text)) => {
+            fits(text.chars().count(), *bound)?;
+            w.str(text)
+        }
+        (Shape::WString { bound }, Value::WString(text)) => {
+            fits(text.chars().count(), *bound)?;
+            w.wide_str(text)
+        }
+        (Shape::Fixed { digits, .. }, Value::Fixed(unscaled)) => {
+            w.fixed_decimal(*unscaled, *digits)
+        }
+        (Shape::Enum(enumeration), Value::Enum(ordinal)) => {
+            match (*ordinal as usize) < enumeration.enumerators.len() {
+                true => w.primitive(*ordinal),
+                false => Err(EncodeError::WrongType),
+            }
+        }
+        (Shape::Alias(alias), value) => encode(value, &alias.content, inside, w),
+        (Shape::Sequence(elements), value) => {
+            let count = value.elements().ok_or(EncodeError::WrongType)?;
+            fits(count, elements.count)?;
+            w.count(count)?;
+            encode_run(value, &elements.element, inside, w)
+        }
+        (Shape::Array(elements), value) if value.elements() == Some(elements.count as usize) => {
+            encode_run(value, &elements.element, inside, w)
+        }
+        (Shape::Struct(aggregate) | Shape::Except(aggregate), Value::Members(values))
+            if values.len() == aggregate.members.len() =>
+        {
+            if let Shape::Except(_) = type_code.shape() {
+                w.str(&aggregate.named.id)?;
+            }
+            let mut pairs = values.iter().zip(&aggregate.members);
+            pairs.try_for_each(|(value, member)| encode(value, &member.type_code, inside, w))
+        }
+        (
+            Shape::Union(union),
+            Value::Union {
+                discriminator,
+                value,
+            },
+        ) => {
+            write_label(&union.discriminator, *discriminator, w)?;
+            match (union.select(*discriminator), value) {
+                (Some(member), Some(value)) => encode(value, &member.type_code, inside, w),
+                (None, None) => Ok(()),
+                _ => Err(EncodeError::WrongDiscriminator),
+            }
+        }
+        (
+            Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _),
+            Value::Reference(ior),
+        ) => ior.write(w),
+        (Shape::Recursive(id), value) => {
+            let found = Scope::find(outer, id).ok_or(EncodeError::IncompleteTypeCode)?;
+            encode(value, found.type_code, found.outer, w)
+        }
+        _ => Err(EncodeError::WrongType),
+    }
+}
+
+fn encode_plain(value: &Value, kind: Kind, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+    match (kind, value) {
+        (Kind::Null | Kind::Void, Value::Nothing) => Ok(()),
+        (Kind::Boolean, Value::Boolean(value)) => w.primitive(u8::from(*value)),
+        (Kind::Octet, Value::Octet(value)) => w.primitive(*value),
+        (Kind::Short, Value::Short(value)) => w.primitive(*value),
+        (Kind::UShort, Value::UShort(value)) => w.primitive(*value),
+        (Kind::Long, Value::Long(value)) => w.primitive(*value),
+        (Kind::ULong, Value::ULong(value)) => w.primitive(*value),
+        (Kind::LongLong, Value::LongLong(value)) => w.primitive(*value),
+        (Kind::ULongLong, Value::ULongLong(value)) => w.primitive(*value),
+        (Kind::Float, Value::Float(value)) => w.primitive(*value),
+        (Kind::Double, Value::Double(value)) => w.primitive(*value),
+        (Kind::LongDouble, Value::LongDouble(value)) => w.long_double(*value),
+        (Kind::Char, Value::Char(value)) => w.char(*value),
+        (Kind::WChar, Value::WChar(value)) => w.wide_char(WChar(*value)),
+        (Kind::Any, Value::Any(any)) => any.write(w),
+        (Kind::TypeCode, Value::TypeCode(type_code)) => type_code.write(w),
+        (Kind::Principal, Value::Octets(octets)) => {
+            w.count(octets.len())?;
+            w.octets(octets)
+        }
+        _ => Err(EncodeError::WrongType),
+    }
+}
+
+fn encode_run(
+    value: &Value,
+    element: &TypeCode,
+    outer: Option<&Scope<'_>>,
+    w: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    match value {
+        Value::Elements(items) => {
+            let mut items = items.iter();
+            items.try_for_each(|item| encode(item, element, outer, w))
+        }
+        Value::Octets(octets) if element.unaliased().kind() == Kind::Octet => w.octets(octets),
+        _ => Err(EncodeError::WrongType),
+    }
+}
+
+fn fits(count: usize, bound: u32) -> Result<(), EncodeError> {
+    if bound != 0 && count > bound as usize {
+        return Err(EncodeError::WrongType);
+    }
+    Ok(())
+}
+
+fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
+    let bound = bound as usize;
+    if bound != 0 && count > bound {
+        return Err(DecodeError::OverBound { count, bound });
+    }
+    Ok(())
+}

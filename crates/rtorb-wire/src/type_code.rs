@@ -1,0 +1,257 @@
+//! TypeCodes: the description of an IDL type as a value (CORBA 3, "TypeCodes", and "Pseudo-Object Types" of CDR).
+
+mod cdr;
+mod compare;
+mod kind;
+mod shape;
+mod text;
+
+pub(crate) use cdr::{read_label, write_label};
+pub use kind::Kind;
+pub use shape::{
+    Aggregate, Alias, Elements, Enumeration, Label, Member, Named, Shape, Union, UnionMember,
+    ValueMember, ValueType, Visibility,
+};
+
+use std::sync::Arc;
+
+/// The description of an IDL type; cheap to clone.
+///
+/// A type that contains itself does so by [`TypeCode::recursive`], which names the enclosing type by its repository id.
+#[derive(Clone)]
+pub struct TypeCode(Shape);
+
+macro_rules! plain {
+    ($($(#[$doc:meta])* $constant:ident = $kind:ident;)*) => {
+        /// The types that have no parameters.
+        impl TypeCode {
+            $($(#[$doc])* pub const $constant: Self = Self(Shape::Plain(Kind::$kind));)*
+        }
+    };
+}
+
+plain! {
+    /// Nothing at all: what an empty any holds.
+    NULL = Null;
+    /// `void`
+    VOID = Void;
+    /// `short`
+    SHORT = Short;
+    /// `long`
+    LONG = Long;
+    /// `unsigned short`
+    USHORT = UShort;
+    /// `unsigned long`
+    ULONG = ULong;
+    /// `float`
+    FLOAT = Float;
+    /// `double`
+    DOUBLE = Double;
+    /// `boolean`
+    BOOLEAN = Boolean;
+    /// `char`
+    CHAR = Char;
+    /// `octet`
+    OCTET = Octet;
+    /// `any`
+    ANY = Any;
+    /// `TypeCode`
+    TYPE_CODE = TypeCode;
+    /// `Principal`, which nobody uses any more.
+    PRINCIPAL = Principal;
+    /// `long long`
+    LONG_LONG = LongLong;
+    /// `unsigned long long`
+    ULONG_LONG = ULongLong;
+    /// `long double`
+    LONG_DOUBLE = LongDouble;
+    /// `wchar`
+    WCHAR = WChar;
+}
+
+/// Types with parameters.
+impl TypeCode {
+    /// `string`
+    pub const STRING: Self = Self::string(0);
+    /// `wstring`
+    pub const WSTRING: Self = Self::wstring(0);
+
+    /// `string<bound>`; 0 for no bound.
+    pub const fn string(bound: u32) -> Self {
+        Self(Shape::String { bound })
+    }
+
+    /// `wstring<bound>`; 0 for no bound.
+    pub const fn wstring(bound: u32) -> Self {
+        Self(Shape::WString { bound })
+    }
+
+    /// `fixed<digits, scale>`
+    pub const fn fixed(digits: u16, scale: i16) -> Self {
+        Self(Shape::Fixed { digits, scale })
+    }
+
+    /// `sequence<element, bound>`; 0 for no bound.
+    pub fn sequence(element: Self, bound: u32) -> Self {
+        Self(Shape::Sequence(Arc::new(Elements::new(element, bound))))
+    }
+
+    /// An array of one dimension; further ones are arrays of arrays, the outermost first.
+    pub fn array(element: Self, length: u32) -> Self {
+        Self(Shape::Array(Arc::new(Elements::new(element, length))))
+    }
+
+    /// `struct name { members }`
+    pub fn structure<'s>(
+        id: &str,
+        name: &str,
+        members: impl IntoIterator<Item = (&'s str, Self)>,
+    ) -> Self {
+        Self(Shape::Struct(Arc::new(Aggregate::named(id, name, members))))
+    }
+
+    /// `exception name { members }`
+    pub fn exception<'s>(
+        id: &str,
+        name: &str,
+        members: impl IntoIterator<Item = (&'s str, Self)>,
+    ) -> Self {
+        Self(Shape::Except(Arc::new(Aggregate::named(id, name, members))))
+    }
+
+    /// `union name switch (discriminator) { members }`
+    ///
+    /// A member with several labels is there once for each. `default` is the index of the default member, whose label
+    /// means nothing.
+    pub fn union<'s>(
+        id: &str,
+        name: &str,
+        discriminator: Self,
+        default: Option<u32>,
+        members: impl IntoIterator<Item = (Label, &'s str, Self)>,
+    ) -> Self {
+        let members = members
+            .into_iter()
+            .map(|(label, name, type_code)| UnionMember {
+                label,
+                name: name.into(),
+                type_code,
+            });
+        let union = Union::new(
+            Named::new(id, name),
+            discriminator,
+            default,
+            members.collect(),
+        );
+        Self(Shape::Union(Arc::new(union)))
+    }
+
+    /// `enum name { enumerators }`
+    pub fn enumeration<'s>(
+        id: &str,
+        name: &str,
+        enumerators: impl IntoIterator<Item = &'s str>,
+    ) -> Self {
+        Self(Shape::Enum(Arc::new(Enumeration {
+            named: Named::new(id, name),
+            enumerators: enumerators.into_iter().map(Into::into).collect(),
+        })))
+    }
+
+    /// `typedef content name`
+    pub fn alias(id: &str, name: &str, content: Self) -> Self {
+        Self(Shape::Alias(Arc::new(Alias::new(
+            Named::new(id, name),
+            content,
+        ))))
+    }
+
+    /// An interface's references.
+    pub fn object_reference(id: &str, name: &str) -> Self {
+        Self(Shape::Named(
+            Kind::ObjectReference,
+            Arc::new(Named::new(id, name)),
+        ))
+    }
+
+    /// The type of that repository id that encloses this place: what a type that contains itself has there.
+    pub fn recursive(id: &str) -> Self {
+        Self(Shape::Recursive(id.into()))
+    }
+}
+
+impl TypeCode {
+    /// The type of that shape.
+    pub const fn from_shape(shape: Shape) -> Self {
+        Self(shape)
+    }
+
+    /// What the type is made of.
+    pub const fn shape(&self) -> &Shape {
+        &self.0
+    }
+
+    /// Which kind of type it is; for a recursive place, [`Kind::Null`].
+    pub fn kind(&self) -> Kind {
+        match &self.0 {
+            Shape::Plain(kind) | Shape::Named(kind, _) => *kind,
+            Shape::String { .. } => Kind::String,
+            Shape::WString { .. } => Kind::WString,
+            Shape::Fixed { .. } => Kind::Fixed,
+            Shape::Sequence(_) => Kind::Sequence,
+            Shape::Array(_) => Kind::Array,
+            Shape::Struct(_) => Kind::Struct,
+            Shape::Except(_) => Kind::Except,
+            Shape::Union(_) => Kind::Union,
+            Shape::Enum(_) => Kind::Enum,
+            Shape::Alias(_) => Kind::Alias,
+            Shape::ValueBox(_) => Kind::ValueBox,
+            Shape::Value(_) => Kind::Value,
+            Shape::Event(_) => Kind::Event,
+            Shape::Recursive(_) => Kind::Null,
+        }
+    }
+
+    /// Its repository id, if its kind has one.
+    pub fn repository_id(&self) -> Option<&str> {
+        match &self.0 {
+            Shape::Recursive(id) => Some(id),
+            shape => shape.named().map(|named| &*named.id),
+        }
+    }
+
+    /// Its name, if its kind has one.
+    pub fn name(&self) -> Option<&str> {
+        self.0.named().map(|named| &*named.name)
+    }
+
+    /// The type behind all aliases.
+    pub fn unaliased(&self) -> &Self {
+        let mut type_code = self;
+        while let Shape::Alias(alias) = &type_code.0 {
+            type_code = &alias.content;
+        }
+        type_code
+    }
+}
+
+/// The types around a place in a type: what a recursive place refers to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'t> {
+    pub(crate) type_code: &'t TypeCode,
+    pub(crate) outer: Option<&'t Scope<'t>>,
+}
+
+impl<'t> Scope<'t> {
+    /// The nearest type of that id, and the types around it.
+    pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
+        let mut next = scope;
+        while let Some(scope) = next {
+            if scope.type_code.repository_id() == Some(id) {
+                return Some(scope);
+            }
+            next = scope.outer;
+        }
+        None
+    }
+}

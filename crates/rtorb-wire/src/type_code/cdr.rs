@@ -1,0 +1,433 @@
+//! TypeCodes on the wire, with the indirections of types that contain themselves.
+//!
+//! Indirections are read wherever they stand, but written only for recursion: some peers fail on others. Their offsets
+//! count through the encapsulations, which restart only the alignment.
+
+use super::shape::{
+    Aggregate, Alias, Elements, Enumeration, Member, Named, Shape, Union, UnionMember, ValueMember,
+    ValueType, Visibility,
+};
+use super::{Kind, Label, TypeCode};
+use crate::cdr::WChar;
+use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+
+impl Encode for TypeCode {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.write(w)
+    }
+}
+
+impl TypeCode {
+    /// Writes the TypeCode; nothing of it is lent.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        write(self, w, None)
+    }
+}
+
+impl Decode for TypeCode {
+    const OCTETS_MIN: usize = 4;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut decoder = Decoder {
+            seen: Vec::new(),
+            base: 0,
+        };
+        decoder.type_code(r)
+    }
+}
+
+const INDIRECTION: u32 = 0xffff_ffff;
+
+/// Most types in a type, each counted as often as it occurs.
+///
+/// Indirections make a type of a few octets that is larger than memory when they are followed.
+const NODES_MAX: u32 = 1 << 16;
+
+/// An identified type that is being written.
+struct Enclosing<'e> {
+    id: &'e str,
+    at: usize,
+    outer: Option<&'e Enclosing<'e>>,
+}
+
+fn write(
+    type_code: &TypeCode,
+    w: &mut Writer<'_>,
+    outer: Option<&Enclosing<'_>>,
+) -> Result<(), EncodeError> {
+    w.align(4)?;
+    let enclosing = Enclosing {
+        id: type_code.repository_id().unwrap_or(""),
+        at: w.len(),
+        outer,
+    };
+    let inside = Some(&enclosing);
+    let shape = type_code.shape();
+    if let Shape::Recursive(id) = shape {
+        return write_indirection(id, w, outer);
+    }
+    w.primitive(type_code.kind() as u32)?;
+    match shape {
+        Shape::Plain(_) | Shape::Recursive(_) => Ok(()),
+        Shape::String { bound } | Shape::WString { bound } => w.primitive(*bound),
+        Shape::Fixed { digits, scale } => {
+            w.primitive(*digits)?;
+            w.primitive(*scale)
+        }
+        Shape::Sequence(elements) | Shape::Array(elements) => w.encapsulation(|w| {
+            write(&elements.element, w, inside)?;
+            w.primitive(elements.count)
+        }),
+        Shape::Struct(aggregate) | Shape::Except(aggregate) => w.encapsulation(|w| {
+            write_named(&aggregate.named, w)?;
+            w.count(aggregate.members.len())?;
+            aggregate.members.iter().try_for_each(|member| {
+                w.str(&member.name)?;
+                write(&member.type_code, w, inside)
+            })
+        }),
+        Shape::Union(union) => w.encapsulation(|w| write_union(union, w, inside)),
+        Shape::Enum(enumeration) => w.encapsulation(|w| {
+            write_named(&enumeration.named, w)?;
+            w.count(enumeration.enumerators.len())?;
+            enumeration
+                .enumerators
+                .iter()
+                .try_for_each(|name| w.str(name))
+        }),
+        Shape::Alias(alias) | Shape::ValueBox(alias) => w.encapsulation(|w| {
+            write_named(&alias.named, w)?;
+            write(&alias.content, w, inside)
+        }),
+        Shape::Value(value) | Shape::Event(value) => {
+            w.encapsulation(|w| write_value(value, w, inside))
+        }
+        Shape::Named(_, named) => w.encapsulation(|w| write_named(named, w)),
+    }
+}
+
+fn write_indirection(
+    id: &str,
+    w: &mut Writer<'_>,
+    outer: Option<&Enclosing<'_>>,
+) -> Result<(), EncodeError> {
+    let mut next = outer;
+    while let Some(enclosing) = next {
+        if enclosing.id == id {
+            w.primitive(INDIRECTION)?;
+            let offset = w.len() - enclosing.at;
+            let offset =
+                i32::try_from(offset).map_err(|_| EncodeError::CountTooLarge { count: offset })?;
+            return w.primitive(-offset);
+        }
+        next = enclosing.outer;
+    }
+    Err(EncodeError::IncompleteTypeCode)
+}
+
+fn write_named(named: &Named, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+    w.str(&named.id)?;
+    w.str(&named.name)
+}
+
+fn write_union(
+    union: &Union,
+    w: &mut Writer<'_>,
+    inside: Option<&Enclosing<'_>>,
+) -> Result<(), EncodeError> {
+    write_named(&union.named, w)?;
+    write(&union.discriminator, w, inside)?;
+    w.primitive(union.default.map_or(-1, |index| index as i32))?;
+    w.count(union.members.len())?;
+    for (index, member) in (0..).zip(&union.members) {
+        let label = if Some(index) == union.default {
+            0
+        } else {
+            member.label
+        };
+        write_label(&union.discriminator, label, w)?;
+        w.str(&member.name)?;
+        write(&member.type_code, w, inside)?;
+    }
+    Ok(())
+}
+
+fn write_value(
+    value: &ValueType,
+    w: &mut Writer<'_>,
+    inside: Option<&Enclosing<'_>>,
+) -> Result<(), EncodeError> {
+    write_named(&value.named, w)?;
+    w.primitive(value.modifier)?;
+    write(&value.base, w, inside)?;
+    w.count(value.members.len())?;
+    for member in &value.members {
+        w.str(&member.name)?;
+        write(&member.type_code, w, inside)?;
+        w.primitive(member.visibility as i16)?;
+    }
+    Ok(())
+}
+
+/// Writes a discriminator.
+pub(crate) fn write_label(
+    discriminator: &TypeCode,
+    label: Label,
+    w: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    match discriminator.unaliased().kind() {
+        Kind::Boolean | Kind::Char | Kind::Octet => w.primitive(label as u8),
+        Kind::Short | Kind::UShort => w.primitive(label as u16),
+        Kind::Long | Kind::ULong | Kind::Enum => w.primitive(label as u32),
+        Kind::LongLong | Kind::ULongLong => w.primitive(label),
+        Kind::WChar => {
+            let character = u32::try_from(label).ok().and_then(char::from_u32);
+            let character = character.ok_or(EncodeError::WrongType)?;
+            w.wide_char(WChar(character))
+        }
+        _ => Err(EncodeError::WrongType),
+    }
+}
+
+/// Reads a discriminator.
+pub(crate) fn read_label(
+    discriminator: &TypeCode,
+    r: &mut Reader<'_>,
+) -> Result<Label, DecodeError> {
+    Ok(match discriminator.unaliased().shape() {
+        Shape::Plain(Kind::Boolean) => Label::from(r.primitive::<u8>()? != 0),
+        Shape::Plain(Kind::Char | Kind::Octet) => r.primitive::<u8>()?.into(),
+        Shape::Plain(Kind::Short) => r.primitive::<i16>()?.into(),
+        Shape::Plain(Kind::UShort) => r.primitive::<u16>()?.into(),
+        Shape::Plain(Kind::Long) => r.primitive::<i32>()?.into(),
+        Shape::Plain(Kind::ULong) => r.primitive::<u32>()?.into(),
+        Shape::Plain(Kind::LongLong | Kind::ULongLong) => r.primitive()?,
+        Shape::Plain(Kind::WChar) => u32::from(WChar::decode(r)?.0).into(),
+        Shape::Enum(enumeration) => {
+            let value = r.primitive::<u32>()?;
+            if value as usize >= enumeration.enumerators.len() {
+                return Err(DecodeError::BadEnum { value });
+            }
+            value.into()
+        }
+        _ => {
+            return Err(DecodeError::BadTypeCode {
+                value: discriminator.kind() as u32,
+            });
+        }
+    })
+}
+
+/// Reads one TypeCode with everything inside it.
+struct Decoder {
+    /// Types that an indirection may point at, by their place in the outermost stream, which only grows.
+    seen: Vec<(usize, Seen)>,
+    /// Place of the current encapsulation in the outermost stream.
+    base: usize,
+}
+
+enum Seen {
+    /// Still being read; its id if that is known.
+    Open(Option<Box<str>>),
+    Done(TypeCode),
+}
+
+impl Decoder {
+    fn type_code(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
+        r.align(4)?;
+        let at = self.base.wrapping_add(r.position());
+        let number = r.primitive::<u32>()?;
+        if number == INDIRECTION {
+            return self.indirection(r);
+        }
+        let kind = Kind::from_number(number).ok_or(DecodeError::BadTypeCode { value: number })?;
+        let index = self.seen.len();
+        let shape = match kind {
+            Kind::String => Shape::String {
+                bound: r.primitive()?,
+            },
+            Kind::WString => Shape::WString {
+                bound: r.primitive()?,
+            },
+            Kind::Fixed => Shape::Fixed {
+                digits: r.primitive()?,
+                scale: r.primitive()?,
+            },
+            _ if is_complex(kind) => {
+                self.seen.push((at, Seen::Open(None)));
+                r.nested(|r| self.complex(kind, r))?
+            }
+            _ => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
+        };
+        if shape.summary().nodes > NODES_MAX {
+            return Err(DecodeError::BadTypeCode { value: number });
+        }
+        let type_code = TypeCode::from_shape(shape);
+        let done = (at, Seen::Done(type_code.clone()));
+        match self.seen.get_mut(index) {
+            Some(open) => *open = done,
+            None => self.seen.push(done),
+        }
+        Ok(type_code)
+    }
+
+    fn indirection(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
+        r.align(4)?;
+        let at = self.base.wrapping_add(r.position());
+        let offset = r.primitive::<i32>()?;
+        let bad = DecodeError::BadTypeCode {
+            value: offset as u32,
+        };
+        let target = at.wrapping_add_signed(offset as isize);
+        let found = self.seen.binary_search_by_key(&target, |seen| seen.0);
+        match &self.seen[found.map_err(|_| bad)?].1 {
+            Seen::Done(type_code) => Ok(type_code.clone()),
+            Seen::Open(Some(id)) if !id.is_empty() => Ok(TypeCode::recursive(id)),
+            // A recursive place is known by the id of its type: one without cannot be.
+            Seen::Open(_) => Err(bad),
+        }
+    }
+
+    /// Reads the parameters of a kind that has them in an encapsulation.
+    fn complex(&mut self, kind: Kind, r: &mut Reader<'_>) -> Result<Shape, DecodeError> {
+        let mut inner = r.encapsulation()?;
+        let octets = inner.remaining() + 1;
+        let outer_base = self.base;
+        self.base = outer_base.wrapping_add(r.position()).wrapping_sub(octets);
+        let shape = self.parameters(kind, &mut inner);
+        self.base = outer_base;
+        shape
+    }
+
+    fn parameters(&mut self, kind: Kind, r: &mut Reader<'_>) -> Result<Shape, DecodeError> {
+        if let Kind::Sequence | Kind::Array = kind {
+            let element = self.content(r)?;
+            let count = r.primitive()?;
+            return match (kind, count) {
+                (Kind::Array, 0) => Err(DecodeError::BadTypeCode { value: kind as u32 }),
+                (Kind::Array, _) => Ok(Shape::Array(Elements::new(element, count).into())),
+                _ => Ok(Shape::Sequence(Elements::new(element, count).into())),
+            };
+        }
+        let named = self.named(r)?;
+        Ok(match kind {
+            Kind::Struct => Shape::Struct(self.aggregate(named, r)?.into()),
+            Kind::Except => Shape::Except(self.aggregate(named, r)?.into()),
+            Kind::Union => Shape::Union(self.union(named, r)?.into()),
+            Kind::Enum => Shape::Enum(enumeration(named, r)?.into()),
+            Kind::Alias => Shape::Alias(Alias::new(named, self.content(r)?).into()),
+            Kind::ValueBox => Shape::ValueBox(Alias::new(named, self.content(r)?).into()),
+            Kind::Value => Shape::Value(self.value(named, r)?.into()),
+            Kind::Event => Shape::Event(self.value(named, r)?.into()),
+            _ => Shape::Named(kind, named.into()),
+        })
+    }
+
+    /// Reads id and name, and notes the id of the type that is being read.
+    fn named(&mut self, r: &mut Reader<'_>) -> Result<Named, DecodeError> {
+        let named = Named {
+            id: r.str()?.into(),
+            name: r.str()?.into(),
+        };
+        if let Some((_, open)) = self.seen.last_mut() {
+            *open = Seen::Open(Some(named.id.clone()));
+        }
+        Ok(named)
+    }
+
+    /// Reads the type of a part.
+    ///
+    /// A part has octets: IDL has no empty structs, and with them a few octets could describe endless work.
+    fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
+        let type_code = self.type_code(r)?;
+        if type_code.shape().summary().empty {
+            return Err(DecodeError::BadTypeCode {
+                value: type_code.kind() as u32,
+            });
+        }
+        Ok(type_code)
+    }
+
+    fn aggregate(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Aggregate, DecodeError> {
+        let count = r.count(MEMBER_OCTETS_MIN)?;
+        let mut members = Vec::new();
+        for _ in 0..count {
+            members.push(Member {
+                name: r.str()?.into(),
+                type_code: self.content(r)?,
+            });
+        }
+        Ok(Aggregate::new(named, members.into()))
+    }
+
+    fn union(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Union, DecodeError> {
+        let discriminator = self.type_code(r)?;
+        let default = r.primitive::<i32>()?;
+        let count = r.count(MEMBER_OCTETS_MIN)?;
+        let mut members = Vec::new();
+        for _ in 0..count {
+            members.push(UnionMember {
+                label: read_label(&discriminator, r)?,
+                name: r.str()?.into(),
+                type_code: self.content(r)?,
+            });
+        }
+        let default = match u32::try_from(default) {
+            Ok(index) if (index as usize) < count => Some(index),
+            Err(_) if default == -1 => None,
+            _ => {
+                return Err(DecodeError::BadTypeCode {
+                    value: default as u32,
+                });
+            }
+        };
+        Ok(Union::new(named, discriminator, default, members.into()))
+    }
+
+    fn value(&mut self, named: Named, r: &mut Reader<'_>) -> Result<ValueType, DecodeError> {
+        let modifier = r.primitive()?;
+        let base = self.type_code(r)?;
+        let count = r.count(MEMBER_OCTETS_MIN)?;
+        let mut members = Vec::new();
+        for _ in 0..count {
+            members.push(ValueMember {
+                name: r.str()?.into(),
+                type_code: self.content(r)?,
+                visibility: match r.primitive::<i16>()? {
+                    0 => Visibility::Private,
+                    _ => Visibility::Public,
+                },
+            });
+        }
+        Ok(ValueType::new(named, modifier, base, members.into()))
+    }
+}
+
+/// The length of an empty name, and a kind.
+const MEMBER_OCTETS_MIN: usize = 8;
+
+fn enumeration(named: Named, r: &mut Reader<'_>) -> Result<Enumeration, DecodeError> {
+    let count = r.count(4)?;
+    let mut enumerators = Vec::new();
+    for _ in 0..count {
+        enumerators.push(r.str()?.into());
+    }
+    Ok(Enumeration {
+        named,
+        enumerators: enumerators.into(),
+    })
+}
+
+/// True if the parameters are in an encapsulation.
+const fn is_complex(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::String
+            | Kind::WString
+            | Kind::Fixed
+            | Kind::LongLong
+            | Kind::ULongLong
+            | Kind::LongDouble
+            | Kind::WChar
+    ) && kind as u32 >= Kind::ObjectReference as u32
+}

@@ -1,0 +1,130 @@
+//! When two TypeCodes are the same type.
+
+use super::TypeCode;
+use super::shape::{Aggregate, Elements, Named, Shape, Union, ValueType};
+
+impl TypeCode {
+    /// True if the two are the same to the last name (`TypeCode::equal`).
+    pub fn equal(&self, other: &Self) -> bool {
+        Comparison::Equal.holds(self, other)
+    }
+
+    /// True if a value of one is a value of the other (`TypeCode::equivalent`).
+    ///
+    /// Aliases do not count, and neither do names; where both types have a repository id it alone decides.
+    pub fn equivalent(&self, other: &Self) -> bool {
+        Comparison::Equivalent.holds(self, other)
+    }
+}
+
+impl PartialEq for TypeCode {
+    fn eq(&self, other: &Self) -> bool {
+        self.equal(other)
+    }
+}
+
+impl Eq for TypeCode {}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Equivalent,
+}
+
+impl Comparison {
+    fn holds(self, a: &TypeCode, b: &TypeCode) -> bool {
+        let (a, b) = match self {
+            Self::Equal => (a, b),
+            Self::Equivalent => (a.unaliased(), b.unaliased()),
+        };
+        if let (Some(id_a), Some(id_b)) = (a.repository_id(), b.repository_id()) {
+            let recursive = |t: &TypeCode| matches!(t.shape(), Shape::Recursive(_));
+            // A recursive place is the type that it names; the type itself is compared where it stands.
+            if recursive(a) || recursive(b) {
+                return id_a == id_b;
+            }
+            if self == Self::Equivalent && !id_a.is_empty() && !id_b.is_empty() {
+                return id_a == id_b && a.kind() == b.kind();
+            }
+        }
+        self.shapes(a.shape(), b.shape())
+    }
+
+    fn shapes(self, a: &Shape, b: &Shape) -> bool {
+        use Shape::{
+            Alias, Array, Enum, Event, Except, Fixed, Plain, Sequence, String, Struct, Union,
+            Value, ValueBox, WString,
+        };
+        match (a, b) {
+            (Plain(a), Plain(b)) => a == b,
+            (String { bound: a }, String { bound: b })
+            | (WString { bound: a }, WString { bound: b }) => a == b,
+            (
+                Fixed { digits, scale },
+                Fixed {
+                    digits: d,
+                    scale: s,
+                },
+            ) => (digits, scale) == (d, s),
+            (Sequence(a), Sequence(b)) | (Array(a), Array(b)) => self.elements(a, b),
+            (Struct(a), Struct(b)) | (Except(a), Except(b)) => self.aggregates(a, b),
+            (Union(a), Union(b)) => self.unions(a, b),
+            (Enum(a), Enum(b)) => match self {
+                Self::Equal => a == b,
+                Self::Equivalent => a.enumerators.len() == b.enumerators.len(),
+            },
+            (Alias(a), Alias(b)) | (ValueBox(a), ValueBox(b)) => {
+                self.names(&a.named, &b.named) && self.holds(&a.content, &b.content)
+            }
+            (Value(a), Value(b)) | (Event(a), Event(b)) => self.values(a, b),
+            (Shape::Named(kind, a), Shape::Named(k, b)) => kind == k && self.names(a, b),
+            _ => false,
+        }
+    }
+
+    fn elements(self, a: &Elements, b: &Elements) -> bool {
+        a.count == b.count && self.holds(&a.element, &b.element)
+    }
+
+    fn aggregates(self, a: &Aggregate, b: &Aggregate) -> bool {
+        self.names(&a.named, &b.named)
+            && a.members.len() == b.members.len()
+            && a.members.iter().zip(&b.members).all(|(a, b)| {
+                self.texts(&a.name, &b.name) && self.holds(&a.type_code, &b.type_code)
+            })
+    }
+
+    fn unions(self, a: &Union, b: &Union) -> bool {
+        self.names(&a.named, &b.named)
+            && a.default == b.default
+            && a.members.len() == b.members.len()
+            && self.holds(&a.discriminator, &b.discriminator)
+            && (0..)
+                .zip(a.members.iter().zip(&b.members))
+                .all(|(index, (a_member, b_member))| {
+                    (a_member.label == b_member.label || Some(index) == a.default)
+                        && self.texts(&a_member.name, &b_member.name)
+                        && self.holds(&a_member.type_code, &b_member.type_code)
+                })
+    }
+
+    fn values(self, a: &ValueType, b: &ValueType) -> bool {
+        self.names(&a.named, &b.named)
+            && a.modifier == b.modifier
+            && self.holds(&a.base, &b.base)
+            && a.members.len() == b.members.len()
+            && a.members.iter().zip(&b.members).all(|(a, b)| {
+                a.visibility == b.visibility
+                    && self.texts(&a.name, &b.name)
+                    && self.holds(&a.type_code, &b.type_code)
+            })
+    }
+
+    fn names(self, a: &Named, b: &Named) -> bool {
+        self == Self::Equivalent || a == b
+    }
+
+    fn texts(self, a: &str, b: &str) -> bool {
+        self == Self::Equivalent || a == b
+    }
+}

@@ -1,0 +1,384 @@
+//! What types are made of.
+
+use super::{Kind, TypeCode};
+use std::sync::Arc;
+
+/// What a type is made of.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// A kind without parameters.
+    Plain(Kind),
+    /// `string`
+    String {
+        /// Most characters; 0 for no bound.
+        bound: u32,
+    },
+    /// `wstring`
+    WString {
+        /// Most characters; 0 for no bound.
+        bound: u32,
+    },
+    /// `fixed`
+    Fixed {
+        /// Digits in all.
+        digits: u16,
+        /// Digits behind the point.
+        scale: i16,
+    },
+    /// `sequence`; its count is the bound, 0 for none.
+    Sequence(Arc<Elements>),
+    /// An array; its count is the length.
+    Array(Arc<Elements>),
+    /// `struct`
+    Struct(Arc<Aggregate>),
+    /// `exception`
+    Except(Arc<Aggregate>),
+    /// `union`
+    Union(Arc<Union>),
+    /// `enum`
+    Enum(Arc<Enumeration>),
+    /// `typedef`
+    Alias(Arc<Alias>),
+    /// A boxed value.
+    ValueBox(Arc<Alias>),
+    /// `valuetype`
+    Value(Arc<ValueType>),
+    /// `eventtype`
+    Event(Arc<ValueType>),
+    /// What has no more than an id and a name: the kinds of interfaces, `native`, components and homes.
+    Named(Kind, Arc<Named>),
+    /// The enclosing type of that repository id.
+    Recursive(Arc<str>),
+}
+
+impl Shape {
+    pub(super) fn named(&self) -> Option<&Named> {
+        Some(match self {
+            Self::Struct(aggregate) | Self::Except(aggregate) => &aggregate.named,
+            Self::Union(union) => &union.named,
+            Self::Enum(enumeration) => &enumeration.named,
+            Self::Alias(alias) | Self::ValueBox(alias) => &alias.named,
+            Self::Value(value) | Self::Event(value) => &value.named,
+            Self::Named(_, named) => named,
+            _ => return None,
+        })
+    }
+
+    /// What is true of the type and everything inside it.
+    pub(crate) fn summary(&self) -> Summary {
+        match self {
+            Self::Plain(kind) => Summary::of_plain(*kind),
+            Self::String { .. } | Self::WString { .. } => Summary::leaf(4, true),
+            Self::Fixed { .. } => Summary::leaf(1, false),
+            Self::Sequence(elements) | Self::Array(elements) => elements.summary,
+            Self::Struct(aggregate) | Self::Except(aggregate) => aggregate.summary,
+            Self::Union(union) => union.summary,
+            Self::Enum(_) => Summary::leaf(4, false),
+            Self::Alias(alias) | Self::ValueBox(alias) => alias.summary,
+            Self::Value(value) | Self::Event(value) => value.summary,
+            Self::Named(..) => Summary::leaf(4, true),
+            // Adds nothing to the type that it stands for, inside which it is.
+            Self::Recursive(_) => Summary::leaf(1, false),
+        }
+    }
+}
+
+/// A repository id and a name; either may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Repository id.
+    pub id: Box<str>,
+    /// Name in its scope.
+    pub name: Box<str>,
+}
+
+impl Named {
+    /// Of those texts.
+    pub fn new(id: &str, name: &str) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// The elements of a sequence or array.
+#[derive(Clone, Debug)]
+pub struct Elements {
+    /// Type of each.
+    pub element: TypeCode,
+    /// Bound or length.
+    pub count: u32,
+    summary: Summary,
+}
+
+impl Elements {
+    /// Of that type and bound or length.
+    pub fn new(element: TypeCode, count: u32) -> Self {
+        let summary = Summary::leaf(1, false).with(&element);
+        // The count of a sequence is an unsigned long; counted for an array too, for simplicity: it never harms.
+        let summary = Summary {
+            alignment: summary.alignment.max(4),
+            ..summary
+        };
+        Self {
+            element,
+            count,
+            summary,
+        }
+    }
+}
+
+/// A member of a struct or exception.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, perhaps empty.
+    pub name: Box<str>,
+    /// Its type.
+    pub type_code: TypeCode,
+}
+
+/// A struct or exception.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// Id and name.
+    pub named: Named,
+    /// Members in order.
+    pub members: Box<[Member]>,
+    summary: Summary,
+}
+
+impl Aggregate {
+    /// Of those members.
+    pub fn new(named: Named, members: Box<[Member]>) -> Self {
+        let summary = members
+            .iter()
+            .fold(Summary::EMPTY, |all, member| all.with(&member.type_code));
+        Self {
+            named,
+            members,
+            summary,
+        }
+    }
+
+    pub(super) fn named<'s>(
+        id: &str,
+        name: &str,
+        members: impl IntoIterator<Item = (&'s str, TypeCode)>,
+    ) -> Self {
+        let members = members.into_iter().map(|(name, type_code)| Member {
+            name: name.into(),
+            type_code,
+        });
+        Self::new(Named::new(id, name), members.collect())
+    }
+}
+
+/// A value of a union's discriminator: a number, the ordinal of an enumerator, the code of a character, or 0 and 1 for
+/// a boolean. An `unsigned long long` beyond the range keeps its bits.
+pub type Label = i64;
+
+/// A member of a union under one of its labels.
+#[derive(Clone, Debug)]
+pub struct UnionMember {
+    /// The discriminator that selects it.
+    pub label: Label,
+    /// Its name, perhaps empty.
+    pub name: Box<str>,
+    /// Its type.
+    pub type_code: TypeCode,
+}
+
+/// A union.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// Id and name.
+    pub named: Named,
+    /// Type of the discriminator.
+    pub discriminator: TypeCode,
+    /// Index of the default member.
+    pub default: Option<u32>,
+    /// Members in order, once for each label.
+    pub members: Box<[UnionMember]>,
+    /// Labels in their own order with the member that each selects, so that a hostile type cannot make lookups slow.
+    by_label: Box<[(Label, u32)]>,
+    summary: Summary,
+}
+
+impl Union {
+    /// Of those members; of two with the same label the first counts.
+    pub fn new(
+        named: Named,
+        discriminator: TypeCode,
+        default: Option<u32>,
+        members: Box<[UnionMember]>,
+    ) -> Self {
+        let start = Summary::EMPTY.with(&discriminator);
+        let summary = members
+            .iter()
+            .fold(start, |all, member| all.with(&member.type_code));
+        let mut by_label: Vec<_> = (0u32..)
+            .zip(&members)
+            .filter(|(index, _)| Some(*index) != default)
+            .map(|(index, member)| (member.label, index))
+            .collect();
+        by_label.sort_unstable();
+        by_label.dedup_by_key(|(label, _)| *label);
+        Self {
+            named,
+            discriminator,
+            default,
+            members,
+            by_label: by_label.into(),
+            summary,
+        }
+    }
+
+    /// The member that a discriminator selects, if any.
+    pub fn select(&self, label: Label) -> Option<&UnionMember> {
+        let index = match self.by_label.binary_search_by_key(&label, |entry| entry.0) {
+            Ok(found) => self.by_label[found].1,
+            Err(_) => self.default?,
+        };
+        self.members.get(index as usize)
+    }
+}
+
+/// An enum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enumeration {
+    /// Id and name.
+    pub named: Named,
+    /// Names in order, perhaps empty.
+    pub enumerators: Box<[Box<str>]>,
+}
+
+/// A typedef or a boxed value.
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// Id and name.
+    pub named: Named,
+    /// What it stands for, or boxes.
+    pub content: TypeCode,
+    summary: Summary,
+}
+
+impl Alias {
+    /// Of that type.
+    pub fn new(named: Named, content: TypeCode) -> Self {
+        let summary = Summary::EMPTY.with(&content);
+        Self {
+            named,
+            content,
+            summary,
+        }
+    }
+}
+
+/// Who sees a member of a valuetype.
+#[repr(i16)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Its implementation.
+    Private = 0,
+    /// Everybody.
+    Public = 1,
+}
+
+/// A member of a valuetype.
+#[derive(Clone, Debug)]
+pub struct ValueMember {
+    /// Its name, perhaps empty.
+    pub name: Box<str>,
+    /// Its type.
+    pub type_code: TypeCode,
+    /// Who sees it.
+    pub visibility: Visibility,
+}
+
+/// A valuetype or eventtype.
+#[derive(Clone, Debug)]
+pub struct ValueType {
+    /// Id and name.
+    pub named: Named,
+    /// 0 none, 1 custom, 2 abstract, 3 truncatable.
+    pub modifier: i16,
+    /// Concrete base, or [`TypeCode::NULL`].
+    pub base: TypeCode,
+    /// Members in order.
+    pub members: Box<[ValueMember]>,
+    summary: Summary,
+}
+
+impl ValueType {
+    /// Of those members.
+    pub fn new(named: Named, modifier: i16, base: TypeCode, members: Box<[ValueMember]>) -> Self {
+        let start = Summary::EMPTY.with(&base);
+        let summary = members
+            .iter()
+            .fold(start, |all, member| all.with(&member.type_code));
+        Self {
+            named,
+            modifier,
+            base,
+            members,
+            summary,
+        }
+    }
+}
+
+/// What is true of a type and everything inside it, found once when the type is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary {
+    /// Types in it, each counted as often as it occurs.
+    pub(crate) nodes: u32,
+    /// The largest alignment in it.
+    pub(crate) alignment: u8,
+    /// True if the octets of a value depend on code sets or on the GIOP version.
+    pub(crate) text: bool,
+    /// True if values have no octets at all.
+    pub(crate) empty: bool,
+}
+
+impl Summary {
+    const EMPTY: Self = Self {
+        nodes: 1,
+        alignment: 1,
+        text: false,
+        empty: true,
+    };
+
+    const fn leaf(alignment: u8, text: bool) -> Self {
+        Self {
+            nodes: 1,
+            alignment,
+            text,
+            empty: false,
+        }
+    }
+
+    const fn of_plain(kind: Kind) -> Self {
+        match kind {
+            Kind::Null | Kind::Void => Self::EMPTY,
+            Kind::Short | Kind::UShort => Self::leaf(2, false),
+            Kind::Long | Kind::ULong | Kind::Float | Kind::Principal => Self::leaf(4, false),
+            Kind::Double | Kind::LongLong | Kind::ULongLong | Kind::LongDouble => {
+                Self::leaf(8, false)
+            }
+            Kind::Boolean | Kind::Octet => Self::leaf(1, false),
+            Kind::Char | Kind::WChar => Self::leaf(1, true),
+            // An any or a TypeCode may hold whatever it likes.
+            _ => Self::leaf(8, true),
+        }
+    }
+
+    fn with(self, inner: &TypeCode) -> Self {
+        let inner = inner.shape().summary();
+        Self {
+            nodes: self.nodes.saturating_add(inner.nodes),
+            alignment: self.alignment.max(inner.alignment),
+            text: self.text | inner.text,
+            empty: self.empty & inner.empty,
+        }
+    }
+}

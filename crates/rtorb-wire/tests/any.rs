@@ -1,0 +1,322 @@
+//! TypeCodes and anys: the golden ones, what comes back, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+
+use rtorb_wire::any::{ExtractError, Value};
+use rtorb_wire::cdr::{BoundedSequence, BoundedString, ByteOrder, Fixed, LongDouble, WString};
+use rtorb_wire::type_code::{Kind, Shape};
+use rtorb_wire::{Any, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Typed, Writer};
+
+fn hex(text: &str) -> Vec<u8> {
+    text.split_whitespace()
+        .map(|octet| u8::from_str_radix(octet, 16).unwrap())
+        .collect()
+}
+
+fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
+    let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+    value.encode(&mut w).unwrap();
+    w.into_octets()
+}
+
+fn read<T: Decode>(octets: &[u8], order: ByteOrder) -> Result<T, DecodeError> {
+    T::decode(&mut Reader::new(octets, order))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct P {
+    x: i32,
+    y: f64,
+}
+rtorb_wire::fixed_layout!(P { x: i32, y: f64 });
+
+impl Typed for P {
+    fn type_code() -> TypeCode {
+        let members = [("x", TypeCode::LONG), ("y", TypeCode::DOUBLE)];
+        TypeCode::structure("IDL:P:1.0", "P", members)
+    }
+}
+
+fn node() -> TypeCode {
+    let kids = TypeCode::sequence(TypeCode::recursive("IDL:Node:1.0"), 0);
+    TypeCode::structure("IDL:Node:1.0", "Node", [("kids", kids)])
+}
+
+#[test]
+fn v17_any_of_a_long() {
+    let v17 = hex("03 00 00 00 2a 00 00 00");
+    let any = Any::from_value(&42i32).unwrap();
+    assert_eq!(octets(&any, ByteOrder::Little), v17);
+    let came: Any = read(&v17, ByteOrder::Little).unwrap();
+    assert_eq!(came, any);
+    assert_eq!(came.extract::<i32>(), Ok(42));
+    assert_eq!(came.extract::<u32>(), Err(ExtractError::WrongType));
+}
+
+#[test]
+fn v18_any_of_a_struct() {
+    let v18 = hex(
+        "0f 00 00 00 38 00 00 00 01 00 00 00 0a 00 00 00 49 44 4c 3a 50 3a 31 2e 30 00 00 00 02 00 00 00
+         50 00 00 00 02 00 00 00 02 00 00 00 78 00 00 00 03 00 00 00 02 00 00 00 79 00 00 00 07 00 00 00
+         05 00 00 00 00 00 00 00 00 00 00 00 00 00 f8 3f",
+    );
+    let p = P { x: 5, y: 1.5 };
+    let any = Any::from_value(&p).unwrap();
+    assert_eq!(octets(&any, ByteOrder::Little), v18);
+    let came: Any = read(&v18, ByteOrder::Little).unwrap();
+    assert_eq!(came.extract::<P>(), Ok(p));
+    let members = vec![Value::Long(5), Value::Double(1.5)];
+    assert_eq!(came.value(), Ok(Value::Members(members)));
+    assert_eq!(
+        format!("{:#}", came.type_code()),
+        "struct P { long x; double y; }"
+    );
+}
+
+#[test]
+fn v19_recursive_type_code() {
+    let v19 = hex(
+        "0f 00 00 00 4c 00 00 00 01 00 00 00 0d 00 00 00 49 44 4c 3a 4e 6f 64 65 3a 31 2e 30 00 00 00 00
+         05 00 00 00 4e 6f 64 65 00 00 00 00 01 00 00 00 05 00 00 00 6b 69 64 73 00 00 00 00 13 00 00 00
+         10 00 00 00 01 00 00 00 ff ff ff ff b4 ff ff ff 00 00 00 00",
+    );
+    assert_eq!(octets(&node(), ByteOrder::Little), v19);
+    let came: TypeCode = read(&v19, ByteOrder::Little).unwrap();
+    assert_eq!(came, node());
+    assert_eq!(format!("{came:#}"), "struct Node { sequence<Node> kids; }");
+}
+
+#[test]
+fn a_recursive_value_goes_through_an_any() {
+    let leaf = Value::Members(vec![Value::Elements(vec![])]);
+    let tree = Value::Members(vec![Value::Elements(vec![leaf.clone(), leaf])]);
+    let any = Any::from_parts(node(), &tree).unwrap();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let came: Any = read(&octets(&any, order), order).unwrap();
+        assert_eq!(came, any);
+        assert_eq!(came.value(), Ok(tree.clone()));
+    }
+}
+
+#[test]
+fn every_kind_of_value_comes_back() {
+    fn comes_back<T: Typed + Encode + Decode + PartialEq + core::fmt::Debug>(value: &T) {
+        let any = Any::from_value(value).unwrap();
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            for start in 0..8u8 {
+                let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
+                w.octets(&vec![0xee; usize::from(start)]).unwrap();
+                any.encode(&mut w).unwrap();
+                let octets = w.into_octets();
+                let mut r = Reader::new(&octets, order);
+                r.take(usize::from(start)).unwrap();
+                let came = Any::decode(&mut r).unwrap();
+                assert_eq!(r.remaining(), 0);
+                assert_eq!(came.extract::<T>().as_ref(), Ok(value));
+                let dynamic = Any::from_parts(T::type_code(), &came.value().unwrap()).unwrap();
+                assert_eq!(dynamic.extract::<T>().as_ref(), Ok(value));
+            }
+        }
+    }
+    comes_back(&7u8);
+    comes_back(&-7i16);
+    comes_back(&u64::MAX);
+    comes_back(&1.5f32);
+    comes_back(&true);
+    comes_back(&'x');
+    comes_back(&'\u{e9}');
+    comes_back(&"text".to_owned());
+    comes_back(&WString::from("w\u{f6}rt\u{1f600}"));
+    comes_back(&LongDouble::from(-2.5));
+    comes_back(&Fixed::<5, 2>::new(-12_345).unwrap());
+    comes_back(&vec![1u8, 2, 3]);
+    comes_back(&vec![1i64, -2, 3]);
+    comes_back(&vec!["a".to_owned(), String::new()]);
+    comes_back(&[[1u16, 2, 3], [4, 5, 6]]);
+    comes_back(&vec![P { x: 1, y: 2.0 }, P { x: 3, y: 4.0 }]);
+    comes_back(&BoundedString::<4>::try_from("four").unwrap());
+    comes_back(&BoundedSequence::<i32, 2>::try_from(vec![1, 2]).unwrap());
+    comes_back(&TypeCode::sequence(node(), 3));
+    comes_back(&Any::from_value(&Any::from_value(&"inner".to_owned()).unwrap()).unwrap());
+    comes_back(&vec![
+        Any::from_value(&1u8).unwrap(),
+        Any::from_value(&2.5f64).unwrap(),
+    ]);
+}
+
+#[test]
+fn latin_1_text_survives_both_code_sets() {
+    let any = Any::from_value(&"caf\u{e9}".to_owned()).unwrap();
+    // A Latin-1 connection is the default.
+    let came: Any = read(&octets(&any, ByteOrder::Little), ByteOrder::Little).unwrap();
+    assert_eq!(came.extract::<String>().unwrap(), "caf\u{e9}");
+    assert_eq!(came, any);
+    let greek = Any::from_value(&"\u{3b1}".to_owned()).unwrap();
+    let mut w = Writer::new(Vec::new(), 64);
+    let refused = Err(EncodeError::NotInCodeSet { character: 0x3b1 });
+    assert_eq!(greek.encode(&mut w), refused);
+}
+
+#[test]
+fn unions_select_by_label_and_default() {
+    let color = TypeCode::enumeration("IDL:C:1.0", "C", ["red", "green", "blue"]);
+    let members = [
+        (0, "r", TypeCode::OCTET),
+        (1, "g", TypeCode::STRING),
+        (0, "d", TypeCode::DOUBLE),
+    ];
+    let union = TypeCode::union("IDL:U:1.0", "U", color, Some(2), members);
+    assert_eq!(
+        format!("{union:#}"),
+        "union U switch (C) { case red: octet r; case green: string g; default: double d; }"
+    );
+    for (discriminator, value) in [
+        (0, Value::Octet(9)),
+        (1, Value::String("x".into())),
+        (2, Value::Double(0.5)),
+    ] {
+        let value = Value::Union {
+            discriminator,
+            value: Some(Box::new(value)),
+        };
+        let any = Any::from_parts(union.clone(), &value).unwrap();
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let came: Any = read(&octets(&any, order), order).unwrap();
+            assert_eq!(came.value(), Ok(value.clone()));
+        }
+    }
+    let wrong = Value::Union {
+        discriminator: 1,
+        value: Some(Box::new(Value::Octet(1))),
+    };
+    assert_eq!(Any::from_parts(union, &wrong), Err(EncodeError::WrongType));
+}
+
+#[test]
+fn an_exception_in_an_any_begins_with_its_repository_id() {
+    let type_code = TypeCode::exception("IDL:E:1.0", "E", [("code", TypeCode::LONG)]);
+    let any = Any::from_parts(type_code, &Value::Members(vec![Value::Long(7)])).unwrap();
+    let mut r = any.reader();
+    assert_eq!(r.str().unwrap(), "IDL:E:1.0");
+    assert_eq!(r.primitive::<i32>().unwrap(), 7);
+    let came: Any = read(&octets(&any, ByteOrder::Big), ByteOrder::Big).unwrap();
+    assert_eq!(came, any);
+}
+
+#[test]
+fn equivalence_ignores_aliases_and_names() {
+    let alias = TypeCode::alias("IDL:Len:1.0", "Len", TypeCode::LONG);
+    assert!(alias.equivalent(&TypeCode::LONG));
+    assert!(!alias.equal(&TypeCode::LONG));
+    let unnamed = TypeCode::structure("", "", [("", TypeCode::LONG), ("", TypeCode::DOUBLE)]);
+    assert!(P::type_code().equivalent(&unnamed));
+    assert!(!P::type_code().equal(&unnamed));
+    let other = TypeCode::structure(
+        "IDL:Q:1.0",
+        "P",
+        [("x", TypeCode::LONG), ("y", TypeCode::DOUBLE)],
+    );
+    assert!(!P::type_code().equivalent(&other));
+}
+
+#[test]
+fn an_indirection_to_a_finished_type_is_read() {
+    // struct S { P a; P b; } with the second P as an indirection to the first.
+    let twice = TypeCode::structure(
+        "IDL:S:1.0",
+        "S",
+        [("a", P::type_code()), ("b", P::type_code())],
+    );
+    let plain = octets(&twice, ByteOrder::Little);
+    let p = octets(&P::type_code(), ByteOrder::Little);
+    let first = plain.windows(p.len()).position(|window| window == p);
+    let first = first.unwrap();
+    let second = plain.len() - p.len();
+    let mut short = plain[..second].to_vec();
+    short.extend(0xffff_ffffu32.to_le_bytes());
+    let offset = first as i32 - (second as i32 + 4);
+    short.extend(offset.to_le_bytes());
+    let size = (short.len() - 8) as u32;
+    short[4..8].copy_from_slice(&size.to_le_bytes());
+    assert_eq!(read::<TypeCode>(&short, ByteOrder::Little).unwrap(), twice);
+}
+
+#[test]
+fn hostile_type_codes_are_refused() {
+    // An indirection at the very beginning, to itself, and forward.
+    for offset in [-4i32, 0, 4, -8, i32::MIN, i32::MAX] {
+        let mut octets = 0xffff_ffffu32.to_le_bytes().to_vec();
+        octets.extend(offset.to_le_bytes());
+        assert!(read::<TypeCode>(&octets, ByteOrder::Little).is_err());
+    }
+    // Nested without an end.
+    let mut deep = TypeCode::LONG;
+    for _ in 0..100 {
+        deep = TypeCode::sequence(deep, 0);
+    }
+    let octets = octets(&deep, ByteOrder::Little);
+    assert!(matches!(
+        read::<TypeCode>(&octets, ByteOrder::Little),
+        Err(DecodeError::TooDeep { .. })
+    ));
+}
+
+#[test]
+fn empty_members_are_refused_as_endless_work() {
+    let nothing = TypeCode::structure("IDL:N:1.0", "N", []);
+    let mut huge = TypeCode::array(nothing.clone(), u32::MAX);
+    for _ in 0..8 {
+        huge = TypeCode::array(huge, u32::MAX);
+    }
+    let type_code = octets(&huge, ByteOrder::Little);
+    assert!(matches!(
+        read::<Any>(&type_code, ByteOrder::Little),
+        Err(DecodeError::BadTypeCode { .. })
+    ));
+    assert_eq!(
+        read::<TypeCode>(&octets(&nothing, ByteOrder::Little), ByteOrder::Little),
+        Ok(nothing)
+    );
+}
+
+#[test]
+fn a_type_that_grows_by_doubling_is_refused() {
+    // struct of two members, the second an indirection to the first, thirty times over.
+    fn doubled(depth: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        if depth == 0 {
+            out.extend(3u32.to_le_bytes());
+            return;
+        }
+        out.extend((Kind::Struct as u32).to_le_bytes());
+        out.extend([0; 4]);
+        let body = out.len();
+        out.extend(1u32.to_le_bytes());
+        for _ in 0..2 {
+            out.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        out.extend(2u32.to_le_bytes());
+        out.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        let inner = out.len();
+        doubled(depth - 1, out);
+        out.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        if depth == 1 {
+            out.extend(3u32.to_le_bytes());
+        } else {
+            out.extend(0xffff_ffffu32.to_le_bytes());
+            let offset = inner as i32 - out.len() as i32;
+            out.extend(offset.to_le_bytes());
+        }
+        let size = (out.len() - body) as u32;
+        out[start + 4..body].copy_from_slice(&size.to_le_bytes());
+    }
+    let mut few = Vec::new();
+    doubled(3, &mut few);
+    let few: TypeCode = read(&few, ByteOrder::Little).unwrap();
+    assert!(matches!(few.shape(), Shape::Struct(_)));
+    let mut many = Vec::new();
+    doubled(30, &mut many);
+    assert!(matches!(
+        read::<TypeCode>(&many, ByteOrder::Little),
+        Err(DecodeError::BadTypeCode { .. })
+    ));
+}
