@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::{Scope, idl_name};
 use super::types::{self, Lending};
-use super::{documentation, errors, names, servants};
+use super::{documentation, errors, names, servants, type_codes};
 use crate::tree::{ItemId, Tree};
 
 /// Everything that the interface `id` gives, apart from what is declared inside it.
@@ -39,6 +39,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     );
     let calls = operations::all(scope.tree, id);
     let methods = calls.iter().map(|call| method(scope, call));
+    let typed = type_codes::typed(scope, id);
     let upcasts = bases.iter().map(|&base| upcast(scope, &name, base));
     quote! {
         #documentation
@@ -55,6 +56,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
             }
         }
         ::rtorb::codegen::reference_cdr!(#name);
+        #typed
         impl #name {
             /// The object as one of this interface, if it is one: asks it if its reference does not say.
             ///

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::{names, structs};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value};
 
-/// `impl Typed` for the struct, union, enum or exception `id`.
+/// `impl Typed` for the struct, union, enum, exception or interface `id`.
 pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let name = names::item_ident(scope.tree.item(id));
     let type_code = Description {
@@ -77,9 +77,7 @@ impl<'t> Description<'t> {
                 let content = self.used(ty);
                 quote!(::rtorb::codegen::TypeCode::alias(#repository_id, #name, #content))
             }
-            ItemKind::Interface(_) | ItemKind::Undefined { .. } => {
-                quote!(::rtorb::codegen::TypeCode::object_reference(#repository_id, #name))
-            }
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } => self.declared(id),
             _ if self.enclosing.contains(&id) => {
                 quote!(::rtorb::codegen::TypeCode::recursive(#repository_id))
             }
@@ -120,9 +118,12 @@ impl<'t> Description<'t> {
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
                 quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
             }
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } => {
+                quote!(#type_code::object_reference(#repository_id, #name))
+            }
             ItemKind::Union(union) => inside.union(item, union),
             _ => unreachable!(
-                "only structs, exceptions, enums and unions have a TypeCode of their own"
+                "only structs, exceptions, enums, unions and interfaces have a TypeCode of their own"
             ),
         }
     }
