@@ -134,3 +134,49 @@ fn split_port(address: &str) -> Result<(&str, u16), &'static str> {
         None => Err("what follows the bracket is not a colon and a port"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> Endpoint {
+        Endpoint::Tcp {
+            host: host.to_owned(),
+            port,
+        }
+    }
+
+    #[test]
+    fn endpoints_are_read_as_omniorb_and_tao_users_write_them() {
+        let endpoint = |text: &str| text.parse::<ListenEndpoint>().expect(text).endpoint;
+        assert_eq!(endpoint("iiop://127.0.0.1:0"), tcp("127.0.0.1", 0));
+        assert_eq!(endpoint("iiop://1.2@board:2809"), tcp("board", 2809));
+        assert_eq!(endpoint("iiop://[::1]:7"), tcp("::1", 7));
+        assert_eq!(endpoint("iiop://:2809"), tcp("0.0.0.0", 2809));
+        assert_eq!(
+            endpoint("uiop:///run/x.sock"),
+            Endpoint::Unix {
+                path: "/run/x.sock".into()
+            }
+        );
+        let advertised: ListenEndpoint = "iiop://0.0.0.0:1/hostname_in_ior=gate"
+            .parse()
+            .expect("legal");
+        assert_eq!(advertised.advertised_host.as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_refused_with_an_example() {
+        for text in [
+            "",
+            "tcp://x",
+            "iiop://x:70000",
+            "iiop://x:1/colour=red",
+            "uiop://",
+            "iiop://[::1",
+        ] {
+            let error = text.parse::<ListenEndpoint>().expect_err(text).to_string();
+            assert!(error.contains("iiop://127.0.0.1:0"), "{error}");
+        }
+    }
+}

@@ -94,15 +94,15 @@ impl Stream {
     }
 
     /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
-    pub(crate) fn await_readable(&self, deadline_ns: u64) -> Result<bool, Errno> {
+    pub(crate) fn await_readable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
         loop {
-            let now = monotonic_ns();
-            if now >= deadline_ns {
-                return Ok(false);
-            }
-            let left = rtorb_os::clock::timespec(deadline_ns - now);
+            let left =
+                match deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(monotonic_ns())) {
+                    Some(0) => return Ok(false),
+                    left => left.map(rtorb_os::clock::timespec),
+                };
             let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
-            match poll(&mut interest, Some(&left)) {
+            match poll(&mut interest, left.as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}

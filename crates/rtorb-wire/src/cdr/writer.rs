@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 /// Runs of octets at least this long are lent to the message, not copied into it.
 ///
 /// Below it a copy is cheaper than one more part for the kernel to gather.
-pub const GATHER_OCTETS_MIN: usize = 4096;
+pub const GATHER_OCTETS_MIN: usize = 16384;
 
 /// Most runs that one message gathers; further ones are copied.
 const SEGMENTS_MAX: usize = 8;

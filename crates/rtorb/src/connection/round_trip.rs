@@ -35,8 +35,8 @@ pub(crate) struct Connection {
     whole: Vec<u8>,
     reassembly: giop::Reassembly,
     next_request_id: u32,
-    /// The timeout that the socket has now.
-    timeout: Option<Duration>,
+    /// The timeout that the socket has now; the outer `None` before the first call.
+    timeout: Option<Option<Duration>>,
     char_code_set: CharCodeSet,
     /// True once the peer knows the code set, or need not.
     code_set_told: bool,
@@ -119,7 +119,7 @@ impl Connection {
     }
 
     fn limit_waits(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
-        if self.timeout != timeout {
+        if self.timeout != Some(timeout) {
             self.stream.limit_waits(timeout, timeout).map_err(|errno| {
                 self.failure(
                     ExceptionKind::Internal.into(),
@@ -128,7 +128,7 @@ impl Connection {
                     Some(errno),
                 )
             })?;
-            self.timeout = timeout;
+            self.timeout = Some(timeout);
         }
         Ok(())
     }

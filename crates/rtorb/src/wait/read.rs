@@ -3,7 +3,7 @@
 use crate::inbox::Inbox;
 use crate::transport::Stream;
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::socket::receive_behind;
+use rtorb_os::socket::receive_behind_now;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
 use rustix::io::Errno;
@@ -84,14 +84,12 @@ impl Unread<'_> {
         let mut missing = count;
         into.reserve(count);
         while missing > 0 {
-            await_readable(self.stream, self.deadline)?;
-            let received = loop {
-                match receive_behind(self.stream, into, missing) {
-                    Err(Errno::INTR) => {}
-                    received => break received,
-                }
-            };
-            missing -= heard_count(received)?;
+            match receive_behind_now(self.stream, into, missing) {
+                // The peer is still sending: only now is a look at the time worth a system call.
+                Err(Errno::AGAIN) => await_readable(self.stream, self.deadline)?,
+                Err(Errno::INTR) => {}
+                received => missing -= heard_count(received)?,
+            }
         }
         self.left -= count;
         Ok(())
@@ -121,15 +119,12 @@ impl Remainder for Unread<'_> {
     }
 }
 
-/// The first wait for each part is the receive itself; only one that found nothing in time is worth a poll.
+/// Waits for more of a message until the deadline, however often it comes in parts.
 fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), Silence> {
-    match deadline.at_ns() {
-        None => Ok(()),
-        Some(at_ns) => match stream.await_readable(at_ns) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Silence::TimedOut),
-            Err(errno) => Err(Silence::Failed(errno)),
-        },
+    match stream.await_readable(deadline.at_ns()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Silence::TimedOut),
+        Err(errno) => Err(Silence::Failed(errno)),
     }
 }
 
