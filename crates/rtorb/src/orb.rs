@@ -2,6 +2,7 @@
 
 mod builder;
 mod initial_references;
+mod object_url;
 mod options;
 pub(crate) mod routes;
 
@@ -76,16 +77,13 @@ impl Orb {
         Ok(Poa::new(self.clone(), Arc::clone(&self.core.root)))
     }
 
-    /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaloc:rir:` or `file://`.
+    /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
     ///
     /// # Errors
-    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a text that is none.
+    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a text that is none, or a name that is not
+    /// bound; what calling the naming context of a `corbaname:` raises.
     pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
-        let wrong = |error: rtorb_wire::url::UrlError| {
-            SystemException::omg(ExceptionKind::BadParam, error.minor())
-        };
-        let ior = rtorb_wire::ior::Ior::parse(text.trim()).map_err(wrong)?;
-        Ok(ObjectRef::new(self.clone(), ior))
+        object_url::resolve(self, text)
     }
 
     /// The reference as text: `IOR:` and hexadecimal digits.

@@ -27,7 +27,7 @@ impl InitialReferences {
         let text = self.texts.lock().get(name).cloned();
         match text {
             // A name that stands for itself would be looked up for ever.
-            Some(text) if text.starts_with("corbaloc:rir:") => {
+            Some(text) if text.contains(":rir:") => {
                 Err(SystemException::omg(ExceptionKind::BadParam, 9))
             }
             Some(text) => orb.string_to_object(&text),

@@ -1,0 +1,72 @@
+//! From the text of a reference to the reference.
+
+use super::Orb;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::reference::ObjectRef;
+use rtorb_wire::ior::Ior;
+use rtorb_wire::url::{Context, Corbaloc, NameComponent, ObjectUrl, UrlError, parse_name};
+use rtorb_wire::{Decode, Encode, EncodeError, Writer};
+
+/// The object that a text stands for; files are read and names looked up.
+pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
+    match ObjectUrl::parse(text).map_err(malformed)? {
+        ObjectUrl::Ior(ior) => of_ior(orb, ior),
+        ObjectUrl::Corbaloc(place) => of_place(orb, &place),
+        ObjectUrl::CorbalocRir { name } => orb.resolve_initial_references(&name),
+        ObjectUrl::Corbaname { context, name } => {
+            let context = match context {
+                Context::Rir(name) => orb.resolve_initial_references(&name)?,
+                Context::At(place) => of_place(orb, &place)?,
+            };
+            match name.is_empty() {
+                true => Ok(context),
+                false => look_up(&context, &parse_name(&name).map_err(malformed)?),
+            }
+        }
+        ObjectUrl::File { path } => {
+            let text = std::fs::read_to_string(path).map_err(|_| BAD_SPECIFIC_PART)?;
+            match ObjectUrl::parse(&text) {
+                // A file that names a file could name itself.
+                Ok(ObjectUrl::File { .. }) => Err(BAD_SPECIFIC_PART),
+                _ => resolve(orb, &text),
+            }
+        }
+    }
+}
+
+const BAD_SPECIFIC_PART: SystemException = SystemException::omg(ExceptionKind::BadParam, 9);
+
+fn malformed(error: UrlError) -> SystemException {
+    SystemException::omg(ExceptionKind::BadParam, error.minor())
+}
+
+fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
+    match ior.is_nil() {
+        true => Err(ExceptionKind::InvObjref.into()),
+        false => Ok(ObjectRef::new(orb.clone(), ior)),
+    }
+}
+
+fn of_place(orb: &Orb, place: &Corbaloc) -> Result<ObjectRef, SystemException> {
+    Ok(ObjectRef::new(orb.clone(), place.to_ior("")?))
+}
+
+/// What a naming context has under a name; BAD_PARAM 10 when it has nothing.
+fn look_up(context: &ObjectRef, name: &[NameComponent]) -> Result<ObjectRef, SystemException> {
+    let not_bound = SystemException::omg(ExceptionKind::BadParam, 10);
+    let bound = context.invoke_raising(
+        "resolve",
+        |w| encode_name(name, w),
+        Option::<ObjectRef>::decode,
+        |_, _| Ok(Some(not_bound.clone())),
+    )?;
+    bound.ok_or(not_bound)
+}
+
+fn encode_name<'a>(name: &'a [NameComponent], w: &mut Writer<'a>) -> Result<(), EncodeError> {
+    w.count(name.len())?;
+    name.iter().try_for_each(|component| {
+        component.id.encode(w)?;
+        component.kind.encode(w)
+    })
+}
