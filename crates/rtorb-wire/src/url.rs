@@ -1,18 +1,116 @@
-//! References as URLs.
+//! References as text: `IOR:`, `corbaloc:`, `corbaname:` and `file:` (CORBA 3, "Object URLs").
+//!
+//! Only read and written here; who reads the file or asks the naming service is somebody else.
+
+mod corbaloc;
+mod escape;
+mod name;
+
+pub use corbaloc::{Corbaloc, CorbalocAddress};
+pub use name::{NameComponent, format_name, parse_name};
 
 use crate::DecodeError;
+use crate::ior::Ior;
+use escape::{unescape, unescape_text};
+
+/// A reference as text, understood as far as that goes without looking anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectUrl {
+    /// `IOR:`: the reference itself.
+    Ior(Ior),
+    /// `corbaloc:`: addresses and a key.
+    Corbaloc(Corbaloc),
+    /// `corbaloc:rir:`: an initial reference.
+    CorbalocRir {
+        /// Its name.
+        name: String,
+    },
+    /// `corbaname:`: what a naming context calls by that name.
+    Corbaname {
+        /// The naming context.
+        context: Context,
+        /// The stringified name: see [`parse_name`]. Empty for the context itself.
+        name: String,
+    },
+    /// `file:`: the text in that file.
+    File {
+        /// Its path.
+        path: String,
+    },
+}
+
+/// Where the naming context of a `corbaname:` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// An initial reference of that name.
+    Rir(String),
+    /// An object at addresses.
+    At(Corbaloc),
+}
+
+impl ObjectUrl {
+    /// Reads a reference; spaces around it do not count.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let text = text.trim();
+        let (scheme, rest) = text.split_once(':').ok_or(UrlError::Scheme)?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "ior" => Ior::parse(text).map(Self::Ior),
+            "corbaloc" => Ok(match location(rest)? {
+                Context::Rir(name) => Self::CorbalocRir { name },
+                Context::At(corbaloc) => Self::Corbaloc(corbaloc),
+            }),
+            "corbaname" => {
+                let (place, name) = rest.split_once('#').unwrap_or((rest, ""));
+                Ok(Self::Corbaname {
+                    context: location(place)?,
+                    name: unescape_text(name)?,
+                })
+            }
+            "file" => {
+                let path = unescape_text(rest.strip_prefix("//").unwrap_or(rest))?;
+                match path.is_empty() {
+                    true => Err(UrlError::SchemeSpecificPart("no path behind file:")),
+                    false => Ok(Self::File { path }),
+                }
+            }
+            _ => Err(UrlError::Scheme),
+        }
+    }
+}
+
+/// What stands behind `corbaloc:` or `corbaname:`.
+fn location(text: &str) -> Result<Context, UrlError> {
+    let Some(rest) = text.strip_prefix("rir:") else {
+        return Corbaloc::parse_rest(text).map(Context::At);
+    };
+    let name = match rest.strip_prefix('/') {
+        Some(name) => unescape_text(name)?,
+        None if rest.is_empty() => String::new(),
+        None => return Err(UrlError::Address("something behind rir:")),
+    };
+    Ok(Context::Rir(match name.is_empty() {
+        true => DEFAULT_KEY.to_owned(),
+        false => name,
+    }))
+}
+
+/// What a location without a key means.
+const DEFAULT_KEY: &str = "NameService";
 
 /// What is wrong with the text of a reference; each is BAD_PARAM with the minor code [`minor`](Self::minor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
     /// No `IOR:`, `corbaloc:`, `corbaname:` or `file:` before it.
-    #[error("a reference begins with IOR:, corbaloc:, corbaname: or file://")]
+    #[error("a reference begins with IOR:, corbaloc:, corbaname: or file:")]
     Scheme,
     /// An address that cannot be understood.
     #[error("{0} in an address")]
     Address(&'static str),
-    /// A key or a name that cannot be understood.
+    /// A key, a name or a path that cannot be understood.
     #[error("{0}")]
     SchemeSpecificPart(&'static str),
     /// Anything else.
@@ -32,5 +130,174 @@ impl UrlError {
             Self::SchemeSpecificPart(_) => 9,
             Self::Other(_) | Self::Reference(_) => 10,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Context, Corbaloc, CorbalocAddress, ObjectUrl, UrlError};
+    use crate::giop::Version;
+
+    fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
+        CorbalocAddress::Iiop {
+            version,
+            host: host.to_owned(),
+            port,
+        }
+    }
+
+    fn corbaloc(addresses: Vec<CorbalocAddress>, key: &[u8]) -> Corbaloc {
+        Corbaloc {
+            addresses,
+            object_key: key.to_vec(),
+        }
+    }
+
+    #[test]
+    fn corbaloc_forms_are_read() {
+        let (v0, v2) = (Version::V1_0, Version::V1_2);
+        for (text, expected) in [
+            (
+                "corbaloc::host/k",
+                corbaloc(vec![iiop(v0, "host", 2809)], b"k"),
+            ),
+            (
+                "corbaloc:iiop:host:99/k",
+                corbaloc(vec![iiop(v0, "host", 99)], b"k"),
+            ),
+            (
+                "CORBALOC:iiop:1.2@h:9/a/b",
+                corbaloc(vec![iiop(v2, "h", 9)], b"a/b"),
+            ),
+            (
+                "corbaloc::1.2@[::1]:5/k",
+                corbaloc(vec![iiop(v2, "::1", 5)], b"k"),
+            ),
+            (
+                "corbaloc::[fe80::2]/%00%fFx",
+                corbaloc(vec![iiop(v0, "fe80::2", 2809)], b"\0\xffx"),
+            ),
+            (
+                "corbaloc::h",
+                corbaloc(vec![iiop(v0, "h", 2809)], b"NameService"),
+            ),
+            (
+                "corbaloc::a:1,iiop:1.2@b:2/k",
+                corbaloc(vec![iiop(v0, "a", 1), iiop(v2, "b", 2)], b"k"),
+            ),
+            (
+                "corbaloc:uiop:1.2@/tmp/s|k/x",
+                corbaloc(
+                    vec![CorbalocAddress::Uiop {
+                        version: v2,
+                        path: "/tmp/s".to_owned(),
+                    }],
+                    b"k/x",
+                ),
+            ),
+        ] {
+            assert_eq!(
+                ObjectUrl::parse(text),
+                Ok(ObjectUrl::Corbaloc(expected)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let addresses = vec![
+            iiop(Version::V1_2, "::1", 2809),
+            iiop(Version::V1_0, "host.example", 1),
+            CorbalocAddress::Uiop {
+                version: Version::V1_2,
+                path: "/tmp/a b|c,d%".to_owned(),
+            },
+        ];
+        let all = corbaloc(addresses, b"\x14\x01\x0f\0 key#|%/");
+        assert_eq!(
+            ObjectUrl::parse(&all.to_string()),
+            Ok(ObjectUrl::Corbaloc(all.clone()))
+        );
+        let ior = all.to_ior("IDL:X:1.0").expect("it can be sent");
+        assert_eq!(ior.profiles.len(), 3);
+    }
+
+    #[test]
+    fn other_schemes_are_read() {
+        let rir = |name: &str| ObjectUrl::CorbalocRir {
+            name: name.to_owned(),
+        };
+        assert_eq!(ObjectUrl::parse("corbaloc:rir:/RTORB"), Ok(rir("RTORB")));
+        assert_eq!(ObjectUrl::parse("corbaloc:rir:/"), Ok(rir("NameService")));
+        assert_eq!(ObjectUrl::parse("corbaloc:rir:"), Ok(rir("NameService")));
+        let file = |path: &str| ObjectUrl::File {
+            path: path.to_owned(),
+        };
+        assert_eq!(
+            ObjectUrl::parse(" file:///tmp/x.ior\n"),
+            Ok(file("/tmp/x.ior"))
+        );
+        assert_eq!(ObjectUrl::parse("file://x%20y"), Ok(file("x y")));
+        assert_eq!(
+            ObjectUrl::parse("corbaname:rir:#a/b.kind"),
+            Ok(ObjectUrl::Corbaname {
+                context: Context::Rir("NameService".to_owned()),
+                name: "a/b.kind".to_owned(),
+            })
+        );
+        assert_eq!(
+            ObjectUrl::parse("corbaname::h:7/Root#x%20y"),
+            Ok(ObjectUrl::Corbaname {
+                context: Context::At(corbaloc(vec![iiop(Version::V1_0, "h", 7)], b"Root")),
+                name: "x y".to_owned(),
+            })
+        );
+    }
+
+    #[test]
+    fn mistakes_have_the_minor_codes_of_the_standard() {
+        for (text, minor) in [
+            ("", 7),
+            ("host:port", 7),
+            ("IOR;00", 7),
+            ("IOR:0", 10),
+            ("IOR:0g", 10),
+            ("IOR:01", 10),
+            ("IOR:02000000", 10),
+            ("corbaloc:", 8),
+            ("corbaloc:/k", 8),
+            ("corbaloc:foo:h/k", 8),
+            ("corbaloc::/k", 8),
+            ("corbaloc::h:/k", 8),
+            ("corbaloc::h:70000/k", 8),
+            ("corbaloc::2.0@h/k", 8),
+            ("corbaloc::x@h/k", 8),
+            ("corbaloc::[::1/k", 8),
+            ("corbaloc::[::1]x/k", 8),
+            ("corbaloc::a,rir:/k", 8),
+            ("corbaloc:rir:x", 8),
+            ("corbaloc:uiop:|k", 8),
+            ("corbaloc::h/%", 9),
+            ("corbaloc::h/%4", 9),
+            ("corbaloc::h/%gg", 9),
+            ("corbaloc::h/a b", 9),
+            ("corbaname::h#%ff", 9),
+            ("file:", 9),
+        ] {
+            let error = ObjectUrl::parse(text).expect_err(text);
+            assert_eq!(error.minor(), minor, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_reference_says_what_is_wrong() {
+        let error = ObjectUrl::parse("IOR:01").expect_err("too short");
+        assert!(matches!(error, UrlError::Reference(_)));
+        assert!(
+            error
+                .to_string()
+                .starts_with("not a reference: the message ends too early")
+        );
     }
 }

@@ -1,0 +1,141 @@
+//! Names of the naming service as text: `id.kind/id.kind` (CosNaming, "Stringified Names").
+
+use super::UrlError;
+
+/// One step of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NameComponent {
+    /// What it is called.
+    pub id: String,
+    /// What sort of thing it is.
+    pub kind: String,
+}
+
+/// Reads a stringified name.
+///
+/// # Errors
+/// When a component is empty or ends in a dot alone, there are two dots in it, or a backslash stands before something
+/// that needs none.
+pub fn parse_name(text: &str) -> Result<Vec<NameComponent>, UrlError> {
+    let mut name = Vec::new();
+    let mut reading = Component::default();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('/' | '.' | '\\')) => reading.push(escaped),
+                _ => return Err(bad("a \\ before something that is not /, . or \\")),
+            },
+            '.' if reading.dotted => return Err(bad("two dots in a component of a name")),
+            '.' => reading.dotted = true,
+            '/' => name.push(core::mem::take(&mut reading).finish()?),
+            other => reading.push(other),
+        }
+    }
+    name.push(reading.finish()?);
+    Ok(name)
+}
+
+/// The stringified form of a name.
+pub fn format_name(name: &[NameComponent]) -> String {
+    let mut text = String::new();
+    for (index, component) in name.iter().enumerate() {
+        if index > 0 {
+            text.push('/');
+        }
+        escape_into(&component.id, &mut text);
+        // The dot alone is the component whose id and kind are empty.
+        if !component.kind.is_empty() || component.id.is_empty() {
+            text.push('.');
+            escape_into(&component.kind, &mut text);
+        }
+    }
+    text
+}
+
+#[derive(Default)]
+struct Component {
+    id: String,
+    kind: String,
+    dotted: bool,
+}
+
+impl Component {
+    fn push(&mut self, character: char) {
+        if self.dotted {
+            self.kind.push(character);
+        } else {
+            self.id.push(character);
+        }
+    }
+
+    fn finish(self) -> Result<NameComponent, UrlError> {
+        match (self.id.is_empty(), self.dotted, self.kind.is_empty()) {
+            (true, false, _) => Err(bad("an empty component in a name")),
+            (false, true, true) => Err(bad("a component of a name that ends in a dot")),
+            _ => Ok(NameComponent {
+                id: self.id,
+                kind: self.kind,
+            }),
+        }
+    }
+}
+
+fn escape_into(part: &str, text: &mut String) {
+    for character in part.chars() {
+        if matches!(character, '/' | '.' | '\\') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+}
+
+const fn bad(what: &'static str) -> UrlError {
+    UrlError::SchemeSpecificPart(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NameComponent, format_name, parse_name};
+
+    fn component(id: &str, kind: &str) -> NameComponent {
+        NameComponent {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    #[test]
+    fn names_are_read_and_written() {
+        for (text, name) in [
+            ("a", vec![component("a", "")]),
+            (
+                "a/b.kind/c",
+                vec![
+                    component("a", ""),
+                    component("b", "kind"),
+                    component("c", ""),
+                ],
+            ),
+            (".", vec![component("", "")]),
+            (".kind", vec![component("", "kind")]),
+            (
+                "a/./b",
+                vec![component("a", ""), component("", ""), component("b", "")],
+            ),
+            (r"a\.b.c\/d\\", vec![component("a.b", r"c/d\")]),
+        ] {
+            assert_eq!(parse_name(text), Ok(name.clone()), "{text}");
+            assert_eq!(format_name(&name), text);
+        }
+    }
+
+    #[test]
+    fn wrong_names_are_refused() {
+        for text in [
+            "", "/", "a/", "/a", "a//b", "a.", "a./b", "a.b.c", r"a\b", r"a\",
+        ] {
+            assert!(parse_name(text).is_err(), "{text}");
+        }
+    }
+}
