@@ -1,15 +1,38 @@
 //! OMG IDL to Rust: preprocessor, lexer, parser, checker and back end.
+//!
+//! In a `build.rs` one line is enough:
+//!
+//! ```no_run
+//! rtorb_idl::compile("idl/cubit.idl");
+//! ```
+//!
+//! Tools call [`check()`], look at the [`Outcome`], and give its tree to [`rust::generate`].
+//!
+//! The language is IDL as CORBA 3.3 part 1, chapter 7 defines it, with components and what IDL 4.2 adds. Where real
+//! compilers accept more than the standard does, so does this one, with a warning if it may be a mistake.
 #![forbid(unsafe_code)]
 
+mod ast;
 mod builtin;
+mod check;
+mod compile;
 pub mod diagnostic;
+mod keywords;
 mod lexer;
 mod literal;
+mod parser;
 mod preprocess;
 pub mod rust;
 pub mod source;
+mod suggest;
 pub mod tree;
 
+use std::path::PathBuf;
+
+use diagnostic::Diagnostics;
+use preprocess::Preprocessed;
+
+pub use compile::{CompileError, Compiled, Compiler, compile};
 pub use diagnostic::Diagnostic;
 pub use source::SourceMap;
 pub use tree::Tree;
@@ -17,8 +40,51 @@ pub use tree::Tree;
 /// What a run may be told.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where included files are looked for, in order.
-    pub include_dirs: Vec<std::path::PathBuf>,
+    /// Where included files are looked for, in order; quoted ones first beside the including file.
+    pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The checked tree; `None` if there is an error among the diagnostics.
+    pub tree: Option<Tree>,
+    /// Errors and warnings in the order of the source, at most a few hundred.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Every file read: what the locations in the tree and in the diagnostics refer to.
+    pub sources: SourceMap,
+}
+
+impl Outcome {
+    /// All diagnostics as a person reads them, an empty line between each two; colours only if `styled`.
+    pub fn render(&self, styled: bool) -> String {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.render(&self.sources, styled) + "\n\n").collect()
+    }
+
+    /// All diagnostics for a machine.
+    pub fn reports(&self) -> Vec<diagnostic::Report> {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.report(&self.sources)).collect()
+    }
+}
+
+/// Checks `files` as one specification. A file that an earlier one includes is not read again.
+pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
+    run(|sources, diagnostics| preprocess::preprocess(files, options, sources, diagnostics))
+}
+
+/// Checks a text that is in no file; `name` is what messages call it.
+pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
+    run(|sources, diagnostics| preprocess::preprocess_text(name, text, options, sources, diagnostics))
+}
+
+fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> Outcome {
+    let mut sources = SourceMap::default();
+    let mut diagnostics = Diagnostics::default();
+    let tokens = read(&mut sources, &mut diagnostics);
+    let specification = parser::parse(tokens, &mut diagnostics);
+    let tree = check::check(&specification, &sources, &mut diagnostics);
+    let tree = (!diagnostics.has_errors()).then_some(tree);
+    Outcome { tree, diagnostics: diagnostics.into_sorted(), sources }
 }

@@ -10,11 +10,11 @@ pub(crate) struct BadLiteral {
 }
 
 impl BadLiteral {
-    fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None }
     }
 
-    fn helped(message: impl Into<String>, help: &'static str) -> Self {
+    pub(crate) fn helped(message: impl Into<String>, help: &'static str) -> Self {
         Self { message: message.into(), help: Some(help) }
     }
 }

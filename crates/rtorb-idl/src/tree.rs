@@ -93,7 +93,7 @@ pub enum ItemKind {
     Valuetype(Valuetype),
     /// Declared but never defined (legal for interfaces that are only passed on).
     Undefined {
-        /// `interface`, `struct`, `union` or `valuetype`.
+        /// `interface`, `valuetype`, `component` or `home`; never `struct` or `union`, which must be defined.
         what: &'static str,
     },
     /// IDL 4 and CCM things that are checked but have no CORBA value: bitset, bitmask, component, home, template module.
@@ -221,6 +221,8 @@ pub struct Member {
 pub struct Union {
     /// An integer, char, wchar, boolean, octet or enum type, aliases kept.
     pub discriminator: Type,
+    /// Annotations on the discriminator.
+    pub discriminator_annotations: Vec<Annotation>,
     /// In order.
     pub cases: Vec<UnionCase>,
     /// Types declared inside it.
@@ -425,15 +427,19 @@ impl Tree {
     /// Every interface that `interface` inherits from, direct or not, each once, bases before what derives from them.
     pub fn ancestors(&self, interface: &Interface) -> Vec<ItemId> {
         let mut found = Vec::new();
+        self.collect_ancestors(interface, &mut found);
+        found
+    }
+
+    /// Each interface is visited once, however many ways lead to it; the front end bounds the depth.
+    fn collect_ancestors(&self, interface: &Interface, found: &mut Vec<ItemId>) {
         for &base in &interface.bases {
-            if let ItemKind::Interface(base_interface) = &self.item(base).kind {
-                for id in self.ancestors(base_interface).into_iter().chain([base]) {
-                    if !found.contains(&id) {
-                        found.push(id);
-                    }
-                }
+            if let ItemKind::Interface(base_interface) = &self.item(base).kind
+                && !found.contains(&base)
+            {
+                self.collect_ancestors(base_interface, found);
+                found.push(base);
             }
         }
-        found
     }
 }

@@ -1,0 +1,267 @@
+//! The syntax tree: what was written, names not yet looked up.
+
+use crate::preprocess::EventKind;
+use crate::source::Location;
+use crate::tree::{Annotation, Direction, InterfaceFlavour, Type, Value};
+
+/// What stands before a declaration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lead {
+    pub(crate) documentation: Vec<String>,
+    pub(crate) annotations: Vec<Annotation>,
+}
+
+/// An identifier without its escaping underscore.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) location: Location,
+}
+
+/// `A::B` or `::A::B`.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopedName {
+    pub(crate) absolute: bool,
+    /// At least one.
+    pub(crate) parts: Vec<Name>,
+}
+
+impl ScopedName {
+    pub(crate) fn first(&self) -> &Name {
+        &self.parts[0]
+    }
+
+    pub(crate) fn last(&self) -> &Name {
+        &self.parts[self.parts.len() - 1]
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        self.first().location.to(self.last().location)
+    }
+}
+
+impl std::fmt::Display for ScopedName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, part) in self.parts.iter().enumerate() {
+            let before = if at > 0 || self.absolute { "::" } else { "" };
+            write!(f, "{before}{}", part.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Anything that may stand in a module, an interface, a valuetype or a component.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) lead: Lead,
+    pub(crate) kind: DefinitionKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum DefinitionKind {
+    Module { name: Name, body: Vec<Definition> },
+    Interface(InterfaceDcl),
+    Valuetype(ValuetypeDcl),
+    ValueBox { name: Name, ty: TypeSpec },
+    Constructed(Constructed),
+    Exception { name: Name, members: Vec<Member> },
+    Typedef { ty: TypeSpec, declarators: Vec<Declarator> },
+    Constant { ty: TypeSpec, name: Name, value: Expression },
+    Native { name: Name },
+    Operation(OperationDcl),
+    /// A factory of a valuetype, or a factory or finder of a home.
+    Factory(OperationDcl),
+    Attribute(AttributeDcl),
+    State { public: bool, member: Member },
+    TypeId { name: ScopedName, id: String, location: Location },
+    TypePrefix { name: ScopedName, prefix: String, location: Location },
+    Import { name: Option<ScopedName>, location: Location },
+    Component(ComponentDcl),
+    Port(PortDcl),
+    /// `module M<typename T> { ... };`: nothing in it means anything before it is instantiated.
+    TemplateModule { name: Name },
+    /// `module M<long> N;`
+    TemplateInstance { template: ScopedName, name: Name },
+    /// `@annotation name { ... };`
+    AnnotationType { name: Name },
+    /// A pragma, or the begin or end of a file.
+    Event(EventKind),
+}
+
+/// A type that is declared where it is used, too: `struct`, `union`, `enum`, `bitset`, `bitmask`.
+#[derive(Clone, Debug)]
+pub(crate) struct Constructed {
+    pub(crate) lead: Lead,
+    pub(crate) name: Name,
+    pub(crate) kind: ConstructedKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ConstructedKind {
+    /// `members` is `None` for a forward declaration.
+    Struct { base: Option<ScopedName>, members: Option<Vec<Member>> },
+    /// `None` for a forward declaration.
+    Union(Option<UnionBody>),
+    Enum { enumerators: Vec<Enumerator> },
+    Bitset { base: Option<ScopedName>, fields: Vec<BitField> },
+    Bitmask { bits: Vec<Enumerator> },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct UnionBody {
+    pub(crate) discriminator: TypeSpec,
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// A field of a bitset; without a name it is padding.
+#[derive(Clone, Debug)]
+pub(crate) struct BitField {
+    pub(crate) width: Expression,
+    pub(crate) names: Vec<Name>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Enumerator {
+    pub(crate) lead: Lead,
+    pub(crate) name: Name,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) lead: Lead,
+    pub(crate) ty: TypeSpec,
+    pub(crate) declarators: Vec<Declarator>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) labels: Vec<CaseLabel>,
+    pub(crate) lead: Lead,
+    pub(crate) ty: TypeSpec,
+    pub(crate) declarator: Declarator,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum CaseLabel {
+    Value(Expression),
+    Default(Location),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Declarator {
+    pub(crate) name: Name,
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) dimensions: Vec<Expression>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct InterfaceDcl {
+    pub(crate) flavour: InterfaceFlavour,
+    pub(crate) name: Name,
+    pub(crate) bases: Vec<ScopedName>,
+    /// `None` for a forward declaration.
+    pub(crate) body: Option<Vec<Definition>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ValuetypeDcl {
+    pub(crate) is_abstract: bool,
+    pub(crate) is_custom: bool,
+    pub(crate) is_event: bool,
+    pub(crate) truncatable: Option<Location>,
+    pub(crate) name: Name,
+    pub(crate) bases: Vec<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    /// `None` for a forward declaration.
+    pub(crate) body: Option<Vec<Definition>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OperationDcl {
+    pub(crate) oneway: Option<Location>,
+    pub(crate) returns: TypeSpec,
+    pub(crate) name: Name,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) raises: Vec<ScopedName>,
+    pub(crate) context: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) lead: Lead,
+    pub(crate) direction: Direction,
+    pub(crate) direction_location: Location,
+    pub(crate) ty: TypeSpec,
+    pub(crate) name: Name,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AttributeDcl {
+    pub(crate) readonly: bool,
+    pub(crate) ty: TypeSpec,
+    pub(crate) names: Vec<Name>,
+    pub(crate) get_raises: Vec<ScopedName>,
+    pub(crate) set_raises: Vec<ScopedName>,
+}
+
+/// `component`, `home`, `porttype` or `connector`.
+#[derive(Clone, Debug)]
+pub(crate) struct ComponentDcl {
+    /// The keyword.
+    pub(crate) what: &'static str,
+    pub(crate) name: Name,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    /// What a home manages, and its key.
+    pub(crate) others: Vec<ScopedName>,
+    /// `None` for a forward declaration.
+    pub(crate) body: Option<Vec<Definition>>,
+}
+
+/// `provides`, `uses`, `emits`, `publishes`, `consumes`, `port`, `mirrorport`.
+#[derive(Clone, Debug)]
+pub(crate) struct PortDcl {
+    pub(crate) ty: TypeSpec,
+    pub(crate) name: Name,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TypeSpec {
+    pub(crate) location: Location,
+    pub(crate) kind: TypeKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TypeKind {
+    /// A type of one or more keywords.
+    Basic(Type),
+    Text { wide: bool, bound: Option<Box<Expression>> },
+    /// `None` for a constant's `fixed`.
+    Fixed(Option<Box<(Expression, Expression)>>),
+    Sequence { element: Box<TypeSpec>, bound: Option<Box<Expression>> },
+    Map { key: Box<TypeSpec>, value: Box<TypeSpec>, bound: Option<Box<Expression>> },
+    Named(ScopedName),
+    Constructed(Box<Constructed>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Expression {
+    pub(crate) location: Location,
+    /// How many expressions are within each other.
+    pub(crate) depth: u32,
+    pub(crate) kind: ExpressionKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ExpressionKind {
+    /// A number or a boolean.
+    Value(Value),
+    Char { wide: bool, value: char },
+    Text { wide: bool, value: String },
+    Name(ScopedName),
+    Unary { operator: &'static str, operand: Box<Expression> },
+    Binary { operator: &'static str, operands: Box<(Expression, Expression)> },
+    /// What could not be understood and has been reported.
+    Wrong,
+}

@@ -1,0 +1,298 @@
+//! A syntax tree to a checked tree: names are looked up, and every rule of the language is applied.
+
+mod components;
+mod constants;
+mod fixed;
+mod ids;
+mod interfaces;
+mod operations;
+mod scopes;
+mod structs;
+mod types;
+mod unions;
+mod valuetypes;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::ast::{Definition, DefinitionKind, Lead, Name};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::parser::Specification;
+use crate::preprocess::EventKind;
+use crate::source::{Location, SourceMap};
+use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
+
+use ids::{Identity, Prefix};
+use scopes::{Entity, Scope, ScopeId, ScopeKind};
+
+/// Checks all definitions; the tree is whole only if nothing was reported as an error.
+pub(crate) fn check(specification: &Specification, sources: &SourceMap, diagnostics: &mut Diagnostics) -> Tree {
+    let mut checker = Checker {
+        tree: Tree::default(),
+        facts: Vec::new(),
+        scopes: vec![Scope::new(ScopeKind::Module, None, None)],
+        current: GLOBAL,
+        prefix: Prefix::default(),
+        saved_prefixes: Vec::new(),
+        sources,
+        diagnostics,
+        lost: &specification.lost,
+        incomplete: specification.incomplete,
+    };
+    checker.definitions(&specification.definitions);
+    checker.finish()
+}
+
+const GLOBAL: ScopeId = 0;
+
+struct Checker<'c> {
+    tree: Tree,
+    /// What is known of each item beyond the tree.
+    facts: Vec<Facts>,
+    scopes: Vec<Scope>,
+    current: ScopeId,
+    prefix: Prefix,
+    /// Of the files that are being read.
+    saved_prefixes: Vec<Prefix>,
+    sources: &'c SourceMap,
+    diagnostics: &'c mut Diagnostics,
+    lost: &'c HashSet<Rc<str>>,
+    incomplete: bool,
+}
+
+/// What the checker knows of an item.
+#[derive(Clone, Debug)]
+struct Facts {
+    /// The scope that it forms.
+    scope: Option<ScopeId>,
+    identity: Identity,
+    /// Of an interface, defined or not.
+    flavour: InterfaceFlavour,
+    /// True between the first `{` of its definition and the last `}`.
+    open: bool,
+    /// True if it cannot leave the process: a local interface, or something that holds one.
+    local: bool,
+    /// How many interfaces or valuetypes inherit from each other up to here.
+    generation: u32,
+}
+
+impl Checker<'_> {
+    fn definitions(&mut self, definitions: &[Definition]) {
+        for definition in definitions {
+            self.definition(definition);
+        }
+    }
+
+    fn definition(&mut self, definition: &Definition) {
+        let lead = &definition.lead;
+        match &definition.kind {
+            DefinitionKind::Module { name, body } => self.module(lead, name, body),
+            DefinitionKind::Interface(interface) => self.interface(lead, interface),
+            DefinitionKind::Valuetype(valuetype) => self.valuetype(lead, valuetype),
+            DefinitionKind::ValueBox { name, ty } => self.value_box(lead, name, ty),
+            DefinitionKind::Constructed(constructed) => {
+                self.constructed(constructed);
+            }
+            DefinitionKind::Exception { name, members } => self.exception(lead, name, members),
+            DefinitionKind::Typedef { ty, declarators } => self.typedef(lead, ty, declarators),
+            DefinitionKind::Constant { ty, name, value } => self.constant(lead, ty, name, value),
+            DefinitionKind::Native { name } => {
+                self.declare_item(lead, name, ItemKind::Native);
+            }
+            DefinitionKind::TypeId { name, id, location } => self.type_id(name, id, *location),
+            DefinitionKind::TypePrefix { name, prefix, location } => self.type_prefix(name, prefix, *location),
+            DefinitionKind::Import { name, location } => self.import(name.as_ref(), *location),
+            DefinitionKind::Component(component) => self.component(lead, component),
+            DefinitionKind::TemplateModule { name } => self.other(lead, name, "template module"),
+            DefinitionKind::TemplateInstance { template, name } => {
+                self.lookup(template);
+                self.other(lead, name, "template module instance");
+            }
+            DefinitionKind::AnnotationType { name } => self.annotation_type(lead, name),
+            DefinitionKind::Event(event) => self.event(event),
+            // They stand in interfaces, valuetypes and components, which handle them.
+            DefinitionKind::Operation(_)
+            | DefinitionKind::Factory(_)
+            | DefinitionKind::Attribute(_)
+            | DefinitionKind::State { .. }
+            | DefinitionKind::Port(_) => {}
+        }
+    }
+
+    fn event(&mut self, event: &EventKind) {
+        match event {
+            EventKind::Enter => {
+                let outer = std::mem::take(&mut self.prefix);
+                self.saved_prefixes.push(outer);
+            }
+            EventKind::Leave => self.prefix = self.saved_prefixes.pop().unwrap_or_default(),
+            EventKind::Prefix { prefix, location } => self.pragma_prefix(prefix, *location),
+            EventKind::Id { name, id, location } => self.pragma_id(name, id, *location),
+            EventKind::Version { name, version, location } => self.pragma_version(name, version, *location),
+        }
+    }
+
+    fn module(&mut self, lead: &Lead, name: &Name, body: &[Definition]) {
+        let reopened = self.declared_here(name).filter(|&id| self.is_module(id));
+        let id = match reopened {
+            Some(id) => {
+                self.check_spelling(name, id);
+                self.tree.items[id.0 as usize].in_main_file |= self.is_main(name.location);
+                self.tree.items[id.0 as usize].documentation.extend(lead.documentation.clone());
+                Some(id)
+            }
+            None => self.declare_item(lead, name, ItemKind::Module { items: Vec::new() }),
+        };
+        match id {
+            Some(id) => self.within(id, ScopeKind::Module, |checker| checker.definitions(body)),
+            // A name that collides: its contents are checked all the same.
+            None => self.within_nothing(|checker| checker.definitions(body)),
+        }
+    }
+
+    fn is_module(&self, id: ItemId) -> bool {
+        matches!(self.tree.item(id).kind, ItemKind::Module { .. })
+    }
+
+    /// A reopened module or a defined forward declaration must be spelled as before.
+    fn check_spelling(&mut self, name: &Name, id: ItemId) {
+        let item = self.tree.item(id);
+        if item.name != name.text {
+            let diagnostic = Diagnostic::error(format!("`{}` differs from `{}` in case only", name.text, item.name))
+                .at(name.location, "spelled differently here")
+                .at(item.location, "first declared here");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Things that are kept but mean nothing to CORBA.
+    fn other(&mut self, lead: &Lead, name: &Name, what: &'static str) {
+        self.declare_item(lead, name, ItemKind::Other { what, items: Vec::new() });
+    }
+
+    /// The same annotation may be declared by several files: it has no other meaning here.
+    fn annotation_type(&mut self, lead: &Lead, name: &Name) {
+        let known = self.declared_here(name);
+        let again = known.is_some_and(|id| matches!(self.tree.item(id).kind, ItemKind::Other { what: "annotation", .. }));
+        if !again {
+            self.other(lead, name, "annotation");
+        }
+    }
+
+    fn import(&mut self, name: Option<&crate::ast::ScopedName>, location: Location) {
+        let known = name.is_some_and(|name| self.find_quietly(name).is_some());
+        if !known && !self.incomplete {
+            let diagnostic = Diagnostic::error("`import` has nothing to import from")
+                .at(location, "there is no interface repository to ask")
+                .help("include the file that declares it: `#include \"file.idl\"`");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Adds an item to the current scope; `None` if its name is taken, which is reported.
+    fn declare_item(&mut self, lead: &Lead, name: &Name, kind: ItemKind) -> Option<ItemId> {
+        let id = ItemId(u32::try_from(self.tree.items.len()).ok()?);
+        if !self.declare(name, Entity::Item(id)) {
+            return None;
+        }
+        let scope = self.scopes[self.current].item;
+        let identity = self.identity(&name.text);
+        self.tree.items.push(Item {
+            name: name.text.clone(),
+            scope,
+            repository_id: identity.repository_id(),
+            documentation: lead.documentation.clone(),
+            annotations: lead.annotations.clone(),
+            location: name.location,
+            in_main_file: self.is_main(name.location),
+            kind,
+        });
+        self.facts.push(Facts { scope: None, identity, flavour: InterfaceFlavour::Plain, open: false, local: false, generation: 0 });
+        match scope {
+            Some(owner) => {
+                if let Some(items) = items_of(&mut self.tree.items[owner.0 as usize].kind) {
+                    items.push(id);
+                }
+            }
+            None => self.tree.roots.push(id),
+        }
+        Some(id)
+    }
+
+    /// Runs `body` in the scope that `id` forms.
+    fn within<T>(&mut self, id: ItemId, kind: ScopeKind, body: impl FnOnce(&mut Self) -> T) -> T {
+        let scope = match self.facts[id.0 as usize].scope {
+            Some(scope) => scope,
+            None => {
+                let scope = self.new_scope(kind, Some(id));
+                self.facts[id.0 as usize].scope = Some(scope);
+                scope
+            }
+        };
+        self.enter(scope, body)
+    }
+
+    /// Runs `body` in a scope of no item.
+    fn within_nothing<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let item = self.scopes[self.current].item;
+        let scope = self.new_scope(ScopeKind::Closed, item);
+        self.enter(scope, body)
+    }
+
+    fn enter<T>(&mut self, scope: ScopeId, body: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.current, scope);
+        let outer_prefix = self.prefix.clone();
+        if let Some(prefix) = self.scopes[scope].type_prefix.clone() {
+            self.prefix = prefix;
+        }
+        let files = self.saved_prefixes.len();
+        let result = body(self);
+        // A file that begins in a scope and ends outside it is odd, but must not upset the count.
+        if self.saved_prefixes.len() == files {
+            self.prefix = outer_prefix;
+        }
+        self.current = outer;
+        result
+    }
+
+    fn is_main(&self, location: Location) -> bool {
+        self.sources.file(location).is_some_and(|file| file.is_main(location.line))
+    }
+
+    fn facts(&mut self, id: ItemId) -> &mut Facts {
+        &mut self.facts[id.0 as usize]
+    }
+
+    fn set_kind(&mut self, id: ItemId, kind: ItemKind) {
+        self.tree.items[id.0 as usize].kind = kind;
+    }
+
+    fn finish(mut self) -> Tree {
+        for index in 0..self.tree.items.len() {
+            let item = &self.tree.items[index];
+            if let ItemKind::Undefined { what: what @ ("struct" | "union") } = item.kind {
+                let message = format!("the {what} `{}` is declared but never defined", item.name);
+                let diagnostic = Diagnostic::error(message).at(item.location, "declared here");
+                if !self.incomplete && !self.lost.contains(item.name.as_str()) {
+                    self.diagnostics.push(diagnostic);
+                }
+            }
+            self.tree.items[index].repository_id = self.facts[index].identity.repository_id();
+        }
+        self.tree
+    }
+}
+
+/// Where the items declared inside an item are kept.
+fn items_of(kind: &mut ItemKind) -> Option<&mut Vec<ItemId>> {
+    match kind {
+        ItemKind::Module { items }
+        | ItemKind::Struct { items, .. }
+        | ItemKind::Exception { items, .. }
+        | ItemKind::Other { items, .. } => Some(items),
+        ItemKind::Interface(interface) => Some(&mut interface.items),
+        ItemKind::Union(union) => Some(&mut union.items),
+        ItemKind::Valuetype(valuetype) => Some(&mut valuetype.items),
+        _ => None,
+    }
+}

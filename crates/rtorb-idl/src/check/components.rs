@@ -1,0 +1,46 @@
+//! Components, homes, port types and connectors: names are checked, and they are kept as what they are.
+
+use crate::ast::{ComponentDcl, Definition, DefinitionKind, Lead};
+use crate::tree::ItemKind;
+
+use super::Checker;
+use super::operations::Calls;
+use super::scopes::{Entity, ScopeKind};
+
+impl Checker<'_> {
+    pub(super) fn component(&mut self, lead: &Lead, declared: &ComponentDcl) {
+        let Some(body) = &declared.body else {
+            self.forward(lead, &declared.name, declared.what);
+            return;
+        };
+        let base = declared.base.as_ref().and_then(|base| self.lookup(base));
+        let supports = self.supports(&declared.supports);
+        for other in &declared.others {
+            self.lookup(other);
+        }
+        let kind = ItemKind::Other { what: declared.what, items: Vec::new() };
+        let Some(id) = self.begin_definition(lead, &declared.name, declared.what, kind) else {
+            self.within_nothing(|checker| checker.component_body(body));
+            return;
+        };
+        let base = base.and_then(|base| self.behind_aliases(base));
+        let inherited: Vec<_> = base.into_iter().chain(supports).filter(|&base| base != id).collect();
+        self.within(id, ScopeKind::Closed, |checker| {
+            checker.inherit(&declared.name, &inherited);
+            checker.component_body(body);
+        });
+        self.facts(id).open = false;
+    }
+
+    fn component_body(&mut self, body: &[Definition]) {
+        let mut calls = Calls::default();
+        for definition in body {
+            if let DefinitionKind::Port(port) = &definition.kind {
+                self.type_of(&port.ty);
+                self.declare(&port.name, Entity::Other("a port"));
+            } else {
+                self.export(definition, &mut calls);
+            }
+        }
+    }
+}

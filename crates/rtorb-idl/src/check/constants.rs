@@ -1,0 +1,407 @@
+//! Constant expressions: their value, converted to the type that is asked for (CORBA 3.3 part 1, 7.10).
+
+use crate::ast::{Expression, ExpressionKind, Lead, Name, ScopedName, TypeKind, TypeSpec};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{ItemKind, Type, Value};
+
+use super::Checker;
+use super::fixed::Decimal;
+use super::scopes::Entity;
+
+/// A value, and whether it came from a wide literal or constant.
+#[derive(Clone, Debug)]
+struct Operand {
+    value: Value,
+    wide: bool,
+}
+
+impl From<Value> for Operand {
+    fn from(value: Value) -> Self {
+        Self { value, wide: false }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn constant(&mut self, lead: &Lead, spec: &TypeSpec, name: &Name, expression: &Expression) {
+        let ty = match &spec.kind {
+            TypeKind::Fixed(None) => Some(Type::FixedConstant),
+            _ => self.type_of(spec),
+        };
+        let ty = ty.filter(|ty| self.is_constant_type(ty, spec.location));
+        let value = ty.as_ref().and_then(|ty| self.evaluate(expression, ty));
+        let value = value.unwrap_or(Value::Integer(0));
+        let ty = ty.unwrap_or(Type::Void);
+        self.declare_item(lead, name, ItemKind::Constant { ty, value });
+    }
+
+    fn is_constant_type(&mut self, ty: &Type, location: Location) -> bool {
+        let resolved = self.tree.resolved(ty);
+        let possible = match resolved {
+            Type::Any
+            | Type::TypeCode
+            | Type::Object
+            | Type::ValueBase
+            | Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Map { .. } => false,
+            Type::Named(id) => matches!(self.tree.item(*id).kind, ItemKind::Enum { .. }),
+            // Of a typedef that was wrong.
+            Type::Void => return false,
+            _ => true,
+        };
+        if !possible {
+            let diagnostic = Diagnostic::error("there are no constants of this type")
+                .at(location, "expected a number, `boolean`, `char`, `octet`, `string`, their wide forms, `fixed` or an enum");
+            self.diagnostics.push(diagnostic);
+        }
+        possible
+    }
+
+    /// The value of `expression` as a value of type `ty`; `None` if that was reported as an error.
+    pub(super) fn evaluate(&mut self, expression: &Expression, ty: &Type) -> Option<Value> {
+        let target = self.tree.resolved(ty).clone();
+        let operand = self.operand(expression, &target)?;
+        self.converted(operand, &target, expression.location)
+    }
+
+    fn operand(&mut self, expression: &Expression, target: &Type) -> Option<Operand> {
+        match &expression.kind {
+            ExpressionKind::Value(value) => Some(value.clone().into()),
+            ExpressionKind::Char { wide, value } => Some(Operand { value: Value::Char(*value), wide: *wide }),
+            ExpressionKind::Text { wide, value } => Some(Operand { value: Value::Text(value.clone()), wide: *wide }),
+            ExpressionKind::Name(name) => self.named_value(name),
+            ExpressionKind::Unary { operator, operand } => {
+                let value = self.operand(operand, target)?;
+                self.unary(operator, &value.value, target, expression.location)
+            }
+            ExpressionKind::Binary { operator, operands } => {
+                let left = self.operand(&operands.0, target);
+                let right = self.operand(&operands.1, target);
+                self.binary(operator, &left?.value, &right?.value, expression.location)
+            }
+            ExpressionKind::Wrong => None,
+        }
+    }
+
+    fn named_value(&mut self, name: &ScopedName) -> Option<Operand> {
+        let entity = self.lookup(name)?;
+        match entity {
+            Entity::Enumerator(id, at) => Some(Value::Enumerator(id, at).into()),
+            Entity::Item(id) => match &self.tree.item(id).kind {
+                // Of a constant that was wrong.
+                ItemKind::Constant { ty: Type::Void, .. } => None,
+                ItemKind::Constant { ty, value } => {
+                    let wide = matches!(self.tree.resolved(ty), Type::WChar | Type::WString { .. });
+                    Some(Operand { value: value.clone(), wide })
+                }
+                _ => self.not_a_value(name, entity),
+            },
+            _ => self.not_a_value(name, entity),
+        }
+    }
+
+    fn not_a_value(&mut self, name: &ScopedName, entity: Entity) -> Option<Operand> {
+        let what = self.describe(entity);
+        let diagnostic = Diagnostic::error(format!("`{name}` is not a constant"))
+            .at(name.location(), format!("this is {what}"));
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn unary(&mut self, operator: &str, value: &Value, target: &Type, at: Location) -> Option<Operand> {
+        let result = match (operator, value) {
+            ("+", Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }) => Some(value.clone()),
+            ("-", Value::Integer(value)) => value.checked_neg().map(Value::Integer),
+            ("-", Value::Float(value)) => Some(Value::Float(-value)),
+            ("-", Value::Fixed { unscaled, scale }) => Some(Value::Fixed { unscaled: -unscaled, scale: *scale }),
+            ("~", Value::Integer(value)) => {
+                // In an unsigned type all bits up to its size are turned round (7.10.1.2).
+                let all = integer_range(target).filter(|(least, _)| *least == 0).map(|(_, most)| most);
+                Some(Value::Integer(all.filter(|all| value <= all).map_or(!value, |all| all - value)))
+            }
+            _ => {
+                let message = format!("`{operator}` cannot be applied to {}", describe(value));
+                self.diagnostics.push(Diagnostic::error(message).at(at, ""));
+                return None;
+            }
+        };
+        self.in_range(result, at)
+    }
+
+    fn binary(&mut self, operator: &str, left: &Value, right: &Value, at: Location) -> Option<Operand> {
+        let result = match (left, right) {
+            (Value::Integer(left), Value::Integer(right)) => {
+                if matches!(operator, "<<" | ">>") && !(0..64).contains(right) {
+                    let diagnostic = Diagnostic::error(format!("a shift by {right} is not possible"))
+                        .at(at, "the number of bits must be from 0 to 63");
+                    self.diagnostics.push(diagnostic);
+                    return None;
+                }
+                if matches!(operator, "/" | "%") && *right == 0 {
+                    self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                    return None;
+                }
+                integers(operator, *left, *right).map(Value::Integer)
+            }
+            // The standard forbids to mix them; compilers do not.
+            (Value::Integer(left), Value::Float(right)) => return self.floats(operator, *left as f64, *right, at),
+            (Value::Float(left), Value::Integer(right)) => return self.floats(operator, *left, *right as f64, at),
+            (Value::Float(left), Value::Float(right)) => return self.floats(operator, *left, *right, at),
+            (Value::Fixed { .. }, Value::Fixed { .. }) => return self.fixeds(operator, left, right, at),
+            _ => {
+                let message =
+                    format!("`{operator}` cannot be applied to {} and {}", describe(left), describe(right));
+                self.diagnostics.push(Diagnostic::error(message).at(at, ""));
+                return None;
+            }
+        };
+        self.in_range(result, at)
+    }
+
+    fn floats(&mut self, operator: &str, left: f64, right: f64, at: Location) -> Option<Operand> {
+        let value = match operator {
+            "+" => left + right,
+            "-" => left - right,
+            "*" => left * right,
+            "/" if right == 0.0 => {
+                self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                return None;
+            }
+            "/" => left / right,
+            _ => return self.integers_only(operator, "floating-point numbers", at),
+        };
+        self.in_range(value.is_finite().then_some(Value::Float(value)), at)
+    }
+
+    fn fixeds(&mut self, operator: &str, left: &Value, right: &Value, at: Location) -> Option<Operand> {
+        let (left, right) = (Decimal::of(left)?, Decimal::of(right)?);
+        let value = match operator {
+            "+" => left.plus(&right),
+            "-" => left.plus(&right.negated()),
+            "*" => left.times(&right),
+            "/" if right.is_zero() => {
+                self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                return None;
+            }
+            "/" => left.over(&right),
+            _ => return self.integers_only(operator, "fixed-point numbers", at),
+        };
+        self.in_range(value.value(), at)
+    }
+
+    fn integers_only(&mut self, operator: &str, what: &str, at: Location) -> Option<Operand> {
+        let message = format!("`{operator}` cannot be applied to {what}");
+        self.diagnostics.push(Diagnostic::error(message).at(at, "this operator is for integers only"));
+        None
+    }
+
+    fn in_range(&mut self, value: Option<Value>, at: Location) -> Option<Operand> {
+        if value.is_none() {
+            self.diagnostics.push(Diagnostic::error("the value of this expression is too large").at(at, ""));
+        }
+        value.map(Operand::from)
+    }
+
+    /// `operand` as a value of the type `target`, which is no typedef.
+    fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
+        let Operand { value, wide } = operand;
+        let fits = match (target, value) {
+            (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => return self.float(value, target, at),
+            // The standard wants a floating-point literal; compilers take an integer.
+            (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => Ok(Value::Float(value as f64)),
+            (Type::Boolean, value @ Value::Boolean(_)) => Ok(value),
+            (Type::Char, Value::Char(value)) if !wide => return self.narrow(value, at),
+            (Type::WChar, value @ Value::Char(_)) if wide => Ok(value),
+            (Type::String { bound }, Value::Text(text)) if !wide => return self.text(text, *bound, false, at),
+            (Type::WString { bound }, Value::Text(text)) if wide => return self.text(text, *bound, true, at),
+            (Type::FixedConstant, value @ Value::Fixed { .. }) => Ok(value),
+            (Type::Fixed { digits, scale }, value @ Value::Fixed { .. }) => {
+                return self.fixed(&value, *digits, *scale, at);
+            }
+            (Type::Named(id), Value::Enumerator(of, position)) => {
+                if *id == of {
+                    Ok(Value::Enumerator(of, position))
+                } else {
+                    return self.other_enum(*id, of, at);
+                }
+            }
+            (target, Value::Integer(value)) if integer_range(target).is_some() => {
+                return self.integer(value, target, at);
+            }
+            (_, value) => Err(value),
+        };
+        match fits {
+            Ok(value) => Some(value),
+            Err(value) => {
+                self.mismatch(&value, wide, target, at);
+                None
+            }
+        }
+    }
+
+    fn mismatch(&mut self, value: &Value, wide: bool, target: &Type, at: Location) {
+        let wanted = self.type_name(target);
+        let found = match (value, wide) {
+            (Value::Text(_), true) => "a wide string",
+            (Value::Char(_), true) => "a wide character",
+            _ => describe(value),
+        };
+        let mut diagnostic =
+            Diagnostic::error(format!("expected {wanted}, found {found}")).at(at, format!("this is {found}"));
+        diagnostic = match (target, value, wide) {
+            (Type::WString { .. }, Value::Text(_), false) => diagnostic.help("a wide string is written L\"...\""),
+            (Type::WChar, Value::Char(_), false) => diagnostic.help("a wide character is written L'...'"),
+            (Type::Char | Type::WChar, Value::Text(_), _) => diagnostic.help("a character takes single quotes: 'x'"),
+            (Type::Boolean, Value::Integer(_), _) => diagnostic.help("the boolean values are `TRUE` and `FALSE`"),
+            (Type::Fixed { .. } | Type::FixedConstant, Value::Integer(_) | Value::Float(_), _) => {
+                diagnostic.help("a fixed-point number ends in `d`: 1.5d")
+            }
+            _ => diagnostic,
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn integer(&mut self, value: i128, target: &Type, at: Location) -> Option<Value> {
+        let (least, most) = integer_range(target)?;
+        if (least..=most).contains(&value) {
+            return Some(Value::Integer(value));
+        }
+        let name = self.type_name(target);
+        let diagnostic = Diagnostic::error(format!("{value} does not fit into {name}"))
+            .at(at, format!("must be from {least} to {most}"));
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn float(&mut self, value: f64, target: &Type, at: Location) -> Option<Value> {
+        if *target == Type::Float && value.abs() > f64::from(f32::MAX) {
+            let message = format!("{value:e} does not fit into `float`");
+            let label = format!("the largest `float` is {:e}", f32::MAX);
+            self.diagnostics.push(Diagnostic::error(message).at(at, label));
+            return None;
+        }
+        Some(Value::Float(value))
+    }
+
+    /// A `char` is one octet of ISO 8859-1 (7.2.5.2).
+    fn narrow(&mut self, value: char, at: Location) -> Option<Value> {
+        if u32::from(value) <= 0xff {
+            return Some(Value::Char(value));
+        }
+        let diagnostic = Diagnostic::error(format!("`{value}` does not fit into `char`"))
+            .at(at, "a `char` is a character of ISO 8859-1")
+            .help("use `wchar` and L'...'");
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn text(&mut self, text: String, bound: Option<u32>, wide: bool, at: Location) -> Option<Value> {
+        if text.contains('\0') {
+            let diagnostic = Diagnostic::error("a string cannot contain the character 0")
+                .at(at, "strings end at the character 0 on the wire");
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        let length = text.chars().count();
+        if let Some(bound) = bound.filter(|&bound| length > bound as usize) {
+            let diagnostic = Diagnostic::error(format!("this string is longer than its bound of {bound}"))
+                .at(at, format!("it has {length} characters"));
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        if let Some(foreign) = text.chars().find(|&character| !wide && u32::from(character) > 0xff) {
+            let diagnostic = Diagnostic::error(format!("`{foreign}` does not fit into a `string`"))
+                .at(at, "a `string` is made of characters of ISO 8859-1")
+                .help("use `wstring` and L\"...\"");
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        Some(Value::Text(text))
+    }
+
+    fn fixed(&mut self, value: &Value, digits: u16, scale: u16, at: Location) -> Option<Value> {
+        let decimal = Decimal::of(value)?.truncated(scale);
+        if decimal.whole_digits() > usize::from(digits - scale) {
+            let diagnostic = Diagnostic::error(format!("this value does not fit into `fixed<{digits}, {scale}>`"))
+                .at(at, format!("it has more than {} digits before the point", digits - scale));
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        decimal.value()
+    }
+
+    fn other_enum(&mut self, wanted: crate::tree::ItemId, found: crate::tree::ItemId, at: Location) -> Option<Value> {
+        let (wanted, found) = (&self.tree.item(wanted).name, &self.tree.item(found).name);
+        let diagnostic = Diagnostic::error(format!("expected a value of the enum `{wanted}`"))
+            .at(at, format!("this is a value of the enum `{found}`"));
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn type_name(&self, ty: &Type) -> String {
+        let name = match ty {
+            Type::Short => "`short`",
+            Type::UShort => "`unsigned short`",
+            Type::Long => "`long`",
+            Type::ULong => "`unsigned long`",
+            Type::LongLong => "`long long`",
+            Type::ULongLong => "`unsigned long long`",
+            Type::Int8 => "`int8`",
+            Type::Octet => "`octet`",
+            Type::Float => "`float`",
+            Type::Double => "`double`",
+            Type::LongDouble => "`long double`",
+            Type::Boolean => "a boolean",
+            Type::Char => "a character",
+            Type::WChar => "a wide character",
+            Type::String { .. } => "a string",
+            Type::WString { .. } => "a wide string",
+            Type::Fixed { .. } | Type::FixedConstant => "a fixed-point number",
+            Type::Named(id) => return format!("a value of the enum `{}`", self.tree.item(*id).name),
+            _ => "a constant",
+        };
+        name.to_owned()
+    }
+}
+
+fn integers(operator: &str, left: i128, right: i128) -> Option<i128> {
+    match operator {
+        "|" => Some(left | right),
+        "^" => Some(left ^ right),
+        "&" => Some(left & right),
+        "<<" => left.checked_mul(1i128 << u32::try_from(right).ok()?),
+        ">>" => Some(left >> u32::try_from(right).ok()?),
+        "+" => left.checked_add(right),
+        "-" => left.checked_sub(right),
+        "*" => left.checked_mul(right),
+        "/" => left.checked_div(right),
+        _ => left.checked_rem(right),
+    }
+}
+
+fn integer_range(ty: &Type) -> Option<(i128, i128)> {
+    Some(match ty {
+        Type::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        Type::Octet => (0, u8::MAX.into()),
+        Type::Short => (i16::MIN.into(), i16::MAX.into()),
+        Type::UShort => (0, u16::MAX.into()),
+        Type::Long => (i32::MIN.into(), i32::MAX.into()),
+        Type::ULong => (0, u32::MAX.into()),
+        Type::LongLong => (i64::MIN.into(), i64::MAX.into()),
+        Type::ULongLong => (0, u64::MAX.into()),
+        _ => return None,
+    })
+}
+
+fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Integer(_) => "an integer",
+        Value::Float(_) => "a floating-point number",
+        Value::Fixed { .. } => "a fixed-point number",
+        Value::Boolean(_) => "a boolean",
+        Value::Char(_) => "a character",
+        Value::Text(_) => "a string",
+        Value::Enumerator(..) => "an enumerator",
+    }
+}

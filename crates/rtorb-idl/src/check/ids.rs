@@ -1,0 +1,226 @@
+//! Repository ids: prefixes, versions, and what overrides them (CORBA 3.3 part 1, 14.7.5 and 7.15).
+
+use crate::ast::{Name, ScopedName};
+use crate::diagnostic::Diagnostic;
+use crate::lexer::Token;
+use crate::source::Location;
+use crate::tree::ItemId;
+
+use super::scopes::{Entity, ScopeId};
+use super::{Checker, GLOBAL};
+
+/// The prefix in effect, and the scope that it was declared in: names count from there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prefix {
+    text: String,
+    scope: ScopeId,
+}
+
+/// What the repository id of an item is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    prefix: String,
+    path: String,
+    version: String,
+    /// What `#pragma ID` or `typeid` said, and where.
+    explicit: Option<(String, Location)>,
+    version_location: Option<Location>,
+}
+
+impl Identity {
+    pub(super) fn repository_id(&self) -> String {
+        match &self.explicit {
+            Some((id, _)) => id.clone(),
+            None if self.prefix.is_empty() => format!("IDL:{}:{}", self.path, self.version),
+            None => format!("IDL:{}/{}:{}", self.prefix, self.path, self.version),
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// The identity of something called `name` that is declared now in the current scope.
+    pub(super) fn identity(&self, name: &str) -> Identity {
+        Identity {
+            prefix: self.prefix.text.clone(),
+            path: self.path(self.prefix.scope, self.current, name),
+            version: "1.0".to_owned(),
+            explicit: None,
+            version_location: None,
+        }
+    }
+
+    /// "The components of the scoped name relative to the scope in which the prefix was encountered" (14.7.5.4).
+    fn path(&self, from: ScopeId, scope: ScopeId, name: &str) -> String {
+        let mut path = name.to_owned();
+        let mut next = scope;
+        while next != from {
+            if let Some(item) = self.scopes[next].item {
+                path = format!("{}/{path}", self.tree.item(item).name);
+            }
+            match self.scopes[next].parent {
+                Some(parent) => next = parent,
+                None => break,
+            }
+        }
+        path
+    }
+
+    pub(super) fn pragma_prefix(&mut self, prefix: &str, location: Location) {
+        if prefix.starts_with('/') || prefix.ends_with('/') {
+            let diagnostic = Diagnostic::error(format!("the prefix `{prefix}` begins or ends with `/`"))
+                .at(location, "")
+                .help("the `/` between the prefix and the name is set by the compiler");
+            self.diagnostics.push(diagnostic);
+        }
+        // An empty prefix takes back an outer one; names then count from the outside.
+        let scope = if prefix.is_empty() { GLOBAL } else { self.current };
+        self.prefix = Prefix { text: prefix.to_owned(), scope };
+    }
+
+    pub(super) fn pragma_id(&mut self, name: &[Token], id: &str, location: Location) {
+        let Some(item) = self.pragma_target(name, location) else { return };
+        if !id.contains(':') {
+            let diagnostic = Diagnostic::warning(format!("`{id}` is not a repository id"))
+                .at(location, "it has no format in front: `IDL:`, `RMI:`, `DCE:` or `LOCAL:`");
+            self.diagnostics.push(diagnostic);
+        }
+        self.set_id(item, id, location);
+    }
+
+    fn set_id(&mut self, item: ItemId, id: &str, location: Location) {
+        let name = self.tree.item(item).name.clone();
+        match self.facts(item).identity.explicit.clone() {
+            Some((old, first)) if old != id => {
+                let diagnostic = Diagnostic::error(format!("`{name}` has a repository id already"))
+                    .at(location, format!("now it shall be `{id}`"))
+                    .at(first, format!("here it was given `{old}`"));
+                self.diagnostics.push(diagnostic);
+            }
+            _ => self.facts(item).identity.explicit = Some((id.to_owned(), location)),
+        }
+    }
+
+    pub(super) fn pragma_version(&mut self, name: &[Token], version: &str, location: Location) {
+        let Some(item) = self.pragma_target(name, location) else { return };
+        let identity = &self.facts(item).identity;
+        let conflict = match (&identity.explicit, identity.version_location) {
+            (Some((id, first)), _) if !id.ends_with(&format!(":{version}")) => Some(*first),
+            (None, Some(first)) if identity.version != version => Some(first),
+            _ => None,
+        };
+        if let Some(first) = conflict {
+            let name = self.tree.item(item).name.clone();
+            let diagnostic = Diagnostic::error(format!("`{name}` has a version already"))
+                .at(location, "another version is given here")
+                .at(first, "first given here");
+            self.diagnostics.push(diagnostic);
+            return;
+        }
+        let identity = &mut self.facts(item).identity;
+        identity.version = version.to_owned();
+        identity.version_location = Some(location);
+    }
+
+    fn pragma_target(&mut self, tokens: &[Token], location: Location) -> Option<ItemId> {
+        let name = |token: &Token| {
+            token.word().map(|word| Name {
+                text: word.strip_prefix('_').unwrap_or(word).to_owned(),
+                location: token.location,
+            })
+        };
+        let parts: Vec<Name> = tokens.iter().filter_map(name).collect();
+        let absolute = tokens.first().is_some_and(|token| token.is("::"));
+        let name = ScopedName { absolute, parts };
+        match self.find_quietly(&name) {
+            Some(Entity::Item(id)) => Some(id),
+            _ if self.incomplete => None,
+            _ => {
+                let diagnostic = Diagnostic::error(format!("`{name}` is not declared"))
+                    .at(location, "this pragma names nothing that stands before it");
+                self.diagnostics.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    pub(super) fn type_id(&mut self, name: &ScopedName, id: &str, location: Location) {
+        if let Some(entity) = self.lookup(name) {
+            match entity {
+                Entity::Item(item) => self.set_id(item, id, location),
+                _ => self.no_repository_id(name, entity),
+            }
+        }
+    }
+
+    fn no_repository_id(&mut self, name: &ScopedName, entity: Entity) {
+        let what = self.describe(entity);
+        let diagnostic = Diagnostic::error(format!("`{name}` has no repository id to set"))
+            .at(name.location(), format!("this is {what}"));
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn type_prefix(&mut self, name: &ScopedName, prefix: &str, location: Location) {
+        let Some(entity) = self.lookup(name) else { return };
+        let scope = match entity {
+            Entity::Item(item) => self.facts(item).scope.map(|scope| (item, scope)),
+            _ => None,
+        };
+        let Some((item, scope)) = scope else {
+            let what = self.describe(entity);
+            let diagnostic = Diagnostic::error(format!("`{name}` is not a scope"))
+                .at(name.location(), format!("this is {what}"))
+                .help("a `typeprefix` is for modules, interfaces, valuetypes, structs, unions and exceptions");
+            self.diagnostics.push(diagnostic);
+            return;
+        };
+        if prefix.starts_with('/') || prefix.ends_with('/') {
+            let message = format!("the prefix `{prefix}` begins or ends with `/`");
+            self.diagnostics.push(Diagnostic::error(message).at(location, ""));
+        }
+        let prefix = Prefix { text: prefix.to_owned(), scope: GLOBAL };
+        for index in 0..self.tree.items.len() {
+            let candidate = ItemId(u32::try_from(index).unwrap_or(u32::MAX));
+            if candidate == item || self.is_within(candidate, item) {
+                let parent = self.tree.items[index].scope.and_then(|owner| self.facts[owner.0 as usize].scope);
+                let path = self.path(GLOBAL, parent.unwrap_or(GLOBAL), &self.tree.items[index].name);
+                let identity = &mut self.facts[index].identity;
+                identity.prefix.clone_from(&prefix.text);
+                identity.path = path;
+            }
+        }
+        let mut here = Some(self.current);
+        while let Some(scope_here) = here {
+            if scope_here == scope {
+                self.prefix = prefix.clone();
+            }
+            here = self.scopes[scope_here].parent;
+        }
+        self.scopes[scope].type_prefix = Some(prefix);
+    }
+
+    fn is_within(&self, item: ItemId, outer: ItemId) -> bool {
+        let mut next = self.tree.item(item).scope;
+        while let Some(owner) = next {
+            if owner == outer {
+                return true;
+            }
+            next = self.tree.item(owner).scope;
+        }
+        false
+    }
+
+    /// A forward declaration and its definition must agree on the repository id (14.7.5.2).
+    pub(super) fn check_forward_id(&mut self, id: ItemId, name: &Name) {
+        let now = self.identity(&name.text);
+        let item = self.tree.item(id);
+        let before = &self.facts[id.0 as usize].identity;
+        if before.prefix == now.prefix || before.explicit.is_some() {
+            return;
+        }
+        let shown = |prefix: &str| if prefix.is_empty() { "no prefix".to_owned() } else { format!("prefix `{prefix}`") };
+        let diagnostic = Diagnostic::error(format!("`{}` is declared with two different prefixes", name.text))
+            .at(name.location, format!("{} holds here", shown(&now.prefix)))
+            .at(item.location, format!("{} holds here", shown(&before.prefix)));
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,188 @@
+//! Interfaces: inheritance, and what stands in them.
+
+use crate::ast::{Definition, InterfaceDcl, Lead, Name, ScopedName};
+use crate::diagnostic::Diagnostic;
+use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind};
+
+use super::Checker;
+use super::scopes::{ScopeId, ScopeKind};
+
+impl Checker<'_> {
+    pub(super) fn interface(&mut self, lead: &Lead, declared: &InterfaceDcl) {
+        self.check_flavour(declared);
+        let Some(body) = &declared.body else {
+            if let Some(id) = self.forward(lead, &declared.name, "interface") {
+                self.keep_flavour(id, declared.flavour);
+            }
+            return;
+        };
+        let kind = ItemKind::Interface(Interface {
+            flavour: declared.flavour,
+            bases: Vec::new(),
+            items: Vec::new(),
+            operations: Vec::new(),
+            attributes: Vec::new(),
+        });
+        let Some(id) = self.begin_definition(lead, &declared.name, "interface", kind) else {
+            self.within_nothing(|checker| checker.interface_body(body, None));
+            return;
+        };
+        self.keep_flavour(id, declared.flavour);
+        let bases = self.bases(id, declared);
+        if let ItemKind::Interface(interface) = &mut self.tree.items[id.0 as usize].kind {
+            interface.bases.clone_from(&bases);
+        }
+        self.within(id, ScopeKind::Closed, |checker| {
+            checker.inherit(&declared.name, &bases);
+            checker.interface_body(body, Some(id));
+        });
+        self.facts(id).open = false;
+    }
+
+    /// All declarations of an interface have the same modifiers (7.6.4).
+    fn check_flavour(&mut self, declared: &InterfaceDcl) {
+        let Some(id) = self.declared_here(&declared.name) else { return };
+        let known = match &self.tree.item(id).kind {
+            ItemKind::Interface(interface) => interface.flavour,
+            ItemKind::Undefined { what: "interface" } => self.facts[id.0 as usize].flavour,
+            _ => return,
+        };
+        if known != declared.flavour {
+            let name = &declared.name.text;
+            let diagnostic = Diagnostic::error(format!("`{name}` is declared with and without a modifier"))
+                .at(declared.name.location, keywords_of(declared.flavour))
+                .at(self.tree.item(id).location, keywords_of(known))
+                .help("write the same at every declaration");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn keep_flavour(&mut self, id: ItemId, flavour: InterfaceFlavour) {
+        let facts = self.facts(id);
+        facts.flavour = flavour;
+        facts.local = flavour == InterfaceFlavour::Local;
+    }
+
+    fn interface_body(&mut self, body: &[Definition], id: Option<ItemId>) {
+        let calls = self.exports(body);
+        if let Some(id) = id
+            && let ItemKind::Interface(interface) = &mut self.tree.items[id.0 as usize].kind
+        {
+            interface.operations = calls.operations;
+            interface.attributes = calls.attributes;
+        }
+    }
+
+    fn bases(&mut self, id: ItemId, declared: &InterfaceDcl) -> Vec<ItemId> {
+        let mut bases: Vec<ItemId> = Vec::new();
+        for name in &declared.bases {
+            let Some(base) = self.base(name, declared.flavour) else { continue };
+            if bases.contains(&base) {
+                let message = format!("`{name}` is inherited twice");
+                let diagnostic = Diagnostic::error(message).at(name.location(), "named again here");
+                self.diagnostics.push(diagnostic);
+                continue;
+            }
+            let generation = self.facts(base).generation + 1;
+            if self.too_many_generations(generation, name) {
+                continue;
+            }
+            self.facts(id).generation = self.facts(id).generation.max(generation);
+            bases.push(base);
+        }
+        bases
+    }
+
+    pub(super) fn too_many_generations(&mut self, generation: u32, name: &ScopedName) -> bool {
+        if generation > GENERATIONS_MAX {
+            let message = format!("more than {GENERATIONS_MAX} declarations inherit from each other");
+            self.diagnostics.push(Diagnostic::error(message).at(name.location(), "one too many"));
+        }
+        generation > GENERATIONS_MAX
+    }
+
+    /// An interface that may be a base of one of this flavour (7.6.5 and 7.6.6).
+    fn base(&mut self, name: &ScopedName, flavour: InterfaceFlavour) -> Option<ItemId> {
+        let entity = self.lookup(name)?;
+        let id = self.behind_aliases(entity);
+        let found = id.map(|id| (id, &self.tree.item(id).kind));
+        let (id, base) = match found {
+            Some((id, ItemKind::Interface(_))) if self.facts[id.0 as usize].open => {
+                self.refuse_base(name, id, "inherits from itself", "its definition is still open here");
+                return None;
+            }
+            Some((id, ItemKind::Interface(interface))) => (id, interface.flavour),
+            Some((id, ItemKind::Undefined { what: "interface" })) => {
+                self.refuse_base(name, id, "is not defined yet", "only declared here");
+                return None;
+            }
+            _ => {
+                let what = self.describe(entity);
+                let diagnostic = Diagnostic::error(format!("`{name}` cannot be the base of an interface"))
+                    .at(name.location(), format!("expected an interface, this is {what}"));
+                self.diagnostics.push(diagnostic);
+                return None;
+            }
+        };
+        match (flavour, base) {
+            (InterfaceFlavour::Abstract, InterfaceFlavour::Plain | InterfaceFlavour::Local) => {
+                self.refuse_base(name, id, "is not abstract: an abstract interface cannot inherit from it", "declared here");
+            }
+            (InterfaceFlavour::Plain, InterfaceFlavour::Local) => {
+                self.refuse_base(name, id, "is local: only a local interface can inherit from it", "declared here");
+            }
+            _ => return Some(id),
+        }
+        None
+    }
+
+    fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
+        let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
+            .at(name.location(), "not possible as a base here")
+            .at(self.tree.item(id).location, there);
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Makes the names of `bases` visible in the current scope, and refuses operations that come from two of them.
+    pub(super) fn inherit(&mut self, name: &Name, bases: &[ItemId]) {
+        let scopes: Vec<ScopeId> = bases.iter().filter_map(|base| self.facts[base.0 as usize].scope).collect();
+        let mut known: std::collections::HashMap<String, super::scopes::Symbol> = std::collections::HashMap::new();
+        let mut clashes = Vec::new();
+        if scopes.len() > 1 {
+            for &scope in &scopes {
+                for symbol in self.callables(scope) {
+                    let key = symbol.name.to_lowercase();
+                    match known.get(&key) {
+                        Some(first) if first.location != symbol.location => clashes.push((first.clone(), symbol)),
+                        Some(_) => {}
+                        None => {
+                            known.insert(key, symbol);
+                        }
+                    }
+                }
+            }
+        }
+        clashes.sort_by_key(|(_, symbol)| symbol.location);
+        for (first, second) in clashes {
+            let message = format!("`{}` inherits two different operations `{}`", name.text, second.name);
+            let diagnostic = Diagnostic::error(message)
+                .at(name.location, "both would be in here")
+                .at(first.location, "one is declared here")
+                .at(second.location, "the other one here")
+                .note("IDL has no overloading: a name of an operation or attribute must be unique in an interface");
+            self.diagnostics.push(diagnostic);
+        }
+        self.scopes[self.current].bases = scopes;
+    }
+}
+
+/// Declarations that inherit from each other: what reads the tree goes through them by recursion.
+const GENERATIONS_MAX: u32 = 200;
+
+fn keywords_of(flavour: InterfaceFlavour) -> &'static str {
+    match flavour {
+        InterfaceFlavour::Plain => "plain `interface` here",
+        InterfaceFlavour::Abstract => "`abstract interface` here",
+        InterfaceFlavour::Local => "`local interface` here",
+    }
+}

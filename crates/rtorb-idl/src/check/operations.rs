@@ -1,0 +1,209 @@
+//! Operations and attributes (CORBA 3.3 part 1, 7.13 and 7.14).
+
+use crate::ast::{self, AttributeDcl, Definition, DefinitionKind, Lead, OperationDcl, ScopedName, TypeSpec};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Type};
+
+use super::Checker;
+use super::scopes::{Entity, ScopeKind};
+
+/// What can be called on an interface, valuetype or home.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) operations: Vec<Operation>,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) factories: Vec<Operation>,
+}
+
+impl Checker<'_> {
+    /// The exports of the current scope: types are declared, operations and attributes are collected.
+    pub(super) fn exports(&mut self, body: &[Definition]) -> Calls {
+        let mut calls = Calls::default();
+        for definition in body {
+            self.export(definition, &mut calls);
+        }
+        calls
+    }
+
+    pub(super) fn export(&mut self, definition: &Definition, calls: &mut Calls) {
+        let lead = &definition.lead;
+        match &definition.kind {
+            DefinitionKind::Operation(operation) => {
+                let checked = self.operation(lead, operation, Entity::Operation);
+                calls.operations.extend(checked);
+            }
+            DefinitionKind::Factory(factory) => {
+                let checked = self.operation(lead, factory, Entity::Other("a factory"));
+                calls.factories.extend(checked);
+            }
+            DefinitionKind::Attribute(attribute) => {
+                let checked = self.attribute(lead, attribute);
+                calls.attributes.extend(checked);
+            }
+            _ => self.definition(definition),
+        }
+    }
+
+    fn operation(&mut self, lead: &Lead, declared: &OperationDcl, entity: Entity) -> Option<Operation> {
+        let returns = self.declared_type(&declared.returns);
+        self.declare(&declared.name, entity);
+        if let Some(ty) = &returns {
+            self.check_local(ty, declared.returns.location, "the result");
+        }
+        let scope = self.new_scope(ScopeKind::Closed, None);
+        let parameters = self.enter(scope, |checker| checker.parameters(&declared.parameters));
+        let raises = self.raises(&declared.raises);
+        if let Some(oneway) = declared.oneway {
+            self.check_oneway(oneway, declared, returns.as_ref());
+        }
+        if matches!(entity, Entity::Other(_)) {
+            self.check_factory(declared);
+        }
+        Some(Operation {
+            name: declared.name.text.clone(),
+            location: declared.name.location,
+            documentation: lead.documentation.clone(),
+            annotations: lead.annotations.clone(),
+            oneway: declared.oneway.is_some(),
+            returns: returns?,
+            parameters: parameters?,
+            raises,
+            context: declared.context.clone(),
+        })
+    }
+
+    fn parameters(&mut self, declared: &[ast::Parameter]) -> Option<Vec<Parameter>> {
+        let mut parameters = Vec::with_capacity(declared.len());
+        for parameter in declared {
+            let ty = self.declared_type(&parameter.ty);
+            self.declare(&parameter.name, Entity::Other("a parameter"));
+            if let Some(ty) = &ty {
+                self.check_local(ty, parameter.ty.location, "the parameter");
+            }
+            parameters.push(ty.map(|ty| Parameter {
+                direction: parameter.direction,
+                name: parameter.name.text.clone(),
+                location: parameter.name.location,
+                ty,
+                annotations: parameter.lead.annotations.clone(),
+            }));
+        }
+        parameters.into_iter().collect()
+    }
+
+    /// A oneway call brings nothing back (7.13.2).
+    fn check_oneway(&mut self, oneway: Location, declared: &OperationDcl, returns: Option<&Type>) {
+        let name = &declared.name.text;
+        if returns.is_some_and(|returns| *returns != Type::Void) {
+            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` returns something"))
+                .at(declared.returns.location, "must be `void`")
+                .at(oneway, "nothing comes back from a oneway operation");
+            self.diagnostics.push(diagnostic);
+        }
+        for parameter in declared.parameters.iter().filter(|parameter| parameter.direction != Direction::In) {
+            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` has a parameter that comes back"))
+                .at(parameter.direction_location, "must be `in`")
+                .at(oneway, "nothing comes back from a oneway operation");
+            self.diagnostics.push(diagnostic);
+        }
+        if let (Some(first), Some(last)) = (declared.raises.first(), declared.raises.last()) {
+            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` raises exceptions"))
+                .at(first.location().to(last.location()), "not possible")
+                .at(oneway, "nothing comes back from a oneway operation");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn check_factory(&mut self, declared: &OperationDcl) {
+        for parameter in declared.parameters.iter().filter(|parameter| parameter.direction != Direction::In) {
+            let diagnostic = Diagnostic::error("a factory takes `in` parameters only")
+                .at(parameter.direction_location, "must be `in`");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn attribute(&mut self, lead: &Lead, declared: &AttributeDcl) -> Vec<Attribute> {
+        let ty = self.declared_type(&declared.ty);
+        if let Some(ty) = &ty {
+            self.check_local(ty, declared.ty.location, "the attribute");
+        }
+        let get_raises = self.raises(&declared.get_raises);
+        let set_raises = self.raises(&declared.set_raises);
+        for name in &declared.names {
+            self.declare(name, Entity::Attribute);
+        }
+        let Some(ty) = ty else { return Vec::new() };
+        let attribute = |name: &ast::Name| Attribute {
+            name: name.text.clone(),
+            location: name.location,
+            documentation: lead.documentation.clone(),
+            annotations: lead.annotations.clone(),
+            readonly: declared.readonly,
+            ty: ty.clone(),
+            get_raises: get_raises.clone(),
+            set_raises: set_raises.clone(),
+        };
+        declared.names.iter().map(attribute).collect()
+    }
+
+    /// The exceptions of a `raises` clause.
+    fn raises(&mut self, names: &[ScopedName]) -> Vec<ItemId> {
+        let mut raised: Vec<ItemId> = Vec::new();
+        for name in names {
+            let Some(entity) = self.lookup(name) else { continue };
+            let what = self.describe(entity);
+            match entity {
+                Entity::Item(id) if matches!(self.tree.item(id).kind, ItemKind::Exception { .. } | ItemKind::Native) => {
+                    if raised.contains(&id) {
+                        let diagnostic = Diagnostic::warning(format!("`{name}` is raised twice"))
+                            .at(name.location(), "named again here");
+                        self.diagnostics.push(diagnostic);
+                    } else {
+                        raised.push(id);
+                    }
+                }
+                _ => {
+                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be raised"))
+                        .at(name.location(), format!("expected an exception, this is {what}"));
+                    self.diagnostics.push(diagnostic);
+                }
+            }
+        }
+        raised
+    }
+
+    /// What is local can be passed in local interfaces only (7.6.8).
+    fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
+        let mut scope = Some(self.current);
+        let owner = loop {
+            match scope {
+                Some(here) => match self.scopes[here].item {
+                    Some(item) => break item,
+                    None => scope = self.scopes[here].parent,
+                },
+                None => return,
+            }
+        };
+        let plain = match &self.tree.item(owner).kind {
+            ItemKind::Interface(interface) => interface.flavour == InterfaceFlavour::Plain,
+            _ => false,
+        };
+        if plain && self.is_local(ty) {
+            let name = &self.tree.item(owner).name;
+            let diagnostic = Diagnostic::error(format!("{what} is local, but the interface `{name}` is not"))
+                .at(location, "a local object cannot leave its process")
+                .help(format!("if `{name}` never leaves it either, declare it `local interface {name}`"));
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// A type and where it stands, for state members, which may not be local either.
+    pub(super) fn check_state(&mut self, ty: &Type, spec: &TypeSpec) {
+        if self.is_local(ty) {
+            let diagnostic = Diagnostic::error("the state of a valuetype cannot be local")
+                .at(spec.location, "a local object cannot leave its process");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}

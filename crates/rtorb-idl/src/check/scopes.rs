@@ -1,0 +1,475 @@
+//! Scopes: what a name means where it stands (CORBA 3.3 part 1, 7.20).
+
+use std::collections::HashMap;
+
+use crate::ast::{Name, ScopedName};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::suggest;
+use crate::tree::{ItemId, ItemKind};
+
+use super::ids::Prefix;
+use super::{Checker, GLOBAL};
+
+/// Index of a scope.
+pub(super) type ScopeId = usize;
+
+/// What names are declared in.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) kind: ScopeKind,
+    /// The item that forms it; `None` for the global scope.
+    pub(super) item: Option<ItemId>,
+    pub(super) parent: Option<ScopeId>,
+    /// By name in lower case: names are compared without case.
+    names: HashMap<String, Symbol>,
+    /// Scopes of the direct base interfaces and valuetypes.
+    pub(super) bases: Vec<ScopeId>,
+    /// What `typeprefix` said.
+    pub(super) type_prefix: Option<Prefix>,
+}
+
+/// How a scope treats the use of names in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScopeKind {
+    /// A name may be declared after the same name of an outer scope was used.
+    Module,
+    /// It may not.
+    Closed,
+}
+
+/// A name in a scope.
+#[derive(Clone, Debug)]
+pub(super) struct Symbol {
+    pub(super) name: String,
+    pub(super) location: Location,
+    pub(super) entity: Entity,
+    /// True if the name is only used here, and is declared further out.
+    introduced: bool,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entity {
+    Item(ItemId),
+    /// The enum and the position in it.
+    Enumerator(ItemId, u32),
+    Operation,
+    Attribute,
+    /// A member, parameter, port or factory: nothing that can be used by name.
+    Other(&'static str),
+}
+
+impl Scope {
+    pub(super) fn new(kind: ScopeKind, item: Option<ItemId>, parent: Option<ScopeId>) -> Self {
+        Self { kind, item, parent, names: HashMap::new(), bases: Vec::new(), type_prefix: None }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn new_scope(&mut self, kind: ScopeKind, item: Option<ItemId>) -> ScopeId {
+        self.scopes.push(Scope::new(kind, item, Some(self.current)));
+        self.scopes.len() - 1
+    }
+
+    /// The item that the current scope itself declares by this name, in any case.
+    pub(super) fn declared_here(&self, name: &Name) -> Option<ItemId> {
+        match self.scopes[self.current].names.get(&name.text.to_lowercase()) {
+            Some(Symbol { entity: Entity::Item(id), introduced: false, .. }) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Declares a name in the current scope; false if it may not be, which is reported.
+    pub(super) fn declare(&mut self, name: &Name, entity: Entity) -> bool {
+        self.check_enclosing(name);
+        self.check_inherited(name, entity);
+        let key = name.text.to_lowercase();
+        let symbol = Symbol { name: name.text.clone(), location: name.location, entity, introduced: false };
+        if let Some(known) = self.scopes[self.current].names.get(&key).cloned() {
+            if known.introduced {
+                self.report_introduced(name, &known);
+            } else {
+                self.report_redefinition(name, &known);
+                return false;
+            }
+        }
+        self.scopes[self.current].names.insert(key, symbol);
+        true
+    }
+
+    fn report_redefinition(&mut self, name: &Name, known: &Symbol) {
+        let text = &name.text;
+        let here = "declared again here";
+        let diagnostic = if known.name == *text {
+            let what = self.describe(known.entity);
+            Diagnostic::error(format!("`{text}` is declared twice"))
+                .at(name.location, here)
+                .at(known.location, format!("first declared here, as {what}"))
+        } else {
+            Diagnostic::error(format!("`{text}` differs from `{}` in case only", known.name))
+                .at(name.location, here)
+                .at(known.location, "first declared here")
+                .note("IDL names that differ in case only are the same name")
+        };
+        let same_line = self.sources.position(name.location) == self.sources.position(known.location);
+        self.diagnostics.push(if same_line {
+            diagnostic.help("the file is included twice: guard it with `#ifndef`, `#define` and `#endif`")
+        } else {
+            diagnostic
+        });
+    }
+
+    /// Once used, a name keeps its meaning up to the end of the scope (7.20.3). A difference in case only is so
+    /// frequent in real files (`Color color`) that it is a warning.
+    fn report_introduced(&mut self, name: &Name, used: &Symbol) {
+        let text = &name.text;
+        let diagnostic = if used.name == *text {
+            Diagnostic::error(format!("`{text}` gets a new meaning after it was used here"))
+                .at(name.location, "declared with another meaning")
+                .at(used.location, "used here with the meaning of an outer scope")
+                .help(format!("choose another name, or write the outer one in full: `::...::{text}`"))
+        } else {
+            Diagnostic::warning(format!("`{text}` differs in case only from `{}`, which is used here", used.name))
+                .at(name.location, "accepted, though the standard forbids it")
+                .at(used.location, "used here")
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// What stands directly in a scope may not have the name of the scope (7.20.2).
+    fn check_enclosing(&mut self, name: &Name) {
+        let Some(owner) = self.scopes[self.current].item else { return };
+        let owner = self.tree.item(owner);
+        if !owner.name.eq_ignore_ascii_case(&name.text) {
+            return;
+        }
+        let diagnostic = if owner.name == name.text {
+            Diagnostic::error(format!("`{}` has the name of what it stands in", name.text))
+                .at(name.location, "not allowed here")
+                .at(owner.location, "the enclosing declaration")
+        } else {
+            let message = format!("`{}` differs in case only from `{}`, in which it stands", name.text, owner.name);
+            Diagnostic::warning(message)
+                .at(name.location, "accepted, though the standard forbids it")
+                .at(owner.location, "the enclosing declaration")
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Operations and attributes may not be declared again in a derived interface (7.6.5).
+    fn check_inherited(&mut self, name: &Name, entity: Entity) {
+        let bases = self.scopes[self.current].bases.clone();
+        let mut found = Vec::new();
+        let mut visited = Vec::new();
+        for base in bases {
+            self.inherited(base, &name.text.to_lowercase(), &mut visited, &mut found);
+        }
+        let callable = |entity| matches!(entity, Entity::Operation | Entity::Attribute);
+        if let Some(symbol) = found.into_iter().find(|symbol| callable(symbol.entity))
+            && (callable(entity) || symbol.name == name.text)
+        {
+            let what = self.describe(symbol.entity);
+            let diagnostic = Diagnostic::error(format!("`{}` is inherited and cannot be declared again", name.text))
+                .at(name.location, "declared again here")
+                .at(symbol.location, format!("inherited from here, as {what}"));
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// What `key` stands for in `scope` or, unless that declares it, in its bases.
+    fn inherited(&self, scope: ScopeId, key: &str, visited: &mut Vec<ScopeId>, found: &mut Vec<Symbol>) {
+        if visited.contains(&scope) {
+            return;
+        }
+        visited.push(scope);
+        match self.scopes[scope].names.get(key).filter(|symbol| !symbol.introduced) {
+            Some(symbol) => {
+                if !found.iter().any(|known| known.entity == symbol.entity && known.location == symbol.location) {
+                    found.push(symbol.clone());
+                }
+            }
+            None => {
+                for &base in &self.scopes[scope].bases {
+                    self.inherited(base, key, visited, found);
+                }
+            }
+        }
+    }
+
+    /// All operations and attributes of `scope` and its bases, each once.
+    pub(super) fn callables(&self, scope: ScopeId) -> Vec<Symbol> {
+        let mut found: Vec<Symbol> = Vec::new();
+        let mut visited = Vec::new();
+        let mut pending = vec![scope];
+        while let Some(scope) = pending.pop() {
+            if visited.contains(&scope) {
+                continue;
+            }
+            visited.push(scope);
+            let own = self.scopes[scope].names.values();
+            found.extend(own.filter(|s| matches!(s.entity, Entity::Operation | Entity::Attribute)).cloned());
+            pending.extend(self.scopes[scope].bases.iter().copied());
+        }
+        found
+    }
+
+    /// What `name` means; `None` if that was reported as an error.
+    pub(super) fn lookup(&mut self, name: &ScopedName) -> Option<Entity> {
+        let (mut symbol, mut scope) = if name.absolute {
+            (self.find_in(GLOBAL, name.first(), name)?, GLOBAL)
+        } else {
+            self.find_outwards(name)?
+        };
+        if !name.absolute {
+            self.introduce(name.first(), &symbol, scope);
+        }
+        for (at, part) in name.parts.iter().enumerate() {
+            if at > 0 {
+                scope = self.scope_of(&symbol, name, at)?;
+                symbol = self.find_member(scope, &symbol, part, name)?;
+            }
+            if symbol.name != part.text {
+                let message = format!("`{}` is declared as `{}`", part.text, symbol.name);
+                let diagnostic = Diagnostic::error(message)
+                    .at(part.location, "names must be written as they are declared, case included")
+                    .at(symbol.location, "declared here");
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        Some(symbol.entity)
+    }
+
+    /// The same without a report and without any effect.
+    pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
+        let start = if name.absolute { GLOBAL } else { self.current };
+        let mut scope = Some(start);
+        let mut symbol = None;
+        while let (Some(here), None) = (scope, &symbol) {
+            symbol = self.visible(here, &name.first().text, true).into_iter().next();
+            scope = self.scopes[here].parent.filter(|_| !name.absolute);
+        }
+        let mut symbol = symbol?;
+        for part in &name.parts[1..] {
+            let Entity::Item(id) = symbol.entity else { return None };
+            let scope = self.facts[id.0 as usize].scope?;
+            symbol = self.visible(scope, &part.text, false).into_iter().next()?;
+        }
+        Some(symbol.entity)
+    }
+
+    /// What a scope itself or its bases have by this name; several if it is ambiguous.
+    fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
+        let key = name.to_lowercase();
+        if let Some(own) = self.scopes[scope].names.get(&key).filter(|own| with_introduced || !own.introduced) {
+            // A member `color` does not hide the type `Color`.
+            let hides = own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
+            return if hides { vec![own.clone()] } else { Vec::new() };
+        }
+        let mut found = Vec::new();
+        let mut visited = Vec::new();
+        for &base in &self.scopes[scope].bases {
+            self.inherited(base, &key, &mut visited, &mut found);
+        }
+        found.retain(|symbol| symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..)));
+        found
+    }
+
+    fn find_outwards(&mut self, name: &ScopedName) -> Option<(Symbol, ScopeId)> {
+        let mut scope = self.current;
+        loop {
+            let found = self.visible(scope, &name.first().text, true);
+            if !found.is_empty() {
+                return Some((self.only(found, name.first())?, scope));
+            }
+            match self.scopes[scope].parent {
+                Some(parent) => scope = parent,
+                None => {
+                    self.report_unknown(name.first(), name, None);
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn find_in(&mut self, scope: ScopeId, part: &Name, name: &ScopedName) -> Option<Symbol> {
+        let found = self.visible(scope, &part.text, false);
+        if found.is_empty() {
+            self.report_unknown(part, name, Some(scope));
+            return None;
+        }
+        self.only(found, part)
+    }
+
+    /// A member of what `outer` stands for: enumerators are found in their enum, too.
+    fn find_member(&mut self, scope: ScopeId, outer: &Symbol, part: &Name, name: &ScopedName) -> Option<Symbol> {
+        if let Entity::Item(id) = outer.entity
+            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
+            && let Some(at) = enumerators.iter().position(|enumerator| enumerator.name == part.text)
+        {
+            let entity = Entity::Enumerator(id, u32::try_from(at).ok()?);
+            let location = enumerators[at].location;
+            return Some(Symbol { name: part.text.clone(), location, entity, introduced: false });
+        }
+        self.find_in(scope, part, name)
+    }
+
+    fn only(&mut self, mut found: Vec<Symbol>, part: &Name) -> Option<Symbol> {
+        if found.len() > 1 {
+            let mut diagnostic = Diagnostic::error(format!("`{}` is ambiguous", part.text))
+                .at(part.location, "inherited from several interfaces");
+            for symbol in found.iter().take(3) {
+                diagnostic = diagnostic.at(symbol.location, "one of them");
+            }
+            diagnostic = diagnostic.help(format!("say which is meant: `Interface::{}`", part.text));
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        found.pop()
+    }
+
+    /// The scope that the part before number `at` of `name` forms.
+    fn scope_of(&mut self, symbol: &Symbol, name: &ScopedName, at: usize) -> Option<ScopeId> {
+        let before = &name.parts[at - 1];
+        if let Entity::Item(id) = symbol.entity {
+            if let Some(scope) = self.facts[id.0 as usize].scope {
+                return Some(scope);
+            }
+            match self.tree.item(id).kind {
+                ItemKind::Other { what: "template module instance", .. } => {
+                    let message = format!("nothing is known of what is in `{}`", before.text);
+                    let diagnostic = Diagnostic::error(message)
+                        .at(before.location, "an instance of a template module")
+                        .help("template modules are not instantiated by this compiler");
+                    self.diagnostics.push(diagnostic);
+                    return None;
+                }
+                ItemKind::Enum { .. } => return Some(self.current),
+                _ => {}
+            }
+        }
+        let what = self.describe(symbol.entity);
+        let diagnostic = Diagnostic::error(format!("`{}` has nothing in it", before.text))
+            .at(before.location, format!("{what} is not a scope"))
+            .at(symbol.location, "declared here");
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    /// Enters a used name in the scope of the use and in those around it, out to the outermost that is no module
+    /// (7.20.3).
+    fn introduce(&mut self, part: &Name, symbol: &Symbol, declared_in: ScopeId) {
+        let mut scope = self.current;
+        while self.scopes[scope].kind == ScopeKind::Closed {
+            let introduced = Symbol { introduced: true, location: part.location, ..symbol.clone() };
+            self.scopes[scope].names.entry(part.text.to_lowercase()).or_insert(introduced);
+            match self.scopes[scope].parent {
+                Some(parent) if scope != declared_in => scope = parent,
+                _ => return,
+            }
+        }
+    }
+
+    fn report_unknown(&mut self, part: &Name, name: &ScopedName, scope: Option<ScopeId>) {
+        let text = &part.text;
+        // It may be declared in what could not be found or read, which has been reported.
+        if self.incomplete || self.lost.contains(text.as_str()) {
+            return;
+        }
+        let owner = scope.filter(|&scope| scope != GLOBAL).and_then(|scope| self.scopes[scope].item);
+        let message = match owner {
+            Some(owner) => format!("`{}` has nothing called `{text}`", self.tree.item(owner).name),
+            None => format!("`{text}` is not declared"),
+        };
+        let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
+        if let Some(help) = self.suggestion(text, scope, name) {
+            diagnostic = diagnostic.help(help);
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn suggestion(&self, text: &str, scope: Option<ScopeId>, name: &ScopedName) -> Option<String> {
+        if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == text)
+            && name.parts.len() == 1
+        {
+            return Some(format!("the IDL type is `{ours}`"));
+        }
+        let mut known: Vec<&str> = Vec::new();
+        let mut next = Some(scope.unwrap_or(self.current));
+        while let Some(here) = next {
+            known.extend(self.scopes[here].names.values().map(|symbol| symbol.name.as_str()));
+            next = self.scopes[here].parent.filter(|_| scope.is_none());
+        }
+        known.sort_unstable();
+        if name.parts.len() == 1 && !name.absolute {
+            for keyword in crate::keywords::all() {
+                known.push(keyword);
+            }
+        }
+        let meant = suggest::closest(text, known.into_iter())?;
+        Some(format!("did you mean `{meant}`?"))
+    }
+
+    /// `a struct`, `an operation`: for messages.
+    pub(super) fn describe(&self, entity: Entity) -> &'static str {
+        match entity {
+            Entity::Item(id) => describe_kind(&self.tree.item(id).kind),
+            Entity::Enumerator(..) => "an enumerator",
+            Entity::Operation => "an operation",
+            Entity::Attribute => "an attribute",
+            Entity::Other(what) => what,
+        }
+    }
+}
+
+/// Types of other languages that people write in IDL.
+const FOREIGN: [(&str, &str); 17] = [
+    ("int", "long"),
+    ("bool", "boolean"),
+    ("byte", "octet"),
+    ("String", "string"),
+    ("uint", "unsigned long"),
+    ("size_t", "unsigned long"),
+    ("int8_t", "int8"),
+    ("uint8_t", "octet"),
+    ("int16_t", "short"),
+    ("uint16_t", "unsigned short"),
+    ("int32_t", "long"),
+    ("uint32_t", "unsigned long"),
+    ("int64_t", "long long"),
+    ("uint64_t", "unsigned long long"),
+    ("TypeCode", "CORBA::TypeCode"),
+    ("vector", "sequence<...>"),
+    ("Any", "any"),
+];
+
+fn describe_kind(kind: &ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Module { .. } => "a module",
+        ItemKind::Interface(_) => "an interface",
+        ItemKind::Struct { .. } => "a struct",
+        ItemKind::Exception { .. } => "an exception",
+        ItemKind::Union(_) => "a union",
+        ItemKind::Enum { .. } => "an enum",
+        ItemKind::Alias { .. } => "a typedef",
+        ItemKind::Constant { .. } => "a constant",
+        ItemKind::Native => "a native type",
+        ItemKind::ValueBox { .. } => "a value box",
+        ItemKind::Valuetype(_) => "a valuetype",
+        ItemKind::Undefined { what: "interface" } => "a forward-declared interface",
+        ItemKind::Undefined { what: "struct" } => "a forward-declared struct",
+        ItemKind::Undefined { what: "union" } => "a forward-declared union",
+        ItemKind::Undefined { what: "valuetype" } => "a forward-declared valuetype",
+        ItemKind::Undefined { .. } => "a forward declaration",
+        ItemKind::Other { what, .. } => match *what {
+            "bitset" => "a bitset",
+            "bitmask" => "a bitmask",
+            "component" => "a component",
+            "home" => "a home",
+            "annotation" => "an annotation",
+            "template module" => "a template module",
+            "template module instance" => "an instance of a template module",
+            _ => "a declaration",
+        },
+    }
+}

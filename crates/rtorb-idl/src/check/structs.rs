@@ -1,0 +1,236 @@
+//! Structs, exceptions, enums, bitsets and bitmasks.
+
+use crate::ast::{self, Constructed, ConstructedKind, Lead, Name, ScopedName};
+use crate::diagnostic::Diagnostic;
+use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
+
+use super::Checker;
+use super::scopes::{Entity, ScopeKind};
+
+impl Checker<'_> {
+    /// Declares and defines; the answer is the item if the name could be declared.
+    pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
+        let (lead, name) = (&constructed.lead, &constructed.name);
+        match &constructed.kind {
+            ConstructedKind::Struct { base, members: Some(members) } => {
+                self.struct_definition(lead, name, base.as_ref(), members)
+            }
+            ConstructedKind::Struct { members: None, .. } => self.forward(lead, name, "struct"),
+            ConstructedKind::Union(Some(body)) => self.union_definition(lead, name, body),
+            ConstructedKind::Union(None) => self.forward(lead, name, "union"),
+            ConstructedKind::Enum { enumerators } => self.enum_definition(lead, name, enumerators),
+            ConstructedKind::Bitset { base, fields } => self.bitset(lead, name, base.as_ref(), fields),
+            ConstructedKind::Bitmask { bits } => self.bitmask(lead, name, bits),
+        }
+    }
+
+    /// `struct S;` and the like: as often as one wants, before and after the definition.
+    pub(super) fn forward(&mut self, lead: &Lead, name: &Name, what: &'static str) -> Option<ItemId> {
+        if let Some(id) = self.declared_here(name).filter(|&id| self.is_a(id, what)) {
+            self.check_spelling(name, id);
+            self.check_forward_id(id, name);
+            return Some(id);
+        }
+        self.declare_item(lead, name, ItemKind::Undefined { what })
+    }
+
+    /// The item for a definition: a forward declaration becomes it, or a new one is made.
+    pub(super) fn begin_definition(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        what: &'static str,
+        kind: ItemKind,
+    ) -> Option<ItemId> {
+        let forward = self.declared_here(name).filter(
+            |&id| matches!(self.tree.item(id).kind, ItemKind::Undefined { what: declared } if declared == what),
+        );
+        let Some(id) = forward else {
+            let id = self.declare_item(lead, name, kind)?;
+            self.facts(id).open = true;
+            return Some(id);
+        };
+        self.check_spelling(name, id);
+        self.check_forward_id(id, name);
+        let in_main_file = self.is_main(name.location);
+        let item = &mut self.tree.items[id.0 as usize];
+        item.kind = kind;
+        item.location = name.location;
+        item.in_main_file = in_main_file;
+        item.annotations.extend(lead.annotations.clone());
+        if !lead.documentation.is_empty() {
+            item.documentation.clone_from(&lead.documentation);
+        }
+        self.facts(id).open = true;
+        Some(id)
+    }
+
+    /// True if the item was declared with this keyword, defined or not.
+    fn is_a(&self, id: ItemId, what: &str) -> bool {
+        match &self.tree.item(id).kind {
+            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared, .. } => *declared == what,
+            ItemKind::Interface(_) => what == "interface",
+            ItemKind::Struct { .. } => what == "struct",
+            ItemKind::Union(_) => what == "union",
+            ItemKind::Valuetype(_) => what == "valuetype",
+            _ => false,
+        }
+    }
+
+    fn struct_definition(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        base: Option<&ScopedName>,
+        members: &[ast::Member],
+    ) -> Option<ItemId> {
+        let inherited = base.map(|base| self.base_members(base)).unwrap_or_default();
+        let kind = ItemKind::Struct { members: Vec::new(), items: Vec::new() };
+        let Some(id) = self.begin_definition(lead, name, "struct", kind) else {
+            self.within_nothing(|checker| checker.members(members));
+            return None;
+        };
+        let own = self.within(id, ScopeKind::Closed, |checker| {
+            for member in &inherited {
+                let name = Name { text: member.name.clone(), location: member.location };
+                checker.declare(&name, Entity::Other("an inherited member"));
+            }
+            checker.members(members)
+        });
+        let all: Vec<Member> = inherited.into_iter().chain(own).collect();
+        self.end_members(id, all);
+        Some(id)
+    }
+
+    pub(super) fn exception(&mut self, lead: &Lead, name: &Name, members: &[ast::Member]) {
+        let kind = ItemKind::Exception { members: Vec::new(), items: Vec::new() };
+        match self.declare_item(lead, name, kind) {
+            Some(id) => {
+                let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
+                self.end_members(id, own);
+            }
+            None => {
+                self.within_nothing(|checker| checker.members(members));
+            }
+        }
+    }
+
+    fn end_members(&mut self, id: ItemId, all: Vec<Member>) {
+        let local = all.iter().any(|member| self.is_local(&member.ty));
+        let facts = self.facts(id);
+        facts.open = false;
+        facts.local = local;
+        if let ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } =
+            &mut self.tree.items[id.0 as usize].kind
+        {
+            *members = all;
+        }
+    }
+
+    /// The members of an IDL 4 base struct.
+    fn base_members(&mut self, base: &ScopedName) -> Vec<Member> {
+        let Some(entity) = self.lookup(base) else { return Vec::new() };
+        let id = self.behind_aliases(entity);
+        let what = self.describe(entity);
+        match id.map(|id| (id, &self.tree.item(id).kind)) {
+            Some((id, ItemKind::Struct { members, .. })) if !self.facts[id.0 as usize].open => members.clone(),
+            _ => {
+                let diagnostic = Diagnostic::error(format!("`{base}` cannot be the base of a struct"))
+                    .at(base.location(), format!("expected a defined struct, this is {what}"));
+                self.diagnostics.push(diagnostic);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Members in the current scope.
+    pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+        let mut found = Vec::new();
+        for member in members {
+            let ty = self.type_of(&member.ty);
+            for declarator in &member.declarators {
+                self.declare(&declarator.name, Entity::Other("a member"));
+                let Some(ty) = ty.as_ref().and_then(|ty| self.declarator_type(ty, declarator)) else { continue };
+                found.push(Member {
+                    name: declarator.name.text.clone(),
+                    location: declarator.name.location,
+                    documentation: member.lead.documentation.clone(),
+                    annotations: [member.lead.annotations.clone(), declarator.annotations.clone()].concat(),
+                    ty,
+                });
+            }
+        }
+        found
+    }
+
+    fn enum_definition(&mut self, lead: &Lead, name: &Name, written: &[ast::Enumerator]) -> Option<ItemId> {
+        let id = self.declare_item(lead, name, ItemKind::Enum { enumerators: Vec::new() });
+        let mut enumerators = Vec::with_capacity(written.len());
+        for (at, enumerator) in written.iter().enumerate() {
+            // Enumerators are names of the scope that the enum stands in (7.20.2).
+            let entity = match (id, u32::try_from(at)) {
+                (Some(id), Ok(at)) => Entity::Enumerator(id, at),
+                _ => Entity::Other("an enumerator"),
+            };
+            self.declare(&enumerator.name, entity);
+            enumerators.push(tree_enumerator(enumerator));
+        }
+        let id = id?;
+        self.set_kind(id, ItemKind::Enum { enumerators });
+        Some(id)
+    }
+
+    fn bitset(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        base: Option<&ScopedName>,
+        fields: &[ast::BitField],
+    ) -> Option<ItemId> {
+        if let Some(base) = base {
+            self.lookup(base);
+        }
+        let id = self.declare_item(lead, name, ItemKind::Other { what: "bitset", items: Vec::new() })?;
+        self.within(id, ScopeKind::Closed, |checker| {
+            for field in fields {
+                let width = checker.size(&field.width, "the width of the field");
+                if width.is_some_and(|width| width > 64) {
+                    let diagnostic = Diagnostic::error("a bit field has at most 64 bits")
+                        .at(field.width.location, "this is more");
+                    checker.diagnostics.push(diagnostic);
+                }
+                for name in &field.names {
+                    checker.declare(name, Entity::Other("a bit field"));
+                }
+            }
+        });
+        Some(id)
+    }
+
+    fn bitmask(&mut self, lead: &Lead, name: &Name, bits: &[ast::Enumerator]) -> Option<ItemId> {
+        let id = self.declare_item(lead, name, ItemKind::Other { what: "bitmask", items: Vec::new() })?;
+        self.within(id, ScopeKind::Closed, |checker| {
+            for bit in bits {
+                checker.declare(&bit.name, Entity::Other("a bit"));
+            }
+        });
+        Some(id)
+    }
+
+    /// The item that a name stands for, if it is a type that is used by reference or value.
+    pub(super) fn item_of(&self, ty: &Type) -> Option<ItemId> {
+        match self.tree.resolved(ty) {
+            Type::Named(id) => Some(*id),
+            _ => None,
+        }
+    }
+}
+
+fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
+    Enumerator {
+        name: enumerator.name.text.clone(),
+        location: enumerator.name.location,
+        documentation: enumerator.lead.documentation.clone(),
+        annotations: enumerator.lead.annotations.clone(),
+    }
+}

@@ -1,0 +1,275 @@
+//! Types as they are used, typedefs, and natives.
+
+use crate::ast::{Declarator, Expression, Lead, TypeKind, TypeSpec};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Type};
+
+use super::Checker;
+use super::scopes::Entity;
+
+impl Checker<'_> {
+    /// The type that `spec` means; `None` if that was reported as an error.
+    pub(super) fn type_of(&mut self, spec: &TypeSpec) -> Option<Type> {
+        match &spec.kind {
+            TypeKind::Basic(ty) => Some(ty.clone()),
+            TypeKind::Text { wide, bound } => {
+                let bound = self.optional_bound(bound.as_deref(), "string")?;
+                Some(if *wide { Type::WString { bound } } else { Type::String { bound } })
+            }
+            TypeKind::Fixed(None) => {
+                let diagnostic = Diagnostic::error("`fixed` needs its digits here")
+                    .at(spec.location, "expected `fixed<digits, scale>`")
+                    .note("only a constant's type is plain `fixed`");
+                self.diagnostics.push(diagnostic);
+                None
+            }
+            TypeKind::Fixed(Some(sizes)) => self.fixed_type(&sizes.0, &sizes.1),
+            TypeKind::Sequence { element, bound } => {
+                let element = self.element_type(element);
+                let bound = self.optional_bound(bound.as_deref(), "sequence");
+                Some(Type::Sequence { element: Box::new(element?), bound: bound? })
+            }
+            TypeKind::Map { key, value, bound } => {
+                let key = self.element_type(key);
+                let value = self.element_type(value);
+                let bound = self.optional_bound(bound.as_deref(), "map");
+                Some(Type::Map { key: Box::new(key?), value: Box::new(value?), bound: bound? })
+            }
+            TypeKind::Named(name) => {
+                let ty = self.named_type(name)?;
+                self.complete(&ty, spec.location).then_some(ty)
+            }
+            TypeKind::Constructed(constructed) => self.constructed(constructed).map(Type::Named),
+        }
+    }
+
+    /// A type whose definition may still be to come: of the elements of a sequence.
+    fn element_type(&mut self, spec: &TypeSpec) -> Option<Type> {
+        match &spec.kind {
+            TypeKind::Named(name) => self.named_type(name),
+            _ => self.type_of(spec),
+        }
+    }
+
+    /// A type where a new one may not be declared: of parameters, results and attributes.
+    pub(super) fn declared_type(&mut self, spec: &TypeSpec) -> Option<Type> {
+        if let TypeKind::Constructed(constructed) = &spec.kind {
+            let diagnostic = Diagnostic::error("a type cannot be declared here")
+                .at(constructed.name.location, "declared within an operation or attribute")
+                .help("declare it before, and use its name here");
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        self.type_of(spec)
+    }
+
+    fn named_type(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
+        if let Some(ty) = self.predefined(name) {
+            return Some(ty);
+        }
+        let entity = self.lookup(name)?;
+        if let Entity::Item(id) = entity {
+            if self.is_type_code(id) {
+                return Some(Type::TypeCode);
+            }
+            match self.tree.item(id).kind {
+                ItemKind::Module { .. } | ItemKind::Exception { .. } | ItemKind::Constant { .. } => {}
+                ItemKind::Other { what: "annotation" | "template module" | "template module instance", .. } => {}
+                _ => return Some(Type::Named(id)),
+            }
+        }
+        let what = self.describe(entity);
+        let diagnostic = Diagnostic::error(format!("`{name}` is not a type"))
+            .at(name.location(), format!("{what} cannot be used as a type"));
+        let declared = match entity {
+            Entity::Item(id) => Some(self.tree.item(id).location),
+            _ => None,
+        };
+        self.diagnostics.push(match declared {
+            Some(location) => diagnostic.at(location, "declared here"),
+            None => diagnostic,
+        });
+        None
+    }
+
+    /// Names that need no declaration: `CORBA::TypeCode`, and the integers of IDL 4, which older files may declare.
+    fn predefined(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
+        let texts: Vec<&str> = name.parts.iter().map(|part| part.text.as_str()).collect();
+        match texts[..] {
+            ["CORBA", keyword @ ("Object" | "ValueBase")] => {
+                let diagnostic = Diagnostic::warning(format!("`{keyword}` is a keyword"))
+                    .at(name.location(), format!("the standard writes plain `{keyword}`"));
+                self.diagnostics.push(diagnostic);
+                return Some(if keyword == "Object" { Type::Object } else { Type::ValueBase });
+            }
+            ["CORBA", "TypeCode"] if self.find_quietly(name).is_none() => return Some(Type::TypeCode),
+            ["TypeCode"] if self.in_module_corba() && self.find_quietly(name).is_none() => {
+                return Some(Type::TypeCode);
+            }
+            _ => {}
+        }
+        let [single] = texts[..] else { return None };
+        let ty = match single {
+            "int8" => Type::Int8,
+            "uint8" => Type::Octet,
+            "int16" => Type::Short,
+            "uint16" => Type::UShort,
+            "int32" => Type::Long,
+            "uint32" => Type::ULong,
+            "int64" => Type::LongLong,
+            "uint64" => Type::ULongLong,
+            _ => return None,
+        };
+        self.find_quietly(name).is_none().then_some(ty)
+    }
+
+    fn in_module_corba(&self) -> bool {
+        let mut scope = Some(self.current);
+        while let Some(here) = scope {
+            if let Some(item) = self.scopes[here].item {
+                let item = self.tree.item(item);
+                if item.name == "CORBA" && item.scope.is_none() {
+                    return true;
+                }
+            }
+            scope = self.scopes[here].parent;
+        }
+        false
+    }
+
+    /// However a file declares `CORBA::TypeCode`, it means the pseudo object.
+    fn is_type_code(&self, id: ItemId) -> bool {
+        let item = self.tree.item(id);
+        item.name == "TypeCode"
+            && item.scope.is_some_and(|owner| {
+                let owner = self.tree.item(owner);
+                owner.name == "CORBA" && owner.scope.is_none()
+            })
+    }
+
+    /// True if values of `ty` can be laid out now; structs and unions must be defined first (7.11.2.4).
+    fn complete(&mut self, ty: &Type, location: Location) -> bool {
+        let mut ty = ty;
+        while let Type::Array { element, .. } = ty {
+            ty = element;
+        }
+        let Type::Named(id) = *ty else { return true };
+        let item = self.tree.item(id);
+        let by_value = matches!(
+            item.kind,
+            ItemKind::Struct { .. } | ItemKind::Union(_) | ItemKind::Undefined { what: "struct" | "union" }
+        );
+        let open = self.facts[id.0 as usize].open;
+        if !by_value || !(open || matches!(item.kind, ItemKind::Undefined { .. })) {
+            return true;
+        }
+        let diagnostic = if open {
+            Diagnostic::error(format!("`{}` would contain itself", item.name))
+                .at(location, "used inside its own definition")
+                .at(item.location, "this definition is not complete yet")
+        } else {
+            Diagnostic::error(format!("`{}` is not defined yet", item.name))
+                .at(location, "its definition must stand before this")
+                .at(item.location, "only declared here")
+        };
+        let help = format!("a recursive type goes through a sequence: `sequence<{}>`", item.name);
+        self.diagnostics.push(diagnostic.help(help));
+        false
+    }
+
+    fn fixed_type(&mut self, digits: &Expression, scale: &Expression) -> Option<Type> {
+        let digits_value = self.size(digits, "the number of digits");
+        let scale_value = self.evaluate(scale, &Type::UShort);
+        let digits_value = digits_value?;
+        let crate::tree::Value::Integer(scale_value) = scale_value? else { return None };
+        let limit = crate::literal::FIXED_DIGITS_MAX;
+        if digits_value as usize > limit {
+            let message = format!("a fixed type has at most {limit} digits");
+            self.diagnostics.push(Diagnostic::error(message).at(digits.location, format!("this is {digits_value}")));
+            return None;
+        }
+        if scale_value > i128::from(digits_value) {
+            let diagnostic = Diagnostic::error("the scale of a fixed type is larger than its digits")
+                .at(scale.location, format!("of {digits_value} digits, {scale_value} cannot be behind the point"));
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        Some(Type::Fixed { digits: u16::try_from(digits_value).ok()?, scale: u16::try_from(scale_value).ok()? })
+    }
+
+    /// Outer `None`: wrong; inner `None`: no bound.
+    #[allow(clippy::option_option)]
+    fn optional_bound(&mut self, bound: Option<&Expression>, what: &str) -> Option<Option<u32>> {
+        match bound {
+            None => Some(None),
+            Some(bound) => self.size(bound, &format!("the bound of the {what}")).map(Some),
+        }
+    }
+
+    /// A positive number (7.10.1.1).
+    pub(super) fn size(&mut self, expression: &Expression, what: &str) -> Option<u32> {
+        let value = self.evaluate(expression, &Type::ULong)?;
+        match value {
+            crate::tree::Value::Integer(0) => {
+                let diagnostic = Diagnostic::error(format!("{what} is 0")).at(expression.location, "must be at least 1");
+                self.diagnostics.push(diagnostic);
+                None
+            }
+            crate::tree::Value::Integer(value) => u32::try_from(value).ok(),
+            _ => None,
+        }
+    }
+
+    /// `ty` with the dimensions of the declarator.
+    pub(super) fn declarator_type(&mut self, ty: &Type, declarator: &Declarator) -> Option<Type> {
+        let mut dimensions = Vec::with_capacity(declarator.dimensions.len());
+        for dimension in &declarator.dimensions {
+            dimensions.push(self.size(dimension, "the size of the array"));
+        }
+        if dimensions.is_empty() {
+            return Some(ty.clone());
+        }
+        let dimensions: Option<Vec<u32>> = dimensions.into_iter().collect();
+        Some(Type::Array { element: Box::new(ty.clone()), dimensions: dimensions? })
+    }
+
+    pub(super) fn typedef(&mut self, lead: &Lead, spec: &TypeSpec, declarators: &[Declarator]) {
+        let ty = self.type_of(spec);
+        for declarator in declarators {
+            let declared = ty.as_ref().and_then(|ty| self.declarator_type(ty, declarator));
+            let lead = Lead {
+                annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
+                ..lead.clone()
+            };
+            // A wrong type still declares the name, so that its uses are not reported as well.
+            let local = declared.as_ref().is_some_and(|ty| self.is_local(ty));
+            let ty = declared.unwrap_or(Type::Void);
+            if let Some(id) = self.declare_item(&lead, &declarator.name, ItemKind::Alias { ty }) {
+                self.facts(id).local = local;
+            }
+        }
+    }
+
+    /// True if values of `ty` cannot leave the process.
+    pub(super) fn is_local(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Named(id) => match &self.tree.item(*id).kind {
+                ItemKind::Interface(interface) => interface.flavour == InterfaceFlavour::Local,
+                _ => self.facts[id.0 as usize].local,
+            },
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.is_local(element),
+            Type::Map { key, value, .. } => self.is_local(key) || self.is_local(value),
+            _ => false,
+        }
+    }
+
+    /// The item behind typedefs, if `entity` is an item.
+    pub(super) fn behind_aliases(&self, entity: Entity) -> Option<ItemId> {
+        let Entity::Item(id) = entity else { return None };
+        match self.tree.resolved(&Type::Named(id)) {
+            Type::Named(id) => Some(*id),
+            _ => Some(id),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Unions: the discriminator, its labels, and what they cover (CORBA 3.3 part 1, 7.11.2.2).
+
+use std::collections::HashMap;
+
+use crate::ast::{CaseLabel, Expression, ExpressionKind, Lead, Name, TypeSpec, UnionBody};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{ItemId, ItemKind, Member, Type, Union, UnionCase, Value};
+
+use super::Checker;
+use super::scopes::{Entity, ScopeKind};
+
+impl Checker<'_> {
+    pub(super) fn union_definition(&mut self, lead: &Lead, name: &Name, body: &UnionBody) -> Option<ItemId> {
+        let empty = Union {
+            discriminator: Type::Void,
+            discriminator_annotations: body.annotations.clone(),
+            cases: Vec::new(),
+            items: Vec::new(),
+            covers_all: false,
+        };
+        let Some(id) = self.begin_definition(lead, name, "union", ItemKind::Union(empty)) else {
+            self.within_nothing(|checker| checker.union_body(name, body));
+            return None;
+        };
+        let (discriminator, cases, covers_all) =
+            self.within(id, ScopeKind::Closed, |checker| checker.union_body(name, body));
+        let local = cases.iter().any(|case| self.is_local(&case.member.ty));
+        let facts = self.facts(id);
+        facts.open = false;
+        facts.local = local;
+        if let ItemKind::Union(union) = &mut self.tree.items[id.0 as usize].kind {
+            union.discriminator = discriminator.unwrap_or(Type::Void);
+            union.cases = cases;
+            union.covers_all = covers_all;
+        }
+        Some(id)
+    }
+
+    fn union_body(&mut self, name: &Name, body: &UnionBody) -> (Option<Type>, Vec<UnionCase>, bool) {
+        let discriminator = self.discriminator(&body.discriminator);
+        let mut labels = Labels::default();
+        let mut cases = Vec::new();
+        for case in &body.cases {
+            let ty = self.type_of(&case.ty);
+            let mut values = Vec::new();
+            let mut is_default = false;
+            for label in &case.labels {
+                match label {
+                    CaseLabel::Default(location) => {
+                        is_default = true;
+                        self.default_label(&mut labels, *location);
+                    }
+                    CaseLabel::Value(expression) => {
+                        let value = discriminator.as_ref().and_then(|ty| self.label(expression, ty));
+                        if let Some(value) = value
+                            && self.new_label(&mut labels, &value, expression.location)
+                        {
+                            values.push(value);
+                        }
+                    }
+                }
+            }
+            self.declare(&case.declarator.name, Entity::Other("a member"));
+            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else { continue };
+            let member = Member {
+                name: case.declarator.name.text.clone(),
+                location: case.declarator.name.location,
+                documentation: case.lead.documentation.clone(),
+                annotations: [case.lead.annotations.clone(), case.declarator.annotations.clone()].concat(),
+                ty,
+            };
+            cases.push(UnionCase { labels: values, is_default, member });
+        }
+        if body.cases.is_empty() {
+            let message = format!("the union `{}` is empty", name.text);
+            self.diagnostics.push(Diagnostic::error(message).at(name.location, "expected at least one `case`"));
+        }
+        let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
+        let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
+        if let (true, Some(location)) = (covers_all, labels.default) {
+            let diagnostic = Diagnostic::error("this `default` can never be chosen")
+                .at(location, "the labels cover every value of the discriminator already");
+            self.diagnostics.push(diagnostic);
+        }
+        (discriminator, cases, covers_all)
+    }
+
+    fn discriminator(&mut self, spec: &TypeSpec) -> Option<Type> {
+        let ty = self.type_of(spec)?;
+        let allowed = match self.tree.resolved(&ty) {
+            Type::Short
+            | Type::UShort
+            | Type::Long
+            | Type::ULong
+            | Type::LongLong
+            | Type::ULongLong
+            | Type::Int8
+            | Type::Octet
+            | Type::Boolean
+            | Type::Char
+            | Type::WChar => true,
+            Type::Named(id) => matches!(self.tree.item(*id).kind, ItemKind::Enum { .. }),
+            // Of a typedef that was wrong.
+            Type::Void => return None,
+            _ => false,
+        };
+        if !allowed {
+            let diagnostic = Diagnostic::error("a union cannot be chosen by this type")
+                .at(spec.location, "expected an integer, `char`, `wchar`, `boolean`, `octet` or an enum");
+            self.diagnostics.push(diagnostic);
+        }
+        allowed.then_some(ty)
+    }
+
+    /// An enumerator is also found where the enum itself is out of sight.
+    fn label(&mut self, expression: &Expression, discriminator: &Type) -> Option<Value> {
+        if let ExpressionKind::Name(name) = &expression.kind
+            && name.parts.len() == 1
+            && let Type::Named(id) = *self.tree.resolved(discriminator)
+            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
+            && let Some(at) = enumerators.iter().position(|enumerator| enumerator.name == name.first().text)
+        {
+            return Some(Value::Enumerator(id, u32::try_from(at).ok()?));
+        }
+        self.evaluate(expression, discriminator)
+    }
+
+    fn default_label(&mut self, labels: &mut Labels, location: Location) {
+        match labels.default {
+            Some(first) => self.diagnostics.push(
+                Diagnostic::error("this union has two defaults").at(location, "the second one").at(first, "the first one"),
+            ),
+            None => labels.default = Some(location),
+        }
+    }
+
+    fn new_label(&mut self, labels: &mut Labels, value: &Value, location: Location) -> bool {
+        let key = match value {
+            Value::Integer(value) => *value,
+            Value::Boolean(value) => i128::from(*value),
+            Value::Char(value) => i128::from(u32::from(*value)),
+            Value::Enumerator(_, at) => i128::from(*at),
+            _ => return false,
+        };
+        if let Some(first) = labels.seen.get(&key) {
+            let diagnostic = Diagnostic::error("this label stands twice in the union")
+                .at(location, "the same value again")
+                .at(*first, "first used here");
+            self.diagnostics.push(diagnostic);
+            return false;
+        }
+        labels.seen.insert(key, location);
+        true
+    }
+
+    /// How many values a discriminator can have, where labels may well cover them all.
+    fn value_count(&self, discriminator: &Type) -> Option<u128> {
+        match self.tree.resolved(discriminator) {
+            Type::Boolean => Some(2),
+            Type::Char | Type::Octet | Type::Int8 => Some(256),
+            Type::Short | Type::UShort | Type::WChar => Some(65_536),
+            Type::Named(id) => match &self.tree.item(*id).kind {
+                ItemKind::Enum { enumerators } => Some(enumerators.len() as u128),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The labels of a union so far.
+#[derive(Default)]
+struct Labels {
+    seen: HashMap<i128, Location>,
+    default: Option<Location>,
+}

@@ -1,0 +1,213 @@
+//! Valuetypes, eventtypes and value boxes (CORBA 3.3 part 1, 7.9).
+
+use crate::ast::{Definition, DefinitionKind, Lead, Name, ScopedName, TypeSpec, ValuetypeDcl};
+use crate::diagnostic::Diagnostic;
+use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Member, Valuetype};
+
+use super::Checker;
+use super::operations::Calls;
+use super::scopes::{Entity, ScopeKind};
+
+impl Checker<'_> {
+    pub(super) fn valuetype(&mut self, lead: &Lead, declared: &ValuetypeDcl) {
+        let Some(body) = &declared.body else {
+            self.forward(lead, &declared.name, "valuetype");
+            return;
+        };
+        let kind = ItemKind::Valuetype(Valuetype {
+            is_abstract: declared.is_abstract,
+            is_custom: declared.is_custom,
+            is_truncatable: declared.truncatable.is_some(),
+            is_event: declared.is_event,
+            bases: Vec::new(),
+            supports: Vec::new(),
+            items: Vec::new(),
+            state: Vec::new(),
+            operations: Vec::new(),
+            attributes: Vec::new(),
+            factories: Vec::new(),
+        });
+        let Some(id) = self.begin_definition(lead, &declared.name, "valuetype", kind) else {
+            self.within_nothing(|checker| checker.value_body(body, declared));
+            return;
+        };
+        let bases = self.value_bases(id, declared);
+        let supports = self.supports(&declared.supports);
+        self.check_truncatable(declared, &bases);
+        let inherited: Vec<ItemId> = bases.iter().chain(&supports).copied().collect();
+        let (state, calls) = self.within(id, ScopeKind::Closed, |checker| {
+            checker.inherit(&declared.name, &inherited);
+            checker.value_body(body, declared)
+        });
+        self.facts(id).open = false;
+        if let ItemKind::Valuetype(valuetype) = &mut self.tree.items[id.0 as usize].kind {
+            valuetype.bases = bases;
+            valuetype.supports = supports;
+            valuetype.state = state;
+            valuetype.operations = calls.operations;
+            valuetype.attributes = calls.attributes;
+            valuetype.factories = calls.factories;
+        }
+    }
+
+    fn value_body(&mut self, body: &[Definition], declared: &ValuetypeDcl) -> (Vec<(bool, Member)>, Calls) {
+        let mut state = Vec::new();
+        let mut calls = Calls::default();
+        for definition in body {
+            let location = match &definition.kind {
+                DefinitionKind::State { public, member } => {
+                    let found = self.members(std::slice::from_ref(member));
+                    if let Some(first) = found.first() {
+                        self.check_state(&first.ty, &member.ty);
+                    }
+                    state.extend(found.into_iter().map(|member| (*public, member)));
+                    member.declarators.first().map(|declarator| declarator.name.location)
+                }
+                DefinitionKind::Factory(factory) => {
+                    self.export(definition, &mut calls);
+                    Some(factory.name.location)
+                }
+                _ => {
+                    self.export(definition, &mut calls);
+                    None
+                }
+            };
+            if let Some(location) = location.filter(|_| declared.is_abstract) {
+                let name = &declared.name.text;
+                let diagnostic = Diagnostic::error(format!("the abstract valuetype `{name}` has state or a factory"))
+                    .at(location, "an abstract valuetype has operations and attributes only");
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        (state, calls)
+    }
+
+    fn value_bases(&mut self, id: ItemId, declared: &ValuetypeDcl) -> Vec<ItemId> {
+        let mut bases: Vec<ItemId> = Vec::new();
+        for (at, name) in declared.bases.iter().enumerate() {
+            let Some(base) = self.value_base(name) else { continue };
+            let base_is_abstract = self.is_abstract_value(base);
+            let problem = if bases.contains(&base) {
+                "is inherited twice"
+            } else if declared.is_abstract && !base_is_abstract {
+                "is not abstract: an abstract valuetype cannot inherit from it"
+            } else if !base_is_abstract && at > 0 {
+                "is not abstract: it must stand first among the bases, and alone"
+            } else {
+                let generation = self.facts(base).generation + 1;
+                if !self.too_many_generations(generation, name) {
+                    self.facts(id).generation = self.facts(id).generation.max(generation);
+                    bases.push(base);
+                }
+                continue;
+            };
+            self.refuse_value_base(name, base, problem);
+        }
+        bases
+    }
+
+    fn is_abstract_value(&self, id: ItemId) -> bool {
+        matches!(&self.tree.item(id).kind, ItemKind::Valuetype(valuetype) if valuetype.is_abstract)
+    }
+
+    fn value_base(&mut self, name: &ScopedName) -> Option<ItemId> {
+        let entity = self.lookup(name)?;
+        let id = self.behind_aliases(entity);
+        let what = self.describe(entity);
+        match id.map(|id| (id, &self.tree.item(id).kind)) {
+            Some((id, ItemKind::Valuetype(_))) if self.facts[id.0 as usize].open => {
+                self.refuse_value_base(name, id, "inherits from itself");
+                None
+            }
+            Some((id, ItemKind::Valuetype(_))) => Some(id),
+            Some((id, ItemKind::Undefined { what: "valuetype" })) => {
+                self.refuse_value_base(name, id, "is not defined yet");
+                None
+            }
+            _ => {
+                let diagnostic = Diagnostic::error(format!("`{name}` cannot be the base of a valuetype"))
+                    .at(name.location(), format!("expected a valuetype, this is {what}"));
+                let diagnostic = match id.map(|id| &self.tree.item(id).kind) {
+                    Some(ItemKind::Interface(_)) => diagnostic.help(format!("interfaces are named by `supports {name}`")),
+                    _ => diagnostic,
+                };
+                self.diagnostics.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    fn refuse_value_base(&mut self, name: &ScopedName, base: ItemId, why: &str) {
+        let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
+            .at(name.location(), "not possible as a base here")
+            .at(self.tree.item(base).location, "declared here");
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn check_truncatable(&mut self, declared: &ValuetypeDcl, bases: &[ItemId]) {
+        let Some(location) = declared.truncatable else { return };
+        let why = if declared.is_custom {
+            "a custom valuetype cannot be truncated"
+        } else if declared.is_abstract {
+            "an abstract valuetype has no state that could be truncated"
+        } else if bases.first().is_some_and(|&base| self.is_abstract_value(base)) {
+            "there is no state to truncate to: the base is abstract"
+        } else {
+            return;
+        };
+        self.diagnostics.push(Diagnostic::error("`truncatable` cannot stand here").at(location, why));
+    }
+
+    /// The interfaces of a `supports` clause: at most one is not abstract (7.9.1).
+    pub(super) fn supports(&mut self, names: &[ScopedName]) -> Vec<ItemId> {
+        let mut supported = Vec::new();
+        let mut concrete: Option<&ScopedName> = None;
+        for name in names {
+            let Some(entity) = self.lookup(name) else { continue };
+            let what = self.describe(entity);
+            let id = self.behind_aliases(entity);
+            match id.map(|id| (id, &self.tree.item(id).kind)) {
+                Some((id, ItemKind::Interface(interface))) => {
+                    if interface.flavour != InterfaceFlavour::Abstract
+                        && let Some(first) = concrete.replace(name)
+                    {
+                        let diagnostic = Diagnostic::error("a valuetype supports at most one interface that is not abstract")
+                            .at(name.location(), "the second one")
+                            .at(first.location(), "the first one");
+                        self.diagnostics.push(diagnostic);
+                    }
+                    supported.push(id);
+                }
+                _ => {
+                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be supported"))
+                        .at(name.location(), format!("expected a defined interface, this is {what}"));
+                    self.diagnostics.push(diagnostic);
+                }
+            }
+        }
+        supported
+    }
+
+    pub(super) fn value_box(&mut self, lead: &Lead, name: &Name, spec: &TypeSpec) {
+        let Some(ty) = self.type_of(spec) else {
+            self.declare(name, Entity::Other("a value box"));
+            return;
+        };
+        let boxed_value = self.item_of(&ty).is_some_and(|id| {
+            matches!(
+                self.tree.item(id).kind,
+                ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } | ItemKind::Undefined { what: "valuetype" }
+            )
+        });
+        if boxed_value {
+            let diagnostic = Diagnostic::error("a valuetype cannot be boxed")
+                .at(spec.location, "it is a value already")
+                .help(format!("to derive from it, write `valuetype {} : ... {{ }};`", name.text));
+            self.diagnostics.push(diagnostic);
+        }
+        let local = self.is_local(&ty);
+        if let Some(id) = self.declare_item(lead, name, ItemKind::ValueBox { ty }) {
+            self.facts(id).local = local;
+        }
+    }
+}

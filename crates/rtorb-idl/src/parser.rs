@@ -1,0 +1,403 @@
+//! Tokens to a syntax tree, by recursive descent. After an error it goes on behind the next `;` or `}`.
+
+mod components;
+mod definitions;
+mod expressions;
+mod interfaces;
+mod types;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::ast::{Case, Definition, DefinitionKind, Enumerator, Lead, Member, Name, ScopedName};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::keywords;
+use crate::lexer::{Token, TokenKind};
+use crate::preprocess::{Event, Preprocessed};
+use crate::source::Location;
+use crate::tree::Annotation;
+
+/// Everything that the tokens say; what is wrong is reported and left out.
+pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
+    let mut parser = Parser {
+        tokens: input.tokens,
+        at: 0,
+        events: input.events,
+        next_event: 0,
+        diagnostics,
+        depth: 0,
+        angles: 0,
+        failed_at: None,
+        lost: HashSet::new(),
+    };
+    let definitions = parser.specification();
+    Specification { definitions, lost: parser.lost, incomplete: input.incomplete }
+}
+
+/// What has been read.
+#[derive(Debug)]
+pub(crate) struct Specification {
+    pub(crate) definitions: Vec<Definition>,
+    /// The words of what could not be understood: it would have declared some of them.
+    pub(crate) lost: HashSet<Rc<str>>,
+    /// True if a file was not found.
+    pub(crate) incomplete: bool,
+}
+
+/// An error that has been reported.
+#[derive(Clone, Copy, Debug)]
+struct Failed;
+
+type Parsed<T> = Result<T, Failed>;
+
+struct Parser<'d> {
+    /// The last one is [`TokenKind::End`].
+    tokens: Vec<Token>,
+    at: usize,
+    events: Vec<Event>,
+    next_event: usize,
+    diagnostics: &'d mut Diagnostics,
+    depth: usize,
+    /// How many `<` are open, outside parentheses.
+    angles: usize,
+    /// The token at which the last error was reported: one error a token is enough.
+    failed_at: Option<usize>,
+    lost: HashSet<Rc<str>>,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, offset: usize) -> &Token {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.at + offset).min(last)]
+    }
+
+    fn bump(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn at_end(&self) -> bool {
+        self.peek().kind == TokenKind::End
+    }
+
+    fn take(&mut self, punct: &str) -> bool {
+        let found = self.peek().is(punct);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> Option<Location> {
+        self.peek().is_word(word).then(|| self.bump().location)
+    }
+
+    /// Reports that something else was expected here.
+    fn expected(&mut self, what: &str) -> Failed {
+        let token = self.peek();
+        let message = format!("expected {what}, found {}", token.description());
+        let diagnostic = Diagnostic::error(message).at(token.location, format!("expected {what}"));
+        self.fail(diagnostic)
+    }
+
+    fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
+        if self.failed_at != Some(self.at) {
+            self.diagnostics.push(diagnostic);
+        }
+        self.failed_at = Some(self.at);
+        Failed
+    }
+
+    fn expect(&mut self, punct: &str, context: &str) -> Parsed<Location> {
+        if self.peek().is(punct) {
+            return Ok(self.bump().location);
+        }
+        Err(self.expected(&format!("`{punct}` {context}")))
+    }
+
+    fn expect_word(&mut self, word: &str, context: &str) -> Parsed<Location> {
+        self.take_word(word).ok_or_else(|| self.expected(&format!("`{word}` {context}")))
+    }
+
+    /// The `;` behind `what`. Where it was forgotten at the end of a line, it is supplied.
+    fn semicolon(&mut self, what: &str) -> Parsed<()> {
+        if self.take(";") {
+            return Ok(());
+        }
+        let before = self.tokens[self.at.saturating_sub(1)].location;
+        let place = Location { column: before.column + before.length, length: 1, ..before };
+        let next = self.peek();
+        let message = format!("expected `;` after {what}, found {}", next.description());
+        let supplied = next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
+        let diagnostic = Diagnostic::error(message).at(place, "expected `;` here");
+        let failed = self.fail(diagnostic);
+        if supplied { Ok(()) } else { Err(failed) }
+    }
+
+    /// Counts one more thing within another, so that no input overflows the stack.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= DEPTH_MAX {
+            let location = self.peek().location;
+            let diagnostic = Diagnostic::error("this is nested too deep")
+                .at(location, format!("more than {DEPTH_MAX} levels"));
+            return Err(self.fail(diagnostic));
+        }
+        self.depth += 1;
+        let outcome = inner(self);
+        self.depth -= 1;
+        outcome
+    }
+
+    /// `{ item item ... }`; `item` appends what it reads.
+    fn block<T: Led>(&mut self, what: &str, item: fn(&mut Self, &mut Vec<T>) -> Parsed<()>) -> Parsed<Vec<T>> {
+        let open = self.expect("{", &format!("to begin {what}"))?;
+        let mut items = Vec::new();
+        loop {
+            if self.peek().is("}") {
+                self.bump();
+                return Ok(items);
+            }
+            if self.at_end() {
+                let location = self.peek().location;
+                let diagnostic = Diagnostic::error(format!("{what} has no end"))
+                    .at(open, "this `{` is never closed")
+                    .at(location, "the file ends here");
+                self.fail(diagnostic);
+                return Ok(items);
+            }
+            let before = self.at;
+            if self.nested(|parser| item(parser, &mut items)).is_err() {
+                self.recover(before);
+            }
+            let trailing = self.trailing_comments();
+            if let Some(last) = items.last_mut().filter(|_| !trailing.is_empty()) {
+                last.lead_mut().documentation.extend(trailing);
+            }
+        }
+    }
+
+    /// Steps behind the next `;` that is not within braces, or before the `}` that ends what is around, or before
+    /// a line that begins a new declaration. At least one token is passed if none has been since `start`.
+    fn recover(&mut self, start: usize) {
+        self.skip(start);
+        self.lost.extend(self.tokens[start..self.at].iter().filter_map(Token::word).cloned());
+    }
+
+    fn skip(&mut self, start: usize) {
+        let mut nested = 0usize;
+        while !self.at_end() {
+            let token = self.peek();
+            match token.kind {
+                TokenKind::Punct("}") if nested == 0 => return,
+                TokenKind::Punct(";") if nested == 0 => {
+                    self.bump();
+                    return;
+                }
+                TokenKind::Punct("{") => nested += 1,
+                TokenKind::Punct("}") => nested -= 1,
+                TokenKind::Word(ref word)
+                    if nested == 0 && token.starts_line && self.at > start && keywords::begins_declaration(word) =>
+                {
+                    return;
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// The comments and annotations before a declaration.
+    fn lead(&mut self) -> Parsed<Lead> {
+        let mut documentation = self.leading_comments();
+        let annotations = self.annotations()?;
+        if !annotations.is_empty() {
+            documentation.extend(self.leading_comments());
+        }
+        Ok(Lead { documentation, annotations })
+    }
+
+    fn leading_comments(&self) -> Vec<String> {
+        self.comments(false)
+    }
+
+    fn trailing_comments(&self) -> Vec<String> {
+        self.comments(true)
+    }
+
+    fn comments(&self, trailing: bool) -> Vec<String> {
+        let comments = self.peek().comments.iter().flat_map(|comments| comments.iter());
+        comments.filter(|comment| comment.trailing == trailing).flat_map(|comment| comment.lines.clone()).collect()
+    }
+
+    fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
+        let mut annotations = Vec::new();
+        while self.peek().is("@") && !(self.peek_at(1).is_word("annotation") && self.peek_at(2).word().is_some()) {
+            annotations.push(self.annotation()?);
+        }
+        Ok(annotations)
+    }
+
+    fn annotation(&mut self) -> Parsed<Annotation> {
+        let at = self.bump().location;
+        let mut name = String::new();
+        if self.take("::") {
+            name.push_str("::");
+        }
+        loop {
+            let Some(word) = self.peek().word().cloned() else {
+                return Err(self.expected("the name of an annotation after `@`"));
+            };
+            name.push_str(&word);
+            self.bump();
+            if !self.take("::") {
+                break;
+            }
+            name.push_str("::");
+        }
+        let mut location = at.to(self.tokens[self.at - 1].location);
+        let parameters = if self.peek().is("(") { self.annotation_parameters()? } else { Vec::new() };
+        location = location.to(self.tokens[self.at - 1].location);
+        Ok(Annotation { name, parameters, location })
+    }
+
+    /// As source text: what they mean is for those who know the annotation.
+    fn annotation_parameters(&mut self) -> Parsed<Vec<(String, String)>> {
+        let open = self.bump().location;
+        let mut parameters = vec![(String::new(), String::new())];
+        let mut nested = 0usize;
+        loop {
+            let token = self.peek().clone();
+            let last = parameters.len() - 1;
+            let (name, value) = &mut parameters[last];
+            match token.kind {
+                TokenKind::End => {
+                    let diagnostic =
+                        Diagnostic::error("this annotation has no end").at(open, "this `(` is never closed");
+                    return Err(self.fail(diagnostic));
+                }
+                TokenKind::Punct(")") if nested == 0 => {
+                    self.bump();
+                    parameters.retain(|(name, value)| !(name.is_empty() && value.is_empty()));
+                    return Ok(parameters);
+                }
+                TokenKind::Punct(",") if nested == 0 => parameters.push((String::new(), String::new())),
+                TokenKind::Punct("=") if nested == 0 && name.is_empty() => *name = std::mem::take(value),
+                _ => {
+                    nested += usize::from(token.is("("));
+                    nested -= usize::from(token.is(")"));
+                    if token.spaced && !value.is_empty() {
+                        value.push(' ');
+                    }
+                    value.push_str(&token.spelling());
+                }
+            }
+            self.bump();
+        }
+    }
+
+    /// A name that is being declared.
+    fn declared(&mut self, what: &str) -> Parsed<Name> {
+        let token = self.peek().clone();
+        let Some(word) = token.word() else {
+            return Err(self.expected(what));
+        };
+        if let Some(keyword) = keywords::collision(word) {
+            self.diagnostics.push(keyword_collision(word, keyword, token.location));
+        }
+        self.bump();
+        Ok(name(word, token.location))
+    }
+
+    /// A name that is being used.
+    fn scoped_name(&mut self, what: &str) -> Parsed<ScopedName> {
+        let absolute = self.take("::");
+        let mut parts: Vec<Name> = Vec::new();
+        loop {
+            let token = self.peek().clone();
+            // `CORBA::Object` is wrong by the standard, but real files have it.
+            let scoped_keyword = !parts.is_empty() && (token.is_word("Object") || token.is_word("ValueBase"));
+            match token.word() {
+                Some(word) if !keywords::is_keyword(word) || scoped_keyword => {
+                    self.bump();
+                    parts.push(name(word, token.location));
+                }
+                _ => return Err(self.expected(what)),
+            }
+            if !self.take("::") {
+                return Ok(ScopedName { absolute, parts });
+            }
+        }
+    }
+
+    fn scoped_names(&mut self, what: &str) -> Parsed<Vec<ScopedName>> {
+        let mut names = vec![self.scoped_name(what)?];
+        while self.take(",") {
+            names.push(self.scoped_name(what)?);
+        }
+        Ok(names)
+    }
+}
+
+/// Things within each other, expressions included.
+const DEPTH_MAX: usize = 100;
+
+/// What documentation can be added to.
+trait Led {
+    fn lead_mut(&mut self) -> &mut Lead;
+}
+
+impl Led for Definition {
+    fn lead_mut(&mut self) -> &mut Lead {
+        match &mut self.kind {
+            DefinitionKind::State { member, .. } => &mut member.lead,
+            DefinitionKind::Constructed(constructed) => &mut constructed.lead,
+            _ => &mut self.lead,
+        }
+    }
+}
+
+impl Led for Member {
+    fn lead_mut(&mut self) -> &mut Lead {
+        &mut self.lead
+    }
+}
+
+impl Led for Case {
+    fn lead_mut(&mut self) -> &mut Lead {
+        &mut self.lead
+    }
+}
+
+impl Led for Enumerator {
+    fn lead_mut(&mut self) -> &mut Lead {
+        &mut self.lead
+    }
+}
+
+/// An escaping underscore is not part of the name (CORBA 3.3 part 1, 7.2.3.1).
+fn name(word: &str, location: Location) -> Name {
+    let text = word.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(word);
+    Name { text: text.to_owned(), location }
+}
+
+fn keyword_collision(word: &str, keyword: keywords::Collision, location: Location) -> Diagnostic {
+    let message = |keyword: &str| {
+        if word == keyword {
+            format!("`{word}` is an IDL keyword and cannot be a name")
+        } else {
+            format!("the name `{word}` differs from the keyword `{keyword}` in case only")
+        }
+    };
+    let (diagnostic, label) = match keyword {
+        keywords::Collision::Classic(keyword) => (Diagnostic::error(message(keyword)), "not allowed as a name"),
+        keywords::Collision::Later(keyword) => {
+            (Diagnostic::warning(message(keyword)), "accepted, though the standard forbids it")
+        }
+    };
+    diagnostic.at(location, label).help(format!("an underscore makes it a name: `_{word}`"))
+}

@@ -1,0 +1,116 @@
+//! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
+
+use crate::ast::{ComponentDcl, Definition, DefinitionKind, Name, PortDcl, TypeKind, TypeSpec};
+use crate::diagnostic::Diagnostic;
+use crate::tree::Type;
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) fn component(&mut self) -> Parsed<DefinitionKind> {
+        let what = match self.bump().spelling().as_str() {
+            "home" => "home",
+            "porttype" => "porttype",
+            "connector" => "connector",
+            _ => "component",
+        };
+        let name = self.declared(&format!("a name for the {what}"))?;
+        let mut declared =
+            ComponentDcl { what, name, base: None, supports: Vec::new(), others: Vec::new(), body: None };
+        if self.peek().is(";") {
+            return Ok(DefinitionKind::Component(declared));
+        }
+        if self.take(":") {
+            declared.base = Some(self.scoped_name(&format!("the name of a base {what}"))?);
+        }
+        if self.take_word("supports").is_some() {
+            declared.supports = self.scoped_names("the name of an interface")?;
+        }
+        if what == "home" {
+            self.expect_word("manages", "and the component of the home")?;
+            declared.others.push(self.scoped_name("the name of a component")?);
+            if self.take_word("primarykey").is_some() {
+                declared.others.push(self.scoped_name("the type of the key")?);
+            }
+        }
+        let element = if what == "home" { Self::home_element } else { Self::component_element };
+        let mut body = self.block(&format!("the {what}"), element)?;
+        self.drain_events_before_close(&mut body);
+        declared.body = Some(body);
+        Ok(DefinitionKind::Component(declared))
+    }
+
+    fn component_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
+        self.drain_events(elements);
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let word = self.peek().word().cloned();
+        let kind = match word.as_deref() {
+            Some("attribute" | "readonly") => self.attribute()?,
+            Some("provides" | "emits" | "publishes" | "consumes" | "port" | "mirrorport") => {
+                self.bump();
+                self.port()?
+            }
+            Some("uses") => {
+                self.bump();
+                self.take_word("multiple");
+                self.port()?
+            }
+            _ => return Err(self.expected("`provides`, `uses`, `emits`, `publishes`, `consumes`, `port`, `attribute` or `}`")),
+        };
+        elements.push(Definition { lead, kind });
+        self.semicolon("the port")
+    }
+
+    fn port(&mut self) -> Parsed<DefinitionKind> {
+        let location = self.peek().location;
+        let ty = match self.take_word("Object") {
+            Some(location) => TypeSpec { location, kind: TypeKind::Basic(Type::Object) },
+            None => TypeSpec { location, kind: TypeKind::Named(self.scoped_name("the type of the port")?) },
+        };
+        Ok(DefinitionKind::Port(PortDcl { ty, name: self.declared("a name for the port")? }))
+    }
+
+    fn home_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
+        self.drain_events(elements);
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let token = self.peek();
+        let named = self.peek_at(2).is("(");
+        let (kind, what) = if (token.is_word("factory") || token.is_word("finder")) && named {
+            (self.factory()?, "the factory")
+        } else {
+            self.export_kind(&lead)?
+        };
+        elements.push(Definition { lead, kind });
+        self.semicolon(what)
+    }
+
+    /// `module M<typename T> { ... }`, or `module M<long> N`, whose name is read up to `M`.
+    pub(super) fn template_module(&mut self, name: Name) -> Parsed<DefinitionKind> {
+        let open = self.bump().location;
+        let mut nested = 1usize;
+        while nested > 0 {
+            let token = self.peek();
+            if self.at_end() || token.is(";") || token.is("{") || token.is("}") {
+                let diagnostic =
+                    Diagnostic::error("the parameters of the module have no end").at(open, "this `<` is never closed");
+                return Err(self.fail(diagnostic));
+            }
+            let token = self.bump();
+            nested += usize::from(token.is("<"));
+            nested -= usize::from(token.is(">"));
+        }
+        if self.peek().is("{") {
+            self.skip_braces("the module")?;
+            return Ok(DefinitionKind::TemplateModule { name });
+        }
+        let template = crate::ast::ScopedName { absolute: false, parts: vec![name] };
+        let name = self.declared("`{`, or a name for the instance of the module")?;
+        Ok(DefinitionKind::TemplateInstance { template, name })
+    }
+}

@@ -1,0 +1,226 @@
+//! What stands in modules: the dispatch over all declarations, and the small ones.
+
+use crate::ast::{Definition, DefinitionKind, Lead};
+use crate::diagnostic::Diagnostic;
+use crate::keywords;
+use crate::lexer::Token;
+use crate::source::Location;
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    /// The whole input.
+    pub(super) fn specification(&mut self) -> Vec<Definition> {
+        let mut definitions = Vec::new();
+        while !self.at_end() {
+            if self.peek().is("}") {
+                let location = self.bump().location;
+                let diagnostic =
+                    Diagnostic::error("this `}` closes nothing").at(location, "no `{` is open here");
+                self.diagnostics.push(diagnostic);
+                self.take(";");
+                continue;
+            }
+            let before = self.at;
+            if self.definition(&mut definitions).is_err() {
+                self.recover(before);
+            }
+        }
+        self.drain_events(&mut definitions);
+        definitions
+    }
+
+    /// Pragmas and file boundaries that stand before the next token.
+    pub(super) fn drain_events(&mut self, definitions: &mut Vec<Definition>) {
+        while let Some(event) = self.events.get(self.next_event).filter(|event| event.before <= self.at) {
+            let kind = DefinitionKind::Event(event.kind.clone());
+            definitions.push(Definition { lead: Lead::default(), kind });
+            self.next_event += 1;
+        }
+    }
+
+    /// One declaration with its `;`, and the events around it.
+    pub(super) fn definition(&mut self, definitions: &mut Vec<Definition>) -> Parsed<()> {
+        self.drain_events(definitions);
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let (kind, what) = self.definition_kind(&lead)?;
+        definitions.push(Definition { lead, kind });
+        self.semicolon(what)
+    }
+
+    fn definition_kind(&mut self, lead: &Lead) -> Parsed<(DefinitionKind, &'static str)> {
+        let token = self.peek().clone();
+        let Some(word) = token.word().cloned() else {
+            if token.is("@") {
+                return Ok((self.annotation_type()?, "the annotation"));
+            }
+            return Err(self.expected("a declaration"));
+        };
+        if let Some(shared) = self.shared_definition(&word, lead)? {
+            return Ok(shared);
+        }
+        let after_modifier = self.peek_at(1);
+        Ok(match &*word {
+            "module" => (self.module()?, "the module"),
+            "interface" => (self.interface()?, "the interface"),
+            "abstract" | "local" if after_modifier.is_word("interface") => (self.interface()?, "the interface"),
+            "abstract" | "custom" | "valuetype" | "eventtype" => (self.valuetype()?, "the valuetype"),
+            "component" | "home" | "porttype" | "connector" => (self.component()?, "the component"),
+            _ => return Err(self.not_a_definition(&token)),
+        })
+    }
+
+    /// What may stand in modules, interfaces and valuetypes alike.
+    pub(super) fn shared_definition(
+        &mut self,
+        word: &str,
+        lead: &Lead,
+    ) -> Parsed<Option<(DefinitionKind, &'static str)>> {
+        Ok(Some(match word {
+            "typedef" => (self.typedef()?, "the typedef"),
+            "const" => (self.constant()?, "the constant"),
+            "struct" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the struct"),
+            "union" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the union"),
+            "enum" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the enum"),
+            "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => {
+                (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the declaration")
+            }
+            "exception" => (self.exception()?, "the exception"),
+            "native" => {
+                self.bump();
+                (DefinitionKind::Native { name: self.declared("a name for the native type")? }, "the native type")
+            }
+            "typeid" | "typeprefix" if !self.peek_at(2).is("(") => (self.type_id(word)?, "the declaration"),
+            "import" if !self.peek_at(2).is("(") => (self.import()?, "the import"),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn not_a_definition(&mut self, token: &Token) -> super::Failed {
+        let word = token.spelling();
+        let mut diagnostic = Diagnostic::error(format!("expected a declaration, found `{word}`"))
+            .at(token.location, "expected `module`, `interface`, `struct`, `typedef`, `const`, ...");
+        if let Some(keyword) = keywords::with_case(&word).filter(|keyword| *keyword != word) {
+            diagnostic = diagnostic.help(format!("keywords have their own case: `{keyword}`"));
+        } else if let Some(meant) = crate::suggest::closest(&word, DEFINITION_WORDS.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
+        } else if word == "class" {
+            diagnostic = diagnostic.help("IDL has `interface` for objects and `valuetype` for values");
+        } else if matches!(&*word, "attribute" | "readonly" | "oneway" | "void") {
+            diagnostic = diagnostic.help("operations and attributes stand inside an interface");
+        }
+        self.fail(diagnostic)
+    }
+
+    fn module(&mut self) -> Parsed<DefinitionKind> {
+        self.bump();
+        let name = self.declared("a name for the module")?;
+        if self.peek().is("<") {
+            return self.template_module(name);
+        }
+        if self.peek().is("::") {
+            let location = self.peek().location;
+            let diagnostic = Diagnostic::error("a module is declared by a simple name")
+                .at(location, "expected `{`")
+                .help(format!("write `module {} {{ module ... {{ ... }}; }};`", name.text));
+            return Err(self.fail(diagnostic));
+        }
+        let mut body = self.block("the module", Self::definition)?;
+        self.drain_events_before_close(&mut body);
+        Ok(DefinitionKind::Module { name, body })
+    }
+
+    /// Events right before the closing brace, which has been read, belong to the inside.
+    pub(super) fn drain_events_before_close(&mut self, body: &mut Vec<Definition>) {
+        let close = self.at.saturating_sub(1);
+        while let Some(event) = self.events.get(self.next_event).filter(|event| event.before <= close) {
+            let kind = DefinitionKind::Event(event.kind.clone());
+            body.push(Definition { lead: Lead::default(), kind });
+            self.next_event += 1;
+        }
+    }
+
+    fn typedef(&mut self) -> Parsed<DefinitionKind> {
+        self.bump();
+        self.annotations()?;
+        let ty = self.type_spec("the type that gets a new name")?;
+        let declarators = self.declarators("a new name for the type")?;
+        Ok(DefinitionKind::Typedef { ty, declarators })
+    }
+
+    fn constant(&mut self) -> Parsed<DefinitionKind> {
+        self.bump();
+        let ty = self.type_spec("the type of the constant")?;
+        let name = self.declared("a name for the constant")?;
+        self.expect("=", "and the value of the constant")?;
+        let value = self.expression()?;
+        Ok(DefinitionKind::Constant { ty, name, value })
+    }
+
+    fn exception(&mut self) -> Parsed<DefinitionKind> {
+        self.bump();
+        let name = self.declared("a name for the exception")?;
+        let members = self.block("the exception", Self::member)?;
+        Ok(DefinitionKind::Exception { name, members })
+    }
+
+    fn type_id(&mut self, word: &str) -> Parsed<DefinitionKind> {
+        let start = self.bump().location;
+        let name = self.scoped_name("the name of a declared type")?;
+        let (text, end) = self.string_literal("a string literal")?;
+        let location = start.to(end);
+        Ok(match word {
+            "typeid" => DefinitionKind::TypeId { name, id: text, location },
+            _ => DefinitionKind::TypePrefix { name, prefix: text, location },
+        })
+    }
+
+    fn import(&mut self) -> Parsed<DefinitionKind> {
+        let start = self.bump().location;
+        if self.peek().is(";") || matches!(self.peek().kind, crate::lexer::TokenKind::Text { .. }) {
+            let (_, end) = self.string_literal("the name or the repository id of what is imported")?;
+            return Ok(DefinitionKind::Import { name: None, location: start.to(end) });
+        }
+        let name = self.scoped_name("the name or the repository id of what is imported")?;
+        let location = start.to(name.location());
+        Ok(DefinitionKind::Import { name: Some(name), location })
+    }
+
+    /// `@annotation name { ... }` (IDL 4.2, 7.4.15.1).
+    fn annotation_type(&mut self) -> Parsed<DefinitionKind> {
+        self.bump();
+        self.bump();
+        let name = self.declared("a name for the annotation")?;
+        self.skip_braces("the annotation")?;
+        Ok(DefinitionKind::AnnotationType { name })
+    }
+
+    /// Passes `{ ... }` whatever is in it.
+    pub(super) fn skip_braces(&mut self, what: &str) -> Parsed<Location> {
+        let open = self.expect("{", &format!("to begin {what}"))?;
+        let mut nested = 0usize;
+        loop {
+            let token = self.bump();
+            if token.is("{") {
+                nested += 1;
+            } else if token.is("}") {
+                if nested == 0 {
+                    return Ok(token.location);
+                }
+                nested -= 1;
+            } else if self.at_end() {
+                let diagnostic =
+                    Diagnostic::error(format!("{what} has no end")).at(open, "this `{` is never closed");
+                return Err(self.fail(diagnostic));
+            }
+        }
+    }
+}
+
+const DEFINITION_WORDS: [&str; 15] = [
+    "module", "interface", "struct", "union", "enum", "typedef", "const", "exception", "native", "valuetype",
+    "abstract", "local", "custom", "component", "eventtype",
+];

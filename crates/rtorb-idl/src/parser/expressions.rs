@@ -1,0 +1,198 @@
+//! Constant expressions (CORBA 3.3 part 1, 7.10.1).
+
+use crate::ast::{Expression, ExpressionKind};
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Token, TokenKind};
+use crate::literal::{self, BadLiteral};
+use crate::source::Location;
+use crate::tree::Value;
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Parsed<Expression> {
+        self.nested(|parser| parser.binary(0))
+    }
+
+    /// An expression between `<` and `>`, where `>>` closes two of them.
+    pub(super) fn bound(&mut self) -> Parsed<Expression> {
+        self.angles += 1;
+        let bound = self.expression();
+        self.angles -= 1;
+        bound
+    }
+
+    fn binary(&mut self, level: usize) -> Parsed<Expression> {
+        if level == LEVELS.len() {
+            return self.unary();
+        }
+        let mut left = self.binary(level + 1)?;
+        while let Some(operator) = self.operator(level) {
+            self.bump();
+            if operator.len() == 2 {
+                self.bump();
+            }
+            let right = self.binary(level + 1)?;
+            left = self.joined(operator, left, right)?;
+        }
+        Ok(left)
+    }
+
+    fn operator(&self, level: usize) -> Option<&'static str> {
+        let token = self.peek();
+        let TokenKind::Punct(punct) = token.kind else { return None };
+        let next = self.peek_at(1);
+        let doubled = next.is(punct) && next.touches(token);
+        let operator = match punct {
+            "<" if doubled => "<<",
+            ">" if doubled && self.angles == 0 => ">>",
+            "<" | ">" => return None,
+            punct => punct,
+        };
+        LEVELS[level].contains(&operator).then_some(operator)
+    }
+
+    fn joined(&mut self, operator: &'static str, left: Expression, right: Expression) -> Parsed<Expression> {
+        let depth = left.depth.max(right.depth) + 1;
+        if depth > EXPRESSION_DEPTH_MAX {
+            let diagnostic = Diagnostic::error("this expression is too long")
+                .at(left.location, format!("more than {EXPRESSION_DEPTH_MAX} operators in a row"));
+            return Err(self.fail(diagnostic));
+        }
+        let location = left.location.to(right.location);
+        let kind = ExpressionKind::Binary { operator, operands: Box::new((left, right)) };
+        Ok(Expression { location, depth, kind })
+    }
+
+    fn unary(&mut self) -> Parsed<Expression> {
+        let token = self.peek().clone();
+        let TokenKind::Punct(operator @ ("-" | "+" | "~")) = token.kind else {
+            return self.primary(&token);
+        };
+        self.bump();
+        let operand = self.nested(Self::unary)?;
+        let location = token.location.to(operand.location);
+        let depth = operand.depth + 1;
+        Ok(Expression { location, depth, kind: ExpressionKind::Unary { operator, operand: Box::new(operand) } })
+    }
+
+    fn primary(&mut self, token: &Token) -> Parsed<Expression> {
+        let kind = match &token.kind {
+            TokenKind::Punct("(") => return self.parenthesized(),
+            TokenKind::Punct("::") => return self.named(),
+            TokenKind::Word(word) => match &**word {
+                "TRUE" => ExpressionKind::Value(Value::Boolean(true)),
+                "FALSE" => ExpressionKind::Value(Value::Boolean(false)),
+                _ => return self.named(),
+            },
+            TokenKind::Number(text) => match literal::number(text) {
+                Ok(value) => ExpressionKind::Value(value),
+                Err(bad) => self.bad_literal(&bad, token.location),
+            },
+            TokenKind::Char { wide, text } => self.character(*wide, text, token.location),
+            TokenKind::Text { .. } => return Ok(self.text()),
+            _ => return Err(self.expected("a value")),
+        };
+        self.bump();
+        Ok(Expression { location: token.location, depth: 1, kind })
+    }
+
+    fn parenthesized(&mut self) -> Parsed<Expression> {
+        let angles = std::mem::take(&mut self.angles);
+        let open = self.bump().location;
+        let inner = self.expression();
+        self.angles = angles;
+        let mut inner = inner?;
+        let close = self.expect(")", "to close the parenthesis")?;
+        inner.location = open.to(close);
+        Ok(inner)
+    }
+
+    fn named(&mut self) -> Parsed<Expression> {
+        let token = self.peek();
+        if token.is_word("true") || token.is_word("false") {
+            let right = if token.is_word("true") { "TRUE" } else { "FALSE" };
+            let diagnostic = Diagnostic::error(format!("boolean values are in capitals: `{right}`"))
+                .at(token.location, format!("write `{right}`"));
+            let location = token.location;
+            self.fail(diagnostic);
+            self.bump();
+            return Ok(Expression { location, depth: 1, kind: ExpressionKind::Wrong });
+        }
+        let name = self.scoped_name("a value")?;
+        Ok(Expression { location: name.location(), depth: 1, kind: ExpressionKind::Name(name) })
+    }
+
+    fn character(&mut self, wide: bool, text: &str, location: Location) -> ExpressionKind {
+        match literal::characters(text, wide) {
+            Ok(characters) => match characters[..] {
+                [value] => ExpressionKind::Char { wide, value },
+                [] => self.bad_literal(&BadLiteral::new("a character literal with no character"), location),
+                _ => self.bad_literal(
+                    &BadLiteral::helped("a character literal with more than one character", "strings take double quotes"),
+                    location,
+                ),
+            },
+            Err(bad) => self.bad_literal(&bad, location),
+        }
+    }
+
+    /// Adjacent string literals are one; a hexadecimal escape does not run on into the next (7.2.5.3).
+    fn text(&mut self) -> Expression {
+        let first = self.peek().clone();
+        let mut value = String::new();
+        let mut is_wide = None;
+        let mut last = first.location;
+        let mut wrong = false;
+        while let TokenKind::Text { wide, text } = &self.peek().kind.clone() {
+            last = self.peek().location;
+            if *is_wide.get_or_insert(*wide) != *wide {
+                self.bad_literal(&BadLiteral::new("a string and a wide string cannot be joined"), last);
+                wrong = true;
+            }
+            match literal::characters(text, *wide) {
+                Ok(characters) => value.extend(characters),
+                Err(bad) => {
+                    self.bad_literal(&bad, last);
+                    wrong = true;
+                }
+            }
+            self.bump();
+        }
+        let location = first.location.to(last);
+        let wide = is_wide == Some(true);
+        let kind = if wrong { ExpressionKind::Wrong } else { ExpressionKind::Text { wide, value } };
+        Expression { location, depth: 1, kind }
+    }
+
+    fn bad_literal(&mut self, bad: &BadLiteral, location: Location) -> ExpressionKind {
+        let mut diagnostic = Diagnostic::error(bad.message.clone()).at(location, "");
+        if let Some(help) = bad.help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.diagnostics.push(diagnostic);
+        ExpressionKind::Wrong
+    }
+
+    /// A string literal where the grammar wants one.
+    pub(super) fn string_literal(&mut self, what: &str) -> Parsed<(String, Location)> {
+        if !matches!(self.peek().kind, TokenKind::Text { .. }) {
+            return Err(self.expected(what));
+        }
+        let expression = self.text();
+        Ok(match expression.kind {
+            ExpressionKind::Text { wide: false, value } => (value, expression.location),
+            ExpressionKind::Text { .. } => {
+                let bad = BadLiteral::new("a wide string cannot stand here");
+                self.bad_literal(&bad, expression.location);
+                (String::new(), expression.location)
+            }
+            _ => (String::new(), expression.location),
+        })
+    }
+}
+
+/// From the loosest to the tightest.
+const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
+/// Expressions within each other: the checker evaluates them by recursion.
+const EXPRESSION_DEPTH_MAX: u32 = 300;

@@ -1,0 +1,281 @@
+//! Interfaces, valuetypes, and what stands in them.
+
+use crate::ast::{
+    AttributeDcl, Definition, DefinitionKind, InterfaceDcl, Lead, Member, OperationDcl, Parameter, ScopedName,
+    TypeKind, TypeSpec, ValuetypeDcl,
+};
+use crate::diagnostic::Diagnostic;
+use crate::source::Location;
+use crate::tree::{Direction, InterfaceFlavour, Type};
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) fn interface(&mut self) -> Parsed<DefinitionKind> {
+        let flavour = if self.take_word("abstract").is_some() {
+            InterfaceFlavour::Abstract
+        } else if self.take_word("local").is_some() {
+            InterfaceFlavour::Local
+        } else {
+            InterfaceFlavour::Plain
+        };
+        self.expect_word("interface", "here")?;
+        let name = self.declared("a name for the interface")?;
+        if self.peek().is(";") {
+            return Ok(DefinitionKind::Interface(InterfaceDcl { flavour, name, bases: Vec::new(), body: None }));
+        }
+        let bases = if self.take(":") { self.scoped_names("the name of a base interface")? } else { Vec::new() };
+        let mut body = self.block("the interface", Self::export)?;
+        self.drain_events_before_close(&mut body);
+        Ok(DefinitionKind::Interface(InterfaceDcl { flavour, name, bases, body: Some(body) }))
+    }
+
+    pub(super) fn valuetype(&mut self) -> Parsed<DefinitionKind> {
+        let is_abstract = self.take_word("abstract").is_some();
+        let is_custom = self.take_word("custom").is_some();
+        let is_event = self.take_word("eventtype").is_some();
+        if !is_event {
+            self.expect_word("valuetype", "here")?;
+        }
+        let name = self.declared("a name for the valuetype")?;
+        let token = self.peek();
+        if !(token.is(";") || token.is(":") || token.is("{") || token.is_word("supports")) {
+            if is_abstract || is_custom {
+                return Err(self.expected("`{`, `:` or `;`"));
+            }
+            return Ok(DefinitionKind::ValueBox { name, ty: self.type_spec("`{`, or the type that is boxed")? });
+        }
+        let mut declared = ValuetypeDcl {
+            is_abstract,
+            is_custom,
+            is_event,
+            truncatable: None,
+            name,
+            bases: Vec::new(),
+            supports: Vec::new(),
+            body: None,
+        };
+        if self.peek().is(";") {
+            return Ok(DefinitionKind::Valuetype(declared));
+        }
+        if self.take(":") {
+            declared.truncatable = self.take_word("truncatable");
+            declared.bases = self.scoped_names("the name of a base valuetype")?;
+        }
+        if self.take_word("supports").is_some() {
+            declared.supports = self.scoped_names("the name of an interface")?;
+        }
+        let mut body = self.block("the valuetype", Self::value_element)?;
+        self.drain_events_before_close(&mut body);
+        declared.body = Some(body);
+        Ok(DefinitionKind::Valuetype(declared))
+    }
+
+    /// What stands in an interface.
+    pub(super) fn export(&mut self, exports: &mut Vec<Definition>) -> Parsed<()> {
+        self.drain_events(exports);
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let (kind, what) = self.export_kind(&lead)?;
+        exports.push(Definition { lead, kind });
+        self.semicolon(what)
+    }
+
+    pub(super) fn export_kind(&mut self, lead: &Lead) -> Parsed<(DefinitionKind, &'static str)> {
+        if let Some(word) = self.peek().word().cloned() {
+            // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
+            if let Some(shared) = self.shared_definition(&word, lead)? {
+                return Ok(shared);
+            }
+            match &*word {
+                "attribute" | "readonly" => return Ok((self.attribute()?, "the attribute")),
+                "module" | "interface" | "valuetype" | "abstract" | "local" | "custom" => {
+                    let location = self.peek().location;
+                    let diagnostic = Diagnostic::error(format!("a declaration of `{word}` cannot stand here"))
+                        .at(location, "inside an interface or a valuetype there are only types, constants, exceptions, attributes and operations");
+                    return Err(self.fail(diagnostic));
+                }
+                _ => {}
+            }
+        }
+        Ok((DefinitionKind::Operation(self.operation()?), "the operation"))
+    }
+
+    fn value_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
+        self.drain_events(elements);
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let token = self.peek().clone();
+        let (kind, what) = if token.is_word("public") || token.is_word("private") {
+            self.bump();
+            let ty = self.type_spec("the type of the member")?;
+            let declarators = self.declarators("a name for the member")?;
+            let member = Member { lead: lead.clone(), ty, declarators };
+            (DefinitionKind::State { public: token.is_word("public"), member }, "the member")
+        } else if token.is_word("factory") {
+            (self.factory()?, "the factory")
+        } else {
+            self.export_kind(&lead)?
+        };
+        elements.push(Definition { lead, kind });
+        self.semicolon(what)
+    }
+
+    /// `factory name(in ...) raises (...)`, and `finder` in homes.
+    pub(super) fn factory(&mut self) -> Parsed<DefinitionKind> {
+        let location = self.bump().location;
+        let name = self.declared("a name for the factory")?;
+        let parameters = self.parameters()?;
+        let raises = self.raises("raises")?;
+        let returns = TypeSpec { location, kind: TypeKind::Basic(Type::Void) };
+        let factory = OperationDcl { oneway: None, returns, name, parameters, raises, context: Vec::new() };
+        Ok(DefinitionKind::Factory(factory))
+    }
+
+    fn operation(&mut self) -> Parsed<OperationDcl> {
+        let oneway = self.take_word("oneway");
+        let returns = self.return_type()?;
+        if self.peek().is("(") {
+            let diagnostic = Diagnostic::error("an operation needs a type of its result")
+                .at(returns.location, "this is taken for the type; a name should follow")
+                .help("what returns nothing is `void`");
+            return Err(self.fail(diagnostic));
+        }
+        let name = self.declared("a name for the operation")?;
+        if !self.peek().is("(") {
+            return Err(self.not_an_operation());
+        }
+        let parameters = self.parameters()?;
+        let raises = self.raises("raises")?;
+        let context = self.context()?;
+        Ok(OperationDcl { oneway, returns, name, parameters, raises, context })
+    }
+
+    fn not_an_operation(&mut self) -> super::Failed {
+        let token = self.peek().clone();
+        let mut diagnostic =
+            Diagnostic::error(format!("expected `(` and the parameters of the operation, found {}", token.description()))
+                .at(token.location, "expected `(`");
+        if token.is(";") || token.is(",") {
+            diagnostic = diagnostic.help("interfaces have no members: what holds a value is an `attribute`");
+        }
+        self.fail(diagnostic)
+    }
+
+    fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
+        self.expect("(", "before the parameters")?;
+        let mut parameters = Vec::new();
+        if self.take(")") {
+            return Ok(parameters);
+        }
+        loop {
+            parameters.push(self.parameter()?);
+            if self.take(")") {
+                return Ok(parameters);
+            }
+            if !self.take(",") {
+                return Err(self.expected("`,` or `)` after the parameter"));
+            }
+        }
+    }
+
+    fn parameter(&mut self) -> Parsed<Parameter> {
+        let lead = self.lead()?;
+        let direction_location = self.peek().location;
+        let direction = if self.take_word("in").is_some() {
+            Direction::In
+        } else if self.take_word("out").is_some() {
+            Direction::Out
+        } else if self.take_word("inout").is_some() {
+            Direction::InOut
+        } else {
+            let token = self.peek().clone();
+            let mut diagnostic = Diagnostic::error(format!("expected `in`, `out` or `inout`, found {}", token.description()))
+                .at(token.location, "each parameter begins with its direction");
+            if token.is_word("void") {
+                diagnostic = diagnostic.help("an operation without parameters is written `name()`");
+            }
+            return Err(self.fail(diagnostic));
+        };
+        let annotations = self.annotations()?;
+        let lead = Lead { annotations: [lead.annotations, annotations].concat(), ..lead };
+        let ty = self.type_spec("the type of the parameter")?;
+        let name = self.declared("a name for the parameter")?;
+        Ok(Parameter { lead, direction, direction_location, ty, name })
+    }
+
+    /// `raises (A, B)`, and `getraises` and `setraises` of attributes.
+    fn raises(&mut self, word: &str) -> Parsed<Vec<ScopedName>> {
+        if self.take_word(word).is_none() {
+            return Ok(Vec::new());
+        }
+        self.expect("(", &format!("after `{word}`"))?;
+        if self.take(")") {
+            let location = self.tokens[self.at - 1].location;
+            let diagnostic =
+                Diagnostic::error(format!("`{word}` needs the name of an exception")).at(location, "expected a name");
+            self.diagnostics.push(diagnostic);
+            return Ok(Vec::new());
+        }
+        let names = self.scoped_names("the name of an exception")?;
+        self.expect(")", "after the exceptions")?;
+        Ok(names)
+    }
+
+    fn context(&mut self) -> Parsed<Vec<String>> {
+        let mut names = Vec::new();
+        if self.take_word("context").is_none() {
+            return Ok(names);
+        }
+        self.expect("(", "after `context`")?;
+        loop {
+            let (name, location) = self.string_literal("a string literal")?;
+            self.check_context_name(&name, location);
+            names.push(name);
+            if !self.take(",") {
+                break;
+            }
+        }
+        self.expect(")", "after the context names")?;
+        Ok(names)
+    }
+
+    /// Letters, digits, `.`, `_` and a `*` at the end (CORBA 3.3 part 1, 7.13.6).
+    fn check_context_name(&mut self, name: &str, location: Location) {
+        let body = name.strip_suffix('*').unwrap_or(name);
+        let starts = body.starts_with(|first: char| first.is_ascii_alphabetic());
+        if !starts || !body.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_') {
+            self.diagnostics.push(
+                Diagnostic::error(format!("`{name}` is not a context name"))
+                    .at(location, "expected a letter, then letters, digits, `.` and `_`, and perhaps a `*` at the end"),
+            );
+        }
+    }
+
+    pub(super) fn attribute(&mut self) -> Parsed<DefinitionKind> {
+        let readonly = self.take_word("readonly").is_some();
+        self.expect_word("attribute", "after `readonly`")?;
+        self.annotations()?;
+        let ty = self.type_spec("the type of the attribute")?;
+        let mut names = vec![self.declared("a name for the attribute")?];
+        while self.take(",") {
+            names.push(self.declared("a name for the attribute")?);
+        }
+        let mut get_raises = self.raises("raises")?;
+        if get_raises.is_empty() {
+            get_raises = self.raises("getraises")?;
+        }
+        let set_location = self.peek().location;
+        let set_raises = self.raises("setraises")?;
+        if readonly && !set_raises.is_empty() {
+            let diagnostic = Diagnostic::error("a readonly attribute cannot be set")
+                .at(set_location, "so it has no `setraises`");
+            self.diagnostics.push(diagnostic);
+        }
+        Ok(DefinitionKind::Attribute(AttributeDcl { readonly, ty, names, get_raises, set_raises }))
+    }
+}

@@ -1,0 +1,337 @@
+//! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
+
+use crate::ast::{
+    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Lead, Member, TypeKind, TypeSpec,
+    UnionBody,
+};
+use crate::diagnostic::Diagnostic;
+use crate::keywords;
+use crate::tree::Type;
+
+use super::{Led, Parsed, Parser};
+
+impl Parser<'_> {
+    /// Any type but `void`.
+    pub(super) fn type_spec(&mut self, what: &str) -> Parsed<TypeSpec> {
+        self.nested(|parser| {
+            let start = parser.peek().location;
+            let kind = parser.type_kind(what)?;
+            let last = parser.tokens[parser.at.saturating_sub(1)].location;
+            Ok(TypeSpec { location: start.to(last), kind })
+        })
+    }
+
+    fn type_kind(&mut self, what: &str) -> Parsed<TypeKind> {
+        let token = self.peek().clone();
+        let Some(word) = token.word().cloned() else {
+            return if token.is("::") { Ok(TypeKind::Named(self.scoped_name(what)?)) } else { Err(self.expected(what)) };
+        };
+        if let Some(ty) = self.basic_type()? {
+            return Ok(TypeKind::Basic(ty));
+        }
+        match &*word {
+            "string" | "wstring" => {
+                self.bump();
+                let bound = if self.take("<") { Some(Box::new(self.bound_and_close()?)) } else { None };
+                Ok(TypeKind::Text { wide: &*word == "wstring", bound })
+            }
+            "sequence" => self.sequence(),
+            "fixed" => self.fixed(),
+            "map" if self.peek_at(1).is("<") => self.map(),
+            "struct" | "union" | "enum" => {
+                let constructed = self.constructed(Lead::default())?;
+                Ok(TypeKind::Constructed(Box::new(constructed)))
+            }
+            "void" => {
+                let diagnostic = Diagnostic::error("`void` is not a type of a value")
+                    .at(token.location, "only an operation that returns nothing is `void`");
+                self.bump();
+                Err(self.fail(diagnostic))
+            }
+            _ if keywords::is_keyword(&word) => Err(self.expected(what)),
+            _ => Ok(TypeKind::Named(self.scoped_name(what)?)),
+        }
+    }
+
+    fn basic_type(&mut self) -> Parsed<Option<Type>> {
+        let Some(word) = self.peek().word().cloned() else { return Ok(None) };
+        let ty = match &*word {
+            "short" => Type::Short,
+            "float" => Type::Float,
+            "double" => Type::Double,
+            "boolean" => Type::Boolean,
+            "char" => Type::Char,
+            "wchar" => Type::WChar,
+            "octet" => Type::Octet,
+            "any" => Type::Any,
+            "Object" => Type::Object,
+            "ValueBase" => Type::ValueBase,
+            "long" => {
+                self.bump();
+                return Ok(Some(if self.take_word("long").is_some() {
+                    Type::LongLong
+                } else if self.take_word("double").is_some() {
+                    Type::LongDouble
+                } else {
+                    Type::Long
+                }));
+            }
+            "unsigned" => {
+                self.bump();
+                return self.unsigned().map(Some);
+            }
+            _ => return Ok(None),
+        };
+        self.bump();
+        Ok(Some(ty))
+    }
+
+    fn unsigned(&mut self) -> Parsed<Type> {
+        if self.take_word("short").is_some() {
+            return Ok(Type::UShort);
+        }
+        if self.take_word("long").is_some() {
+            return Ok(if self.take_word("long").is_some() { Type::ULongLong } else { Type::ULong });
+        }
+        let token = self.peek().clone();
+        if token.is_word("int") || token.is_word("char") {
+            let other = if token.is_word("int") { "unsigned long" } else { "octet" };
+            let diagnostic = Diagnostic::error(format!("`unsigned {}` is not an IDL type", token.spelling()))
+                .at(token.location, "")
+                .help(format!("in IDL this is `{other}`"));
+            return Err(self.fail(diagnostic));
+        }
+        Err(self.expected("`short`, `long` or `long long` after `unsigned`"))
+    }
+
+    fn bound_and_close(&mut self) -> Parsed<crate::ast::Expression> {
+        let bound = self.bound()?;
+        self.expect(">", "after the bound")?;
+        Ok(bound)
+    }
+
+    fn sequence(&mut self) -> Parsed<TypeKind> {
+        self.bump();
+        self.expect("<", "after `sequence`: the type of its elements")?;
+        self.annotations()?;
+        let element = Box::new(self.type_spec("the type of the elements")?);
+        let bound = if self.take(",") { Some(Box::new(self.bound()?)) } else { None };
+        self.expect(">", "to end the sequence type")?;
+        Ok(TypeKind::Sequence { element, bound })
+    }
+
+    fn map(&mut self) -> Parsed<TypeKind> {
+        self.bump();
+        self.bump();
+        let key = Box::new(self.type_spec("the type of the keys")?);
+        self.expect(",", "and the type of the values")?;
+        let value = Box::new(self.type_spec("the type of the values")?);
+        let bound = if self.take(",") { Some(Box::new(self.bound()?)) } else { None };
+        self.expect(">", "to end the map type")?;
+        Ok(TypeKind::Map { key, value, bound })
+    }
+
+    fn fixed(&mut self) -> Parsed<TypeKind> {
+        self.bump();
+        if !self.take("<") {
+            return Ok(TypeKind::Fixed(None));
+        }
+        let digits = self.bound()?;
+        self.expect(",", "and the scale: `fixed<digits, scale>`")?;
+        let scale = self.bound_and_close()?;
+        Ok(TypeKind::Fixed(Some(Box::new((digits, scale)))))
+    }
+
+    /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
+    pub(super) fn constructed(&mut self, lead: Lead) -> Parsed<Constructed> {
+        let keyword = self.bump();
+        let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
+        let name = self.declared(&format!("a name for the {word}"))?;
+        let kind = match &*word {
+            "union" => self.union_body()?,
+            "enum" => ConstructedKind::Enum { enumerators: self.enumerators("the enum")? },
+            "bitmask" => ConstructedKind::Bitmask { bits: self.enumerators("the bitmask")? },
+            "bitset" => {
+                let base = if self.take(":") { Some(self.scoped_name("the base bitset")?) } else { None };
+                ConstructedKind::Bitset { base, fields: self.bit_fields()? }
+            }
+            _ => {
+                let base = if self.take(":") { Some(self.scoped_name("the base struct")?) } else { None };
+                let members = if base.is_some() || !self.peek().is(";") {
+                    Some(self.block("the struct", Self::member)?)
+                } else {
+                    None
+                };
+                ConstructedKind::Struct { base, members }
+            }
+        };
+        Ok(Constructed { lead, name, kind })
+    }
+
+    pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let lead = self.lead()?;
+        let ty = self.type_spec("a type or `}`")?;
+        let declarators = self.declarators("a name for the member")?;
+        members.push(Member { lead, ty, declarators });
+        self.semicolon("the member")
+    }
+
+    /// True if there was a `;` that ends nothing: reported, and passed.
+    pub(super) fn stray_semicolon(&mut self) -> bool {
+        if !self.peek().is(";") {
+            return false;
+        }
+        let location = self.bump().location;
+        self.diagnostics.push(Diagnostic::warning("this `;` ends nothing").at(location, "it may be left out"));
+        true
+    }
+
+    pub(super) fn declarators(&mut self, what: &str) -> Parsed<Vec<Declarator>> {
+        let mut declarators = vec![self.declarator(what)?];
+        while self.take(",") {
+            declarators.push(self.declarator(what)?);
+        }
+        Ok(declarators)
+    }
+
+    fn declarator(&mut self, what: &str) -> Parsed<Declarator> {
+        let annotations = self.annotations()?;
+        if self.peek().is("*") || self.peek().is("&") {
+            let token = self.peek().clone();
+            let diagnostic = Diagnostic::error("IDL has no pointers or references")
+                .at(token.location, format!("`{}` cannot stand here", token.spelling()));
+            return Err(self.fail(diagnostic));
+        }
+        let name = self.declared(what)?;
+        let mut dimensions = Vec::new();
+        while self.peek().is("[") {
+            self.bump();
+            if self.peek().is("]") {
+                let location = self.peek().location;
+                let diagnostic = Diagnostic::error("an array needs a size")
+                    .at(location, "expected a number")
+                    .help("what has no fixed size is a `sequence`");
+                return Err(self.fail(diagnostic));
+            }
+            dimensions.push(self.expression()?);
+            self.expect("]", "after the size of the array")?;
+        }
+        Ok(Declarator { name, annotations, dimensions })
+    }
+
+    fn enumerators(&mut self, what: &str) -> Parsed<Vec<Enumerator>> {
+        let open = self.expect("{", &format!("to begin {what}"))?;
+        let mut found: Vec<Enumerator> = Vec::new();
+        loop {
+            let trailing = self.trailing_comments();
+            if let Some(last) = found.last_mut().filter(|_| !trailing.is_empty()) {
+                last.lead_mut().documentation.extend(trailing);
+            }
+            if self.peek().is("}") {
+                let close = self.bump().location;
+                if found.is_empty() {
+                    let location = open.to(close);
+                    let diagnostic = Diagnostic::error(format!("{what} is empty"))
+                        .at(location, "expected at least one name");
+                    self.diagnostics.push(diagnostic);
+                }
+                return Ok(found);
+            }
+            let lead = self.lead()?;
+            let name = self.declared("a name or `}`")?;
+            found.push(Enumerator { lead, name });
+            if self.peek().is("=") {
+                return Err(self.enumerator_value());
+            }
+            if !self.take(",") && !self.peek().is("}") {
+                return Err(self.expected("`,` or `}`"));
+            }
+        }
+    }
+
+    fn enumerator_value(&mut self) -> super::Failed {
+        let location = self.peek().location;
+        let diagnostic = Diagnostic::error("enumerators have no values of their own")
+            .at(location, "expected `,` or `}`")
+            .help("IDL 4 writes `@value(3) NAME`; on the wire an enumerator is its position");
+        self.fail(diagnostic)
+    }
+
+    fn union_body(&mut self) -> Parsed<ConstructedKind> {
+        if self.peek().is(";") {
+            return Ok(ConstructedKind::Union(None));
+        }
+        self.expect_word("switch", "after the name of the union")?;
+        self.expect("(", "before the type of the discriminator")?;
+        let annotations = self.annotations()?;
+        let discriminator = self.type_spec("the type of the discriminator")?;
+        self.expect(")", "after the type of the discriminator")?;
+        let cases = self.block("the union", Self::case)?;
+        Ok(ConstructedKind::Union(Some(UnionBody { discriminator, annotations, cases })))
+    }
+
+    fn case(&mut self, cases: &mut Vec<Case>) -> Parsed<()> {
+        if self.stray_semicolon() {
+            return Ok(());
+        }
+        let mut lead = self.lead()?;
+        let mut labels = Vec::new();
+        loop {
+            if self.take_word("case").is_some() {
+                labels.push(CaseLabel::Value(self.expression()?));
+            } else if let Some(location) = self.take_word("default") {
+                labels.push(CaseLabel::Default(location));
+            } else {
+                break;
+            }
+            self.expect(":", "after the label")?;
+        }
+        if labels.is_empty() {
+            return Err(self.expected("`case`, `default` or `}`"));
+        }
+        let inner = self.lead()?;
+        lead.documentation.extend(inner.documentation);
+        lead.annotations.extend(inner.annotations);
+        let ty = self.type_spec("the type of the member")?;
+        let declarator = self.declarator("a name for the member")?;
+        cases.push(Case { labels, lead, ty, declarator });
+        self.semicolon("the member")
+    }
+
+    fn bit_fields(&mut self) -> Parsed<Vec<BitField>> {
+        self.expect("{", "to begin the bitset")?;
+        let mut fields = Vec::new();
+        while !self.take("}") {
+            self.lead()?;
+            self.expect_word("bitfield", "or `}`")?;
+            self.expect("<", "and the width")?;
+            let width = self.bound()?;
+            if self.take(",") {
+                self.type_spec("the type of the field")?;
+            }
+            self.expect(">", "after the width")?;
+            let mut names = Vec::new();
+            while !self.peek().is(";") {
+                self.annotations()?;
+                names.push(self.declared("a name for the field")?);
+                if !self.take(",") {
+                    break;
+                }
+            }
+            self.semicolon("the field")?;
+            fields.push(BitField { width, names });
+        }
+        Ok(fields)
+    }
+
+    /// `void` or a type.
+    pub(super) fn return_type(&mut self) -> Parsed<TypeSpec> {
+        match self.take_word("void") {
+            Some(location) => Ok(TypeSpec { location, kind: TypeKind::Basic(Type::Void) }),
+            None => self.type_spec("a declaration"),
+        }
+    }
+}

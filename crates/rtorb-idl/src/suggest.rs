@@ -1,0 +1,54 @@
+//! Which known name an unknown one was probably meant to be.
+
+/// The candidate closest to `word`, if one is close enough to be a slip.
+pub(crate) fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let allowed = match word.chars().count() {
+        0..=2 => return None,
+        3..=5 => 1,
+        _ => 2,
+    };
+    let near = candidates.filter(|candidate| *candidate != word);
+    let near = near.map(|candidate| (distance(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
+    near.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, found)| found)
+}
+
+/// Letters to insert, drop, change or swap with a neighbour to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(LENGTH_MAX).collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut last = None;
+    for (at, letter) in one.chars().take(LENGTH_MAX).enumerate() {
+        let mut next = vec![at + 1];
+        for (column, &wanted) in other.iter().enumerate() {
+            let change = row[column] + usize::from(letter != wanted);
+            let mut cost = change.min(row[column + 1] + 1).min(next[column] + 1);
+            if column > 0 && last == Some(wanted) && letter == other[column - 1] {
+                cost = cost.min(before[column - 1] + 1);
+            }
+            next.push(cost);
+        }
+        before = std::mem::replace(&mut row, next);
+        last = Some(letter);
+    }
+    row[other.len()]
+}
+
+/// Letters that are compared.
+const LENGTH_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_slips_and_nothing_else() {
+        let known = ["long", "string", "interface", "boolean"];
+        for (word, meant) in [("lnog", "long"), ("Strng", "string"), ("interfcae", "interface")] {
+            assert_eq!(closest(word, known.into_iter()), Some(meant), "{word}");
+        }
+        for word in ["x", "int", "long", "valuetype"] {
+            assert_eq!(closest(word, known.into_iter()), None, "{word}");
+        }
+    }
+}
