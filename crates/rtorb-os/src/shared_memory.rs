@@ -46,9 +46,9 @@ impl SharedMemory {
     /// # Panics
     /// If there is none.
     pub fn word(&self, index: usize) -> &AtomicU32 {
-        assert!(index < WORDS, "a page has {WORDS} words");
-        // SAFETY: the page is mapped as long as `self` lives and the index is inside it.
-        unsafe { &*self.words.add(index) }
+        // SAFETY: the page is mapped as long as `self` lives and holds that many words.
+        let words = unsafe { core::slice::from_raw_parts(self.words, WORDS) };
+        &words[index]
     }
 
     fn map(path: &Path, flags: OFlags) -> Result<Self, Refused> {

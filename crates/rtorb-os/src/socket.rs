@@ -10,7 +10,11 @@ use std::os::fd::AsFd;
 ///
 /// # Errors
 /// What recv(2) answers; `AGAIN` when nothing is there.
-pub fn receive_behind_now(socket: impl AsFd, into: &mut Vec<u8>, octets_max: usize) -> Result<usize, Errno> {
+pub fn receive_behind_now(
+    socket: impl AsFd,
+    into: &mut Vec<u8>,
+    octets_max: usize,
+) -> Result<usize, Errno> {
     let spare = into.spare_capacity_mut();
     let room = spare.len().min(octets_max);
     let ((filled, _), _) = recv(socket, &mut spare[..room], RecvFlags::DONTWAIT)?;

@@ -189,6 +189,9 @@ impl SystemException {
             (ExceptionKind::Marshal, _) => {
                 Some("client and server disagree on the types, or a limit was passed")
             }
+            (ExceptionKind::BadInvOrder, _) if self.minor == OMG | 3 => Some(
+                "a servant of a reactive server called its own server: use thread_per_connection",
+            ),
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
             _ => None,
         }

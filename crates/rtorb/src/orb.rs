@@ -17,7 +17,7 @@ use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
 use crate::server::{Server, is_in_upcall};
-use crate::strategies::Strategies;
+use crate::strategies::{DispatchStrategy, Strategies};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
@@ -140,11 +140,6 @@ impl Orb {
         self.core.stop();
     }
 
-    /// True if the calling thread is serving a request.
-    pub fn is_in_upcall(&self) -> bool {
-        is_in_upcall()
-    }
-
     /// The endpoints that the ORB listens on, with the ports that it was given.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let listeners = self
@@ -218,6 +213,18 @@ impl OrbCore {
 
     pub(crate) fn uncount_adapter(&self) {
         self.adapters.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
+    pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+        self.strategies.dispatch == DispatchStrategy::Reactive
+            && is_in_upcall()
+            && self.server.get().is_some_and(|server| {
+                server
+                    .listeners
+                    .iter()
+                    .any(|listener| listener.bound == *endpoint)
+            })
     }
 
     fn open_server(&self) -> Result<&Server, SystemException> {

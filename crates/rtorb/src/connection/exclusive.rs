@@ -13,6 +13,7 @@ use std::time::Instant;
 
 thread_local! {
     /// This thread's idle connections, the one used last at the end.
+    #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves, not a connection")]
     static IDLE: RefCell<Vec<Box<Connection>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -47,6 +48,9 @@ pub(crate) fn keep(connection: Box<Connection>, connections_max: usize) {
 
 /// Opens a connection to the route's endpoint.
 pub(crate) fn open(orb: &Arc<OrbCore>, route: &Route) -> Result<Box<Connection>, SystemException> {
+    if orb.would_deadlock(&route.endpoint.endpoint) {
+        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+    }
     let begun = Instant::now();
     let opened = match &*route.endpoint.endpoint {
         Endpoint::Tcp { host, port } => tcp::connect(host, *port, orb.connect_timeout),
