@@ -1,10 +1,18 @@
 //! Object references: a type, and the ways to reach the object (CORBA 3, "IOR: Interoperable Object References").
 
 mod components;
+mod describe;
+mod policies;
 mod profiles;
 mod text;
 
-pub use components::TaggedComponent;
+pub use components::{
+    Component, Endpoint, SslSecTrans, TaggedComponent, association, component_tag, orb_name,
+};
+pub use policies::{
+    Policy, PriorityBand, PriorityModel, Protocol, ProtocolProperties, TcpProperties,
+    UnixProperties, policy_type,
+};
 pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_tag};
 
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};

@@ -7,6 +7,7 @@
 
 pub mod any;
 pub mod cdr;
+pub mod code_sets;
 mod error;
 pub mod giop;
 pub mod ior;

@@ -66,7 +66,7 @@ fn v2_reply_1_2() {
     );
     let reply = written(ByteOrder::Little, |w| {
         begin_reply(w, Version::V1_2, 2, ReplyStatus::NoException, &[]).unwrap();
-        encode_body(w, Version::V1_2, |w| ARGUMENT.encode_copied(w)).unwrap();
+        encode_body(w, Version::V1_2, |w| w.primitive(ARGUMENT)).unwrap();
         end_message(w).unwrap();
     });
     assert_eq!(reply, v2);
@@ -79,16 +79,6 @@ fn v2_reply_1_2() {
     );
     assert!(reply.contexts.is_empty());
     assert_eq!(r.primitive::<u64>().unwrap(), ARGUMENT);
-}
-
-trait EncodeCopied {
-    fn encode_copied(&self, w: &mut Writer<'_>) -> Result<(), rtorb_wire::EncodeError>;
-}
-
-impl EncodeCopied for u64 {
-    fn encode_copied(&self, w: &mut Writer<'_>) -> Result<(), rtorb_wire::EncodeError> {
-        w.primitive(*self)
-    }
 }
 
 #[test]
@@ -131,4 +121,127 @@ fn v4_request_with_priority() {
     let found = request.contexts.find(contexts::RT_CORBA_PRIORITY).unwrap();
     assert_eq!(contexts::decode_priority(found), Ok(16383));
     assert_eq!(request.contexts.find(contexts::CODE_SETS), None);
+}
+
+#[test]
+fn v5_request_1_0_big_endian() {
+    let v5 = hex(
+        "47 49 4f 50 01 00 00 00 00 00 00 34 00 00 00 00 00 00 00 02 01 00 00 00 00 00 00 06 61 62 63 64
+         65 66 00 00 00 00 00 0c 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 01 02 03 04 05 06 07 08",
+    );
+    assert_eq!(call(Version::V1_0, ByteOrder::Big, &[]), v5);
+    assert_call(&v5, Version::V1_0);
+}
+
+#[test]
+fn v6_request_1_1() {
+    let v6 = hex(
+        "47 49 4f 50 01 01 01 00 34 00 00 00 00 00 00 00 02 00 00 00 01 00 00 00 06 00 00 00 61 62 63 64
+         65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 08 07 06 05 04 03 02 01",
+    );
+    assert_eq!(call(Version::V1_1, ByteOrder::Little, &[]), v6);
+    assert_call(&v6, Version::V1_1);
+}
+
+#[test]
+fn v7_system_exception() {
+    let v7 = hex(
+        "47 49 4f 50 01 02 01 01 38 00 00 00 02 00 00 00 02 00 00 00 00 00 00 00 20 00 00 00 49 44 4c 3a
+         6f 6d 67 2e 6f 72 67 2f 43 4f 52 42 41 2f 54 52 41 4e 53 49 45 4e 54 3a 31 2e 30 00 02 00 4d 4f
+         01 00 00 00",
+    );
+    let body = SystemExceptionBody {
+        repository_id: b"IDL:omg.org/CORBA/TRANSIENT:1.0",
+        minor: 0x4f4d_0002,
+        completed: 1,
+    };
+    let reply = written(ByteOrder::Little, |w| {
+        begin_reply(w, Version::V1_2, 2, ReplyStatus::SystemException, &[]).unwrap();
+        encode_body(w, Version::V1_2, |w| body.encode(w)).unwrap();
+        end_message(w).unwrap();
+    });
+    assert_eq!(reply, v7);
+    let header = Header::parse(&v7, 1024).unwrap().unwrap();
+    let mut r = header.reader(&v7);
+    let reply = ReplyHeader::decode(&mut r).unwrap();
+    assert_eq!(reply.status, ReplyStatus::SystemException);
+    assert_eq!(SystemExceptionBody::decode(&mut r), Ok(body));
+}
+
+#[test]
+fn v8_to_v11_short_messages() {
+    let v8 = hex(
+        "47 49 4f 50 01 02 01 03 12 00 00 00 06 00 00 00 00 00 00 00 06 00 00 00 61 62 63 64 65 66",
+    );
+    let v9 = hex("47 49 4f 50 01 02 01 04 08 00 00 00 06 00 00 00 01 00 00 00");
+    let v10 = hex("47 49 4f 50 01 02 01 02 04 00 00 00 02 00 00 00");
+    let v11 = hex("47 49 4f 50 01 00 00 05 00 00 00 00");
+    let (little, version) = (ByteOrder::Little, Version::V1_2);
+    let here = LocateStatus::ObjectHere;
+    let wrote = written(little, |w| {
+        write_locate_request(w, version, 6, KEY).unwrap()
+    });
+    assert_eq!(wrote, v8);
+    let wrote = written(little, |w| write_locate_reply(w, version, 6, here).unwrap());
+    assert_eq!(wrote, v9);
+    let wrote = written(little, |w| write_cancel_request(w, version, 2).unwrap());
+    assert_eq!(wrote, v10);
+    let close = |w: &mut Writer<'_>| write_close_connection(w, Version::V1_0).unwrap();
+    assert_eq!(written(ByteOrder::Big, close), v11);
+
+    let parse = |octets: &[u8]| Header::parse(octets, 64).unwrap().unwrap();
+    let request = LocateRequestHeader::decode(&mut parse(&v8).reader(&v8)).unwrap();
+    assert_eq!(request.target, Target::Key(KEY));
+    let reply = LocateReplyHeader::decode(&mut parse(&v9).reader(&v9)).unwrap();
+    assert_eq!((reply.request_id, reply.status), (6, here));
+    assert_eq!(parse(&v10).message_type, MessageType::CancelRequest);
+    assert_eq!(parse(&v11).message_type, MessageType::CloseConnection);
+}
+
+fn v12() -> (Vec<u8>, Vec<u8>) {
+    let first = hex(
+        "47 49 4f 50 01 02 03 00 3c 00 00 00 02 00 00 00 03 00 00 00 00 00 00 00 06 00 00 00 61 62 63 64
+         65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 28 00 00 00 00 01 02 03
+         04 05 06 07 08 09 0a 0b",
+    );
+    let last = hex(
+        "47 49 4f 50 01 02 01 07 20 00 00 00 02 00 00 00 0c 0d 0e 0f 10 11 12 13 14 15 16 17 18 19 1a 1b
+         1c 1d 1e 1f 20 21 22 23 24 25 26 27",
+    );
+    (first, last)
+}
+
+#[test]
+fn v12_fragmented_request() {
+    let (first, last) = v12();
+    let octets: Vec<u8> = (0..40).collect();
+    let whole = written(ByteOrder::Little, |w| {
+        let start = RequestStart {
+            request_id: 2,
+            response: Response::FromTarget,
+            object_key: KEY,
+            operation: "test_method",
+            contexts: &[],
+        };
+        begin_request(w, Version::V1_2, &start).unwrap();
+        encode_body(w, Version::V1_2, |w| {
+            w.count(octets.len())?;
+            w.octets(&octets)
+        })
+        .unwrap();
+        end_message(w).unwrap();
+    });
+    let parts: Vec<_> = fragments(&whole, 79).collect();
+    assert_eq!(parts, [first.clone(), last.clone()]);
+
+    let mut reassembly = Reassembly::new(1024, 2);
+    let header = Header::parse(&first, 1024).unwrap().unwrap();
+    assert!(header.more_fragments);
+    assert_eq!(reassembly.accept(&header, &first), Ok(Accepted::Kept));
+    let header = Header::parse(&last, 1024).unwrap().unwrap();
+    assert_eq!(
+        reassembly.accept(&header, &last),
+        Ok(Accepted::Message(whole))
+    );
+    assert_eq!(reassembly.octets(), 0);
 }
