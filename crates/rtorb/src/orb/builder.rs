@@ -6,8 +6,8 @@ use super::{Orb, OrbCore, options};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::Adapter;
 use crate::poa::object_table::ObjectTable;
+use crate::poa::{Adapter, PoaError};
 use crate::strategies::{DispatchStrategy, Strategies};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
@@ -36,7 +36,7 @@ pub struct OrbBuilder {
     remaining_arguments: Vec<String>,
 }
 
-/// Why an ORB could not be built or run.
+/// Why an ORB could not be built or could not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OrbError {
@@ -51,6 +51,8 @@ pub enum OrbError {
     Endpoint(EndpointError),
     /// The host refused a thread or its scheduling.
     Refused(Refused),
+    /// An adapter would not do something.
+    Poa(PoaError),
     /// A system exception.
     System(SystemException),
 }
@@ -226,12 +228,19 @@ impl fmt::Display for OrbError {
             Self::Option { option, reason } => write!(f, "{option}: {reason}"),
             Self::Endpoint(error) => error.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
+            Self::Poa(error) => error.fmt(f),
             Self::System(exception) => exception.fmt(f),
         }
     }
 }
 
 impl std::error::Error for OrbError {}
+
+impl From<PoaError> for OrbError {
+    fn from(error: PoaError) -> Self {
+        Self::Poa(error)
+    }
+}
 
 impl From<SystemException> for OrbError {
     fn from(exception: SystemException) -> Self {
