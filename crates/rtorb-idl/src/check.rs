@@ -8,11 +8,12 @@ mod interfaces;
 mod operations;
 mod scopes;
 mod structs;
+mod supply;
 mod types;
 mod unions;
 mod valuetypes;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{Definition, DefinitionKind, Lead, Name};
@@ -25,8 +26,14 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 use ids::{Identity, Prefix};
 use scopes::{Entity, Scope, ScopeId, ScopeKind};
 
-/// Checks all definitions; the tree is whole only if nothing was reported as an error.
-pub(crate) fn check(specification: &Specification, sources: &SourceMap, diagnostics: &mut Diagnostics) -> Tree {
+/// Checks all definitions; the tree is whole only if nothing was reported as an error. What `specification` names of
+/// module CORBA and does not declare is taken from `orb`.
+pub(crate) fn check(
+    specification: &Specification,
+    orb: &[Definition],
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Tree {
     let mut checker = Checker {
         tree: Tree::default(),
         facts: Vec::new(),
@@ -34,6 +41,7 @@ pub(crate) fn check(specification: &Specification, sources: &SourceMap, diagnost
         current: GLOBAL,
         prefix: Prefix::default(),
         saved_prefixes: Vec::new(),
+        orb: supply::by_name(orb),
         sources,
         diagnostics,
         lost: &specification.lost,
@@ -54,6 +62,8 @@ struct Checker<'c> {
     prefix: Prefix,
     /// Of the files that are being read.
     saved_prefixes: Vec<Prefix>,
+    /// What is left of the built-in module CORBA.
+    orb: HashMap<&'c str, &'c Definition>,
     sources: &'c SourceMap,
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,

@@ -30,7 +30,9 @@ pub mod tree;
 use std::path::PathBuf;
 
 use diagnostic::Diagnostics;
+use parser::Specification;
 use preprocess::Preprocessed;
+use source::SourceFile;
 
 pub use compile::{CompileError, Compiled, Compiler, compile};
 pub use diagnostic::Diagnostic;
@@ -76,7 +78,8 @@ pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
 
 /// Checks a text that is in no file; `name` is what messages call it.
 pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
-    run(|sources, diagnostics| preprocess::preprocess_text(name, text, options, sources, diagnostics))
+    let file = SourceFile::new(name, text).main();
+    run(|sources, diagnostics| preprocess::preprocess_file(file, options, sources, diagnostics))
 }
 
 fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> Outcome {
@@ -84,7 +87,16 @@ fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> O
     let mut diagnostics = Diagnostics::default();
     let tokens = read(&mut sources, &mut diagnostics);
     let specification = parser::parse(tokens, &mut diagnostics);
-    let tree = check::check(&specification, &sources, &mut diagnostics);
+    let orb = builtin_orb(&mut sources);
+    let tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
     let tree = (!diagnostics.has_errors()).then_some(tree);
     Outcome { tree, diagnostics: diagnostics.into_sorted(), sources }
+}
+
+/// Module CORBA, of which the checker takes what a specification names without declaring it.
+fn builtin_orb(sources: &mut SourceMap) -> Specification {
+    let file = SourceFile::new("<built in>/orb.idl", builtin::ORB);
+    let mut nothing = Diagnostics::default();
+    let tokens = preprocess::preprocess_file(file, &Options::default(), sources, &mut nothing);
+    parser::parse(tokens, &mut nothing)
 }

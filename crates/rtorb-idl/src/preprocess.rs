@@ -64,16 +64,15 @@ pub(crate) fn preprocess(
     preprocessor.finish()
 }
 
-/// The same for a text that is in no file.
-pub(crate) fn preprocess_text(
-    name: &str,
-    text: &str,
+/// The same for one text that need not be on disk.
+pub(crate) fn preprocess_file(
+    file: SourceFile,
     options: &Options,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Preprocessed {
     let mut preprocessor = Preprocessor::new(options, sources, diagnostics);
-    preprocessor.read(SourceFile::new(name, text).main());
+    preprocessor.read(file);
     preprocessor.finish()
 }
 
@@ -112,9 +111,9 @@ impl<'r> Preprocessor<'r> {
         preprocessor
     }
 
-    /// `HAS_LongLong` and `HAS_LongDouble` are what omniORB's own files ask a compiler for.
+    /// All but the first are what omniORB's own files ask a compiler for.
     fn predefine(&mut self) {
-        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"].map(|name| format!("#define {name} 1\n"));
+        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble", "ENABLE_CLIENT_IR_SUPPORT"].map(|name| format!("#define {name} 1\n"));
         let given = self.options.defines.iter().map(|define| match define.split_once('=') {
             Some((name, value)) => format!("#define {name} {value}\n"),
             None => format!("#define {define} 1\n"),

@@ -16,6 +16,12 @@ pub(super) struct Prefix {
     scope: ScopeId,
 }
 
+impl Prefix {
+    pub(super) fn new(text: &str, scope: ScopeId) -> Self {
+        Self { text: text.to_owned(), scope }
+    }
+}
+
 /// What the repository id of an item is made of.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
@@ -74,7 +80,7 @@ impl Checker<'_> {
         }
         // An empty prefix takes back an outer one; names then count from the outside.
         let scope = if prefix.is_empty() { GLOBAL } else { self.current };
-        self.prefix = Prefix { text: prefix.to_owned(), scope };
+        self.prefix = Prefix::new(prefix, scope);
     }
 
     pub(super) fn pragma_id(&mut self, name: &[Token], id: &str, location: Location) {
@@ -177,7 +183,7 @@ impl Checker<'_> {
             let message = format!("the prefix `{prefix}` begins or ends with `/`");
             self.diagnostics.push(Diagnostic::error(message).at(location, ""));
         }
-        let prefix = Prefix { text: prefix.to_owned(), scope: GLOBAL };
+        let prefix = Prefix::new(prefix, GLOBAL);
         for index in 0..self.tree.items.len() {
             let candidate = ItemId(u32::try_from(index).unwrap_or(u32::MAX));
             if candidate == item || self.is_within(candidate, item) {

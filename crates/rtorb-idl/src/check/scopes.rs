@@ -284,16 +284,37 @@ impl Checker<'_> {
             }
             match self.scopes[scope].parent {
                 Some(parent) => scope = parent,
-                None => {
-                    self.report_unknown(name.first(), name, None);
-                    return None;
-                }
+                None => break,
             }
+        }
+        if self.supply_first(name) {
+            return self.find_outwards(name);
+        }
+        self.report_unknown(name.first(), name, None);
+        None
+    }
+
+    /// Takes `CORBA::X`, and in module CORBA plain `X`, from the built-in module.
+    fn supply_first(&mut self, name: &ScopedName) -> bool {
+        match &name.parts[..] {
+            [first, second, ..] if first.text == "CORBA" => self.supply(&second.text),
+            [first, ..] => self.in_module_corba() && self.supply(&first.text),
+            [] => false,
         }
     }
 
     fn find_in(&mut self, scope: ScopeId, part: &Name, name: &ScopedName) -> Option<Symbol> {
-        let found = self.visible(scope, &part.text, false);
+        let mut found = self.visible(scope, &part.text, false);
+        let corba = self.scopes[scope].item.is_some_and(|item| self.is_module_corba(Entity::Item(item)));
+        let missing = match &name.parts[..] {
+            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
+            _ => Some(&part.text).filter(|_| corba),
+        };
+        if let Some(missing) = missing.filter(|_| found.is_empty())
+            && self.supply(missing)
+        {
+            found = self.visible(scope, &part.text, false);
+        }
         if found.is_empty() {
             self.report_unknown(part, name, Some(scope));
             return None;

@@ -124,7 +124,7 @@ impl Checker<'_> {
         self.find_quietly(name).is_none().then_some(ty)
     }
 
-    fn in_module_corba(&self) -> bool {
+    pub(super) fn in_module_corba(&self) -> bool {
         let mut scope = Some(self.current);
         while let Some(here) = scope {
             if let Some(item) = self.scopes[here].item {

@@ -5,7 +5,7 @@ use super::*;
 fn run(text: &str) -> (String, Vec<String>) {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();
-    let output = preprocess_text("t.idl", text, &Options::default(), &mut sources, &mut diagnostics);
+    let output = preprocess_file(SourceFile::new("t.idl", text).main(), &Options::default(), &mut sources, &mut diagnostics);
     let tokens: Vec<String> = output.tokens.iter().map(Token::spelling).collect();
     let messages = diagnostics.into_sorted().into_iter().map(|diagnostic| diagnostic.message).collect();
     (tokens.join(" ").trim().to_owned(), messages)

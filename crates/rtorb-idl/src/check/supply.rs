@@ -1,0 +1,81 @@
+//! Names of module CORBA that a specification uses without declaring them.
+//!
+//! The standard wants `#include <orb.idl>`, but what that file holds differs from ORB to ORB: the files of one fail with
+//! the `orb.idl` of another. What is missing is taken, one declaration at a time, from the built-in one.
+
+use std::collections::HashMap;
+
+use crate::ast::{Definition, DefinitionKind, Lead, Name};
+use crate::source::Location;
+use crate::tree::{ItemId, ItemKind};
+
+use super::ids::Prefix;
+use super::scopes::{Entity, ScopeKind};
+use super::{Checker, GLOBAL};
+
+/// The declarations in the modules of `definitions`, by name.
+pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> {
+    let mut found = HashMap::new();
+    for definition in definitions {
+        if let DefinitionKind::Module { body, .. } = &definition.kind {
+            for inner in body {
+                if let Some(name) = name_of(&inner.kind) {
+                    found.entry(name.text.as_str()).or_insert(inner);
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Checker<'_> {
+    /// Declares `CORBA::name` if the built-in module has it; true if so.
+    pub(super) fn supply(&mut self, name: &str) -> bool {
+        let Some(definition) = self.orb.remove(name) else { return false };
+        let outer = std::mem::replace(&mut self.current, GLOBAL);
+        let outer_prefix = std::mem::replace(&mut self.prefix, Prefix::new("omg.org", GLOBAL));
+        if let Some(module) = self.module_corba() {
+            self.within(module, ScopeKind::Module, |checker| {
+                checker.prefix = Prefix::new("omg.org", GLOBAL);
+                checker.definition(definition);
+            });
+        }
+        self.current = outer;
+        self.prefix = outer_prefix;
+        true
+    }
+
+    /// The global module CORBA, which is made if need be; `None` if something else has that name.
+    fn module_corba(&mut self) -> Option<ItemId> {
+        let name = Name { text: "CORBA".to_owned(), location: Location::default() };
+        match self.declared_here(&name) {
+            Some(id) => self.is_module(id).then_some(id),
+            None => {
+                let id = self.declare_item(&Lead::default(), &name, ItemKind::Module { items: Vec::new() })?;
+                self.within(id, ScopeKind::Module, |_| {});
+                Some(id)
+            }
+        }
+    }
+
+    /// True if `entity` is the global module CORBA.
+    pub(super) fn is_module_corba(&self, entity: Entity) -> bool {
+        let Entity::Item(id) = entity else { return false };
+        let item = self.tree.item(id);
+        item.name == "CORBA" && item.scope.is_none()
+    }
+}
+
+fn name_of(kind: &DefinitionKind) -> Option<&Name> {
+    match kind {
+        DefinitionKind::Interface(interface) => Some(&interface.name),
+        DefinitionKind::Valuetype(valuetype) => Some(&valuetype.name),
+        DefinitionKind::Constructed(constructed) => Some(&constructed.name),
+        DefinitionKind::Typedef { declarators, .. } => declarators.first().map(|declarator| &declarator.name),
+        DefinitionKind::ValueBox { name, .. }
+        | DefinitionKind::Exception { name, .. }
+        | DefinitionKind::Constant { name, .. }
+        | DefinitionKind::Native { name } => Some(name),
+        _ => None,
+    }
+}
