@@ -21,6 +21,7 @@ mod unions;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
 use scope::Scope;
 
@@ -29,20 +30,34 @@ use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Tree};
 
 /// Generates the Rust text of everything in `tree`, included files and all.
 ///
-/// The text names `::rtorb::codegen` and nothing else that a crate might not have, and works inside any module.
+/// The text names `::rtorb::codegen` and nothing else that a crate might not have, and works inside any module. What
+/// included files declare, what has no Rust and what nothing in the main file uses is named in a comment at its top.
 ///
 /// # Errors
 /// A diagnostic for each thing that has no Rust yet ([`NOT_GENERATED`]), and for each two names that Rust cannot tell
 /// apart.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
-    let mut diagnostics = refusals::find(tree);
-    diagnostics.extend(collisions::find(tree));
-    if diagnostics.is_empty() { Ok(print::print(items(Scope::outermost(tree)))) } else { Err(diagnostics) }
+    let Refusals {
+        mut diagnostics,
+        left_out,
+    } = Refusals::of(tree);
+    let outermost = Scope::outermost(tree, &left_out);
+    diagnostics.extend(collisions::find(outermost));
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let left_out = left_out
+        .iter()
+        .map(|(&id, reason)| format!("`{}`: {reason}", scope::idl_name(tree, id)));
+    Ok(print::print(
+        items(outermost),
+        &left_out.collect::<Vec<_>>(),
+    ))
 }
 
 /// Everything that `scope` declares.
 fn items(scope: Scope<'_>) -> TokenStream {
-    scope.items().iter().map(|&id| with_module(scope, id)).collect()
+    scope.items().map(|id| with_module(scope, id)).collect()
 }
 
 /// The item `id`, and the module of what is declared inside it.
@@ -51,7 +66,7 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let generated = item_itself(scope, id);
     let inner = scope.within(id);
     let is_module = matches!(item.kind, ItemKind::Module { .. });
-    if !is_module && inner.items().is_empty() {
+    if !is_module && inner.items().next().is_none() {
         return generated;
     }
     let documentation = if is_module {
@@ -67,7 +82,9 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
 fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     match &item.kind {
-        ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => servants::local(scope, id),
+        ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => {
+            servants::local(scope, id)
+        }
         ItemKind::Interface(_) => interfaces::generate(scope, id),
         ItemKind::Undefined { .. } => interfaces::reference(scope, id),
         ItemKind::Struct { .. } => structs::generate(scope, id),
@@ -89,8 +106,9 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
                 pub type #name = ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>;
             }
         }
-        ItemKind::Module { .. } | ItemKind::ValueBox { .. } | ItemKind::Valuetype(_) | ItemKind::Other { .. } => {
-            TokenStream::new()
-        }
+        ItemKind::Module { .. }
+        | ItemKind::ValueBox { .. }
+        | ItemKind::Valuetype(_)
+        | ItemKind::Other { .. } => TokenStream::new(),
     }
 }

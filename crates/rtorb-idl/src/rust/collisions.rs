@@ -2,89 +2,121 @@
 
 use std::collections::BTreeMap;
 
-use super::operations::{self, Call};
-use super::scope::{Scope, items_inside};
-use super::{names, unions};
+use proc_macro2::Ident;
+
+use super::scope::Scope;
+use super::{enums, names, operations, unions};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{Direction, InterfaceFlavour, Item, ItemId, ItemKind, Member, Tree};
+use crate::tree::{Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree};
 
-/// A diagnostic for every pair of names that Rust cannot tell apart.
-pub(super) fn find(tree: &Tree) -> Vec<Diagnostic> {
+/// A diagnostic for every pair of names in `scope` and below that Rust cannot tell apart.
+pub(super) fn find(scope: Scope<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    find_among(tree, Scope::outermost(tree).items(), &mut found);
-    for (number, item) in tree.items.iter().enumerate() {
-        find_among(tree, items_inside(item), &mut found);
-        let id = ItemId(u32::try_from(number).expect("an arena of items is far smaller"));
-        find_inside(tree, id, item, &mut found);
-    }
+    find_below(scope, &mut found);
     found
 }
 
-/// What one Rust namespace holds already: for a Rust name its IDL name and its place.
-#[derive(Default)]
-struct Namespace<'t> {
-    taken: BTreeMap<String, (&'t str, Location)>,
+fn find_below(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
+    find_among(scope, found);
+    for id in scope.items() {
+        find_inside(scope.tree, id, found);
+        find_below(scope.within(id), found);
+    }
 }
 
-impl<'t> Namespace<'t> {
-    fn claim(
-        &mut self,
-        rust: String,
-        idl: &'t str,
-        location: Location,
-        found: &mut Vec<Diagnostic>,
-    ) {
-        if let Some(&(first, place)) = self.taken.get(&rust) {
+/// What one Rust namespace holds already: for a Rust name what it is made of.
+#[derive(Default)]
+struct Namespace {
+    taken: BTreeMap<String, Origin>,
+}
+
+/// What a Rust name is made of.
+struct Origin {
+    what: String,
+    location: Location,
+}
+
+impl Origin {
+    fn name(idl: &str, location: Location) -> Self {
+        Self {
+            what: format!("`{idl}`"),
+            location,
+        }
+    }
+}
+
+impl Namespace {
+    fn claim(&mut self, rust: Ident, origin: Origin, found: &mut Vec<Diagnostic>) {
+        let rust = rust.to_string();
+        if let Some(first) = self.taken.get(&rust) {
             found.push(
                 Diagnostic::error(format!(
-                    "`{first}` and `{idl}` would both be `{rust}` in Rust"
+                    "{} and {} would both be `{rust}` in Rust",
+                    first.what, origin.what
                 ))
-                .at(location, format!("becomes `{rust}`"))
-                .at(place, format!("`{rust}` is made of this already"))
+                .at(origin.location, format!("becomes `{rust}`"))
+                .at(first.location, format!("`{rust}` is made of this already"))
                 .help("rename one of them in the IDL"),
             );
         } else {
-            self.taken.insert(rust, (idl, location));
+            self.taken.insert(rust, origin);
         }
     }
 }
 
 /// Among the items of one scope. Types and modules share a namespace; constants and tuple structs share another.
-fn find_among(tree: &Tree, items: &[ItemId], found: &mut Vec<Diagnostic>) {
+fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
+    let tree = scope.tree;
     let mut types = Namespace::default();
     let mut values = Namespace::default();
-    for &id in items {
+    for id in scope.items() {
         let item = tree.item(id);
-        let name = names::item_ident(item).to_string();
-        let mut claim_type = |rust: String| types.claim(rust, &item.name, item.location, found);
+        let name = names::item_ident(item);
+        let itself = || Origin::name(&item.name, item.location);
         match &item.kind {
-            ItemKind::Constant { .. } => values.claim(name, &item.name, item.location, found),
+            ItemKind::Constant { .. } => values.claim(name, itself(), found),
             ItemKind::Interface(interface) => {
-                claim_type(name.clone());
+                types.claim(name.clone(), itself(), found);
+                values.claim(name, itself(), found);
                 if interface.flavour == InterfaceFlavour::Plain {
-                    claim_type(names::servant_ident(item).to_string());
+                    let what = format!("the servant trait of `{}`", item.name);
+                    types.claim(
+                        names::servant_ident(item),
+                        Origin {
+                            what,
+                            location: item.location,
+                        },
+                        found,
+                    );
                 }
                 for call in operations::own(tree, id)
                     .iter()
                     .filter(|call| !call.raises.is_empty())
                 {
+                    let what = format!("the error type of `{}`", call.wire_name);
                     types.claim(
-                        call.error_ident(tree).to_string(),
-                        &item.name,
-                        call.location,
+                        call.error_ident(tree),
+                        Origin {
+                            what,
+                            location: call.location,
+                        },
                         found,
                     );
                 }
-                values.claim(name, &item.name, item.location, found);
             }
-            _ => claim_type(name),
+            _ => types.claim(name, itself(), found),
         }
-        if !matches!(item.kind, ItemKind::Module { .. }) && !items_inside(item).is_empty() {
+        if !matches!(item.kind, ItemKind::Module { .. })
+            && scope.within(id).items().next().is_some()
+        {
+            let what = format!("the module of what `{}` declares", item.name);
             types.claim(
-                names::module_ident(&item.name).to_string(),
-                &item.name,
-                item.location,
+                names::module_ident(&item.name),
+                Origin {
+                    what,
+                    location: item.location,
+                },
                 found,
             );
         }
@@ -92,58 +124,75 @@ fn find_among(tree: &Tree, items: &[ItemId], found: &mut Vec<Diagnostic>) {
 }
 
 /// Among the members, enumerators, methods and parameters of one item.
-fn find_inside<'t>(tree: &'t Tree, id: ItemId, item: &'t Item, found: &mut Vec<Diagnostic>) {
-    let mut names = Namespace::default();
+fn find_inside(tree: &Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
+    let item = tree.item(id);
+    let mut taken = Namespace::default();
     match &item.kind {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
             for Member { name, location, .. } in members {
-                names.claim(names::value_ident(name).to_string(), name, *location, found);
+                taken.claim(
+                    names::value_ident(name),
+                    Origin::name(name, *location),
+                    found,
+                );
             }
         }
         ItemKind::Union(union) => {
             if unions::has_no_member_variant(union) {
-                names.claim(
-                    unions::NO_MEMBER.to_owned(),
-                    "(no member)",
-                    item.location,
+                let what = "a discriminator without a member".to_owned();
+                taken.claim(
+                    names::type_ident(unions::NO_MEMBER),
+                    Origin {
+                        what,
+                        location: item.location,
+                    },
                     found,
                 );
             }
             for Member { name, location, .. } in union.cases.iter().map(|case| &case.member) {
-                names.claim(names::type_ident(name).to_string(), name, *location, found);
+                taken.claim(
+                    names::type_ident(name),
+                    Origin::name(name, *location),
+                    found,
+                );
             }
         }
         ItemKind::Enum { enumerators } => {
             for enumerator in enumerators {
-                let variant = names::type_ident(&enumerator.name).to_string();
-                names.claim(variant, &enumerator.name, enumerator.location, found);
+                taken.claim(
+                    enums::variant(enumerator),
+                    Origin::name(&enumerator.name, enumerator.location),
+                    found,
+                );
             }
         }
         ItemKind::Interface(interface) => {
-            find_among_methods(&operations::all(tree, id), found);
-            for operation in &interface.operations {
-                let mut names = Namespace::default();
-                for parameter in operation
-                    .parameters
-                    .iter()
-                    .filter(|parameter| parameter.direction != Direction::Out)
-                {
-                    let name = names::value_ident(&parameter.name).to_string();
-                    names.claim(name, &parameter.name, parameter.location, found);
-                }
+            for call in operations::all(tree, id) {
+                taken.claim(
+                    call.method,
+                    Origin::name(&call.wire_name, call.location),
+                    found,
+                );
             }
+            interface
+                .operations
+                .iter()
+                .for_each(|operation| find_among_parameters(operation, found));
         }
         _ => {}
     }
 }
 
-fn find_among_methods(calls: &[Call<'_>], found: &mut Vec<Diagnostic>) {
-    let mut methods = Namespace::default();
-    for call in calls {
-        methods.claim(
-            call.method.to_string(),
-            &call.wire_name,
-            call.location,
+fn find_among_parameters(operation: &Operation, found: &mut Vec<Diagnostic>) {
+    let mut taken = Namespace::default();
+    for parameter in operation
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.direction != Direction::Out)
+    {
+        taken.claim(
+            names::value_ident(&parameter.name),
+            Origin::name(&parameter.name, parameter.location),
             found,
         );
     }

@@ -1,7 +1,9 @@
 //! What the back end does not generate yet: found and named, so that nothing is dropped in silence.
 
+use std::collections::BTreeMap;
+
 use super::scope::idl_name;
-use super::types;
+use super::types::{self, named, parts};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
@@ -65,23 +67,55 @@ const CONTEXT_CLAUSE: NotGenerated = NotGenerated {
     help: "pass what the operation needs as a parameter",
 };
 
-/// A diagnostic for everything in `tree` that cannot be generated.
-pub(super) fn find(tree: &Tree) -> Vec<Diagnostic> {
-    let mut search = Search {
-        tree,
-        found: Vec::new(),
-    };
-    for number in 0..tree.items.len() {
-        search.item(ItemId(
-            u32::try_from(number).expect("an arena of items is far smaller"),
-        ));
+/// What of a tree cannot be generated.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    /// One for everything in the main file that cannot be generated, or that uses what cannot.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// What included files declare and nothing can be made of: it is left out, and the text says so.
+    pub(super) left_out: BTreeMap<ItemId, String>,
+}
+
+impl Refusals {
+    /// Looks at everything in `tree`.
+    pub(super) fn of(tree: &Tree) -> Self {
+        let mut search = Search {
+            tree,
+            found: Vec::new(),
+            reported: Vec::new(),
+            reasons: BTreeMap::new(),
+        };
+        for id in ids(tree) {
+            search.item(id);
+            if let Some(first) = search.found.first() {
+                search.reasons.insert(id, first.message.clone());
+            }
+            if tree.item(id).in_main_file {
+                search.reported.append(&mut search.found);
+            } else {
+                search.found.clear();
+            }
+        }
+        search.spread();
+        let reasons = search.reasons.into_iter();
+        let left_out = reasons
+            .filter(|(id, _)| !tree.item(*id).in_main_file)
+            .collect();
+        Self {
+            diagnostics: search.reported,
+            left_out,
+        }
     }
-    search.found
 }
 
 struct Search<'t> {
     tree: &'t Tree,
+    /// About the item being looked at.
     found: Vec<Diagnostic>,
+    /// About the items of the main file.
+    reported: Vec<Diagnostic>,
+    /// Why an item cannot be generated.
+    reasons: BTreeMap<ItemId, String>,
 }
 
 /// Whether what a type is used for leaves the process.
@@ -173,6 +207,43 @@ impl<'t> Search<'t> {
         }
     }
 
+    /// Finds what uses something that cannot be generated, until there is no more of it.
+    fn spread(&mut self) {
+        let uses: Vec<(ItemId, Vec<ItemId>)> =
+            ids(self.tree).map(|id| (id, uses(self.tree, id))).collect();
+        let mut before = 0;
+        while self.reasons.len() > before {
+            before = self.reasons.len();
+            for (id, used) in &uses {
+                let refused = used.iter().find(|used| self.reasons.contains_key(used));
+                if let Some(&used) = refused
+                    && !self.reasons.contains_key(id)
+                {
+                    self.report_use(*id, used);
+                    self.reasons.insert(*id, self.reasons[&used].clone());
+                }
+            }
+        }
+    }
+
+    /// Reports an item of the main file that uses something of an included one; the rest follows from other reports.
+    fn report_use(&mut self, id: ItemId, used: ItemId) {
+        let (item, used_item) = (self.tree.item(id), self.tree.item(used));
+        if item.in_main_file && !used_item.in_main_file {
+            let used_name = idl_name(self.tree, used);
+            self.reported.push(
+                Diagnostic::error(format!(
+                    "`{}` uses `{used_name}`, which has no Rust",
+                    item.name
+                ))
+                .at(item.location, format!("uses `{used_name}`"))
+                .at(used_item.location, "declared here")
+                .note(self.reasons[&used].clone())
+                .help("leave it out, or use a type that can be generated"),
+            );
+        }
+    }
+
     fn refuse_item(&mut self, id: ItemId, what: NotGenerated) {
         self.refuse(what, self.tree.item(id).location, &idl_name(self.tree, id));
     }
@@ -190,4 +261,42 @@ fn refusal(construct: &str, help: &str, location: Location, name: &str) -> Diagn
     .at(location, construct)
     .note("the specification itself is accepted: `rtorb idl check` passes")
     .help(help)
+}
+
+fn ids(tree: &Tree) -> impl Iterator<Item = ItemId> + use<> {
+    let count = u32::try_from(tree.items.len()).expect("an arena of items is far smaller");
+    (0..count).map(ItemId)
+}
+
+/// The items without which `id` cannot be generated.
+fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+    let item = tree.item(id);
+    let mut used = Vec::new();
+    // What is declared inside an interface or struct is generated with it.
+    used.extend(
+        item.scope
+            .filter(|scope| !matches!(tree.item(*scope).kind, ItemKind::Module { .. })),
+    );
+    match &item.kind {
+        ItemKind::Interface(interface) => {
+            used.extend(&interface.bases);
+            for operation in &interface.operations {
+                used.extend(&operation.raises);
+                used.extend(named(&operation.returns));
+                used.extend(
+                    operation
+                        .parameters
+                        .iter()
+                        .filter_map(|parameter| named(&parameter.ty)),
+                );
+            }
+            for attribute in &interface.attributes {
+                used.extend(attribute.get_raises.iter().chain(&attribute.set_raises));
+                used.extend(named(&attribute.ty));
+            }
+        }
+        ItemKind::Constant { ty, .. } => used.extend(named(ty)),
+        kind => used.extend(parts(kind).into_iter().filter_map(named)),
+    }
+    used
 }

@@ -1,5 +1,7 @@
 //! Where generated code stands, and how it names from there what stands elsewhere.
 
+use std::collections::BTreeMap;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
@@ -15,12 +17,18 @@ pub(super) struct Scope<'t> {
     pub(super) tree: &'t Tree,
     /// The IDL scope whose module it is; `None` for the outermost.
     inside: Option<ItemId>,
+    /// What cannot be generated and is not needed, with the reason.
+    left_out: &'t BTreeMap<ItemId, String>,
 }
 
 impl<'t> Scope<'t> {
     /// The outermost module.
-    pub(super) fn outermost(tree: &'t Tree) -> Self {
-        Self { tree, inside: None }
+    pub(super) fn outermost(tree: &'t Tree, left_out: &'t BTreeMap<ItemId, String>) -> Self {
+        Self {
+            tree,
+            inside: None,
+            left_out,
+        }
     }
 
     /// The module of what is declared inside `id`.
@@ -31,12 +39,16 @@ impl<'t> Scope<'t> {
         }
     }
 
-    /// The items of this scope.
-    pub(super) fn items(self) -> &'t [ItemId] {
-        match self.inside {
+    /// The items of this scope that are generated.
+    pub(super) fn items(self) -> impl Iterator<Item = ItemId> + Clone + use<'t> {
+        let declared = match self.inside {
             None => &self.tree.roots,
             Some(id) => items_inside(self.tree.item(id)),
-        }
+        };
+        declared
+            .iter()
+            .copied()
+            .filter(move |id| !self.left_out.contains_key(id))
     }
 
     /// The item `id` as it is named from here.
@@ -63,8 +75,8 @@ impl<'t> Scope<'t> {
 
     /// A name for a type parameter that hides no type of this module.
     pub(super) fn type_parameter(self, wanted: &str) -> Ident {
-        let hides = |&id: &ItemId| names::item_ident(self.tree.item(id)) == wanted;
-        let name = if self.items().iter().any(hides) {
+        let hides = |id: ItemId| names::item_ident(self.tree.item(id)) == wanted;
+        let name = if self.items().any(hides) {
             format!("__{wanted}")
         } else {
             wanted.to_owned()

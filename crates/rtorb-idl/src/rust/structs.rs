@@ -55,22 +55,27 @@ pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item) -> TokenStream {
         .iter()
         .map(|member| scope.owned(&member.ty))
         .collect();
+    let (w, r) = if members.is_empty() {
+        (quote!(_), quote!(_))
+    } else {
+        (quote!(w), quote!(r))
+    };
     quote! {
         impl ::rtorb::codegen::Encode for #name {
             fn encode<'a>(
                 &'a self,
-                w: &mut ::rtorb::codegen::Writer<'a>,
+                #w: &mut ::rtorb::codegen::Writer<'a>,
             ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
-                #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
+                #(::rtorb::codegen::Encode::encode(&self.#fields, #w)?;)*
                 ::core::result::Result::Ok(())
             }
         }
         impl ::rtorb::codegen::Decode for #name {
             const OCTETS_MIN: usize = 0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*;
             fn decode(
-                r: &mut ::rtorb::codegen::Reader<'_>,
+                #r: &mut ::rtorb::codegen::Reader<'_>,
             ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
-                ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
+                ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(#r)?,)* })
             }
         }
     }

@@ -4,6 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
+use super::types::{named, parts};
 use super::{names, structs};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value};
 
@@ -227,7 +228,7 @@ fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
     let mut next = 0;
     while let Some(&id) = seen.get(next) {
         next += 1;
-        for ty in inside(&tree.item(id).kind) {
+        for ty in parts(&tree.item(id).kind) {
             if let Some(inner) = named(ty)
                 && !seen.contains(&inner)
             {
@@ -236,25 +237,4 @@ fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
         }
     }
     seen[1..].contains(&to)
-}
-
-/// The types that a type is made of.
-fn inside(kind: &ItemKind) -> Vec<&Type> {
-    match kind {
-        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-            members.iter().map(|member| &member.ty).collect()
-        }
-        ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
-        ItemKind::Alias { ty } => vec![ty],
-        _ => Vec::new(),
-    }
-}
-
-/// The item that a type names, behind sequences and arrays.
-fn named(ty: &Type) -> Option<ItemId> {
-    match ty {
-        Type::Named(id) => Some(*id),
-        Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
-        _ => None,
-    }
 }

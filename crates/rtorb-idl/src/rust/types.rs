@@ -189,6 +189,27 @@ pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
     }
 }
 
+/// The types that a type is made of.
+pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
+    match kind {
+        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+            members.iter().map(|member| &member.ty).collect()
+        }
+        ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
+        ItemKind::Alias { ty } => vec![ty],
+        _ => Vec::new(),
+    }
+}
+
+/// The item that a type names, behind sequences and arrays.
+pub(super) fn named(ty: &Type) -> Option<ItemId> {
+    match ty {
+        Type::Named(id) => Some(*id),
+        Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
+        _ => None,
+    }
+}
+
 /// True if `id` is an interface that never leaves the process.
 pub(super) fn is_local_interface(tree: &Tree, id: ItemId) -> bool {
     matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local)
