@@ -6,10 +6,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod check;
+mod cubit;
+mod idl;
+mod ior;
 mod lab;
 mod measure;
 mod output;
+mod ping;
 mod progress;
+mod reference;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 ///
@@ -26,6 +31,10 @@ enum Subcommands {
     Measure(measure::Measure),
     Check(check::Check),
     Lab(lab::Lab),
+    Cubit(cubit::Cubit),
+    Ior(ior::Ior),
+    Ping(ping::Ping),
+    Idl(idl::Idl),
     /// One of the measured processes: started by `measure` and `lab run`.
     #[command(hide = true)]
     Child {
@@ -39,6 +48,10 @@ fn main() -> ExitCode {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),
         Subcommands::Lab(lab) => lab.run(),
+        Subcommands::Cubit(cubit) => cubit.run(),
+        Subcommands::Ior(ior) => ior.run(),
+        Subcommands::Ping(ping) => ping.run(),
+        Subcommands::Idl(idl) => idl.run(),
         Subcommands::Child { arguments } => return rtorb_lab::child::run(&arguments),
     };
     done.unwrap_or_else(|error| {

@@ -11,10 +11,14 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::burst;
+use crate::cubit::{Bench, Server, Serving};
+use crate::demux::{self, Kind};
+use crate::inspect::ping::client_orb;
 use crate::ping_pong::{futex, tcp, unix};
 use crate::placement::Placement;
 
@@ -87,9 +91,57 @@ fn play(role: &[String]) -> Result<(), String> {
             .and_then(|mut client| answer(|burst| client.burst(burst))),
         ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
             .and_then(|mut client| answer(|burst| client.burst(burst))),
+        ["cubit-server", endpoint] => cubit_server(endpoint),
+        ["cubit-client", reference] => cubit_client(reference),
+        ["demux-server", endpoint, operations, objects] => {
+            demux_server(endpoint, kind(operations)?, number(objects)?)
+        }
+        ["demux-client", operations, ref references @ ..] => {
+            demux_client(kind(operations)?, references)
+        }
         _ => return Err(format!("a child has no role {words:?}")),
     };
     done.map_err(|error| format!("{}: {error}", words.join(" ")))
+}
+
+fn cubit_server(endpoint: &str) -> io::Result<()> {
+    let serving = Serving {
+        listen: vec![endpoint.to_owned()],
+        ..Serving::default()
+    };
+    let server = Server::open(serving).map_err(io::Error::other)?;
+    end_with_input().map_err(io::Error::other)?;
+    ready(server.reference());
+    server.run().map_err(io::Error::other)
+}
+
+fn cubit_client(reference: &str) -> io::Result<()> {
+    let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
+    let object = orb.string_to_object(reference).map_err(io::Error::other)?;
+    let bench = Bench::new(&object).map_err(io::Error::other)?;
+    answer(|burst| bench.burst(burst))
+}
+
+fn demux_server(endpoint: &str, kind: Kind, objects: usize) -> io::Result<()> {
+    let server = demux::Server::open(endpoint, kind, objects).map_err(io::Error::other)?;
+    end_with_input().map_err(io::Error::other)?;
+    ready(&server.references().join(" "));
+    server.run().map_err(io::Error::other)
+}
+
+fn demux_client(kind: Kind, references: &[&str]) -> io::Result<()> {
+    let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
+    let client = demux::Client::new(&orb, kind, references).map_err(io::Error::other)?;
+    answer(|burst| client.burst(burst))
+}
+
+fn kind(operations: &str) -> Result<Kind, String> {
+    Kind::with_operations(number(operations)?)
+        .ok_or_else(|| format!("no object has {operations} operations"))
+}
+
+fn number(word: &str) -> Result<usize, String> {
+    word.parse().map_err(|_| format!("not a number: {word:?}"))
 }
 
 /// Tells the laboratory that this process can be used.
@@ -115,6 +167,9 @@ fn end_with_input() -> Result<(), String> {
         .map(drop)
         .map_err(|error| error.to_string())
 }
+
+/// Far longer than any call takes, far shorter than the laboratory waits for a burst.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rtorb_wire::Ior;
+use rtorb_wire::ior::object_key;
+
 use crate::burst::{Burst, Samples, Verb};
 use crate::error::LabError;
 use crate::operations::MessageBytes;
@@ -108,6 +111,34 @@ impl Contestant {
         })
     }
 
+    /// Starts our server and client.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn rtorb(
+        launcher: &Launcher,
+        transport: Transport,
+        folder: &Path,
+    ) -> Result<Self, LabError> {
+        let name = format!("rtorb {}", transport.label());
+        let endpoint = match transport {
+            Transport::Tcp => "iiop://127.0.0.1:0".to_owned(),
+            _ => format!("uiop://{}", folder.join("rtorb.socket").display()),
+        };
+        let mut server = launcher.start(&format!("{name} server"), &["cubit-server", &endpoint])?;
+        let reference = server.ready()?;
+        let mut client =
+            launcher.start(&format!("{name} client"), &["cubit-client", &reference])?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::Rtorb,
+            transport,
+            reference: Some(reference),
+            client,
+            server,
+        })
+    }
+
     /// Starts omniORB's server and client.
     ///
     /// # Errors
@@ -173,6 +204,16 @@ impl Contestant {
             .filter_map(|process| obtained(process.name(), process.id()))
             .collect()
     }
+}
+
+/// The length of the object key in a stringified reference; `None` when it has no profile that is known here.
+#[must_use]
+pub fn key_bytes(reference: &str) -> Option<usize> {
+    let ior = Ior::parse(reference).ok()?;
+    ior.profiles
+        .iter()
+        .find_map(|profile| object_key(profile.tag, &profile.data).ok())
+        .map(<[u8]>::len)
 }
 
 impl fmt::Display for Contestant {

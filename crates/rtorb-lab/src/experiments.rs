@@ -3,10 +3,11 @@
 use crate::error::LabError;
 use crate::experiment::Experiment;
 
+pub mod orb_demux;
 pub mod orb_throughput;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 1] = [&orb_throughput::OrbThroughput];
+pub const ALL: [&dyn Experiment; 2] = [&orb_throughput::OrbThroughput, &orb_demux::OrbDemux];
 
 /// The experiment of this name.
 ///

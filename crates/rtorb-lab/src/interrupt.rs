@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rtorb_os::thread::ThreadConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// Tells whether somebody wants the program to end. Cheap to clone; all clones tell the same.
 #[derive(Clone, Debug, Default)]
@@ -46,4 +48,20 @@ impl Interrupt {
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::SeqCst)
     }
+}
+
+/// Calls `end` when SIGINT or SIGTERM arrives, on a thread that does nothing else; for servers.
+///
+/// # Errors
+/// That the handlers or the thread were refused.
+pub fn on_signal(end: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let wait = move || {
+        if signals.forever().next().is_some() {
+            end();
+        }
+    };
+    rtorb_os::thread::spawn("signals", &ThreadConfig::default(), wait)
+        .map(drop)
+        .map_err(std::io::Error::other)
 }

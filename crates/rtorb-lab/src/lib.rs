@@ -8,10 +8,13 @@
 pub mod burst;
 pub mod child;
 pub mod contestants;
+pub mod cubit;
+pub mod demux;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod host;
+pub mod inspect;
 pub mod interrupt;
 pub mod operations;
 pub mod peers;

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::burst::{Burst, Verb};
-use crate::contestants::{Contestant, Orb, Transport};
+use crate::contestants::{Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 use crate::peers::omniorb::{self, OmniOrb};
@@ -159,6 +159,9 @@ fn line_up(
     for transport in [Transport::Tcp, Transport::Unix, Transport::Futex] {
         line_up.push(Contestant::raw(launcher, transport, &context.folder)?);
     }
+    for transport in [Transport::Tcp, Transport::Unix] {
+        line_up.push(Contestant::rtorb(launcher, transport, &context.folder)?);
+    }
     let mut leave_out = |text: String| {
         progress.note(&text);
         notes.push(text);
@@ -194,7 +197,7 @@ fn measure(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     let cells = cells(plan.effort);
-    let key_bytes = key_bytes(line_up);
+    let key_bytes = our_key_bytes(line_up);
     progress.begin(cells.len() * plan.rounds);
     for cell in &cells {
         for round in 0..plan.rounds {
@@ -258,10 +261,14 @@ fn turn(
     Ok(())
 }
 
-/// The length of our object key, so that the raw messages have the size of ours; that of the peer when we are absent.
-fn key_bytes(line_up: &[Contestant]) -> usize {
-    let _ = line_up;
-    KEY_BYTES_USUAL
+/// The length of our object key, so that the raw messages have the size of ours.
+fn our_key_bytes(line_up: &[Contestant]) -> usize {
+    let ours = line_up
+        .iter()
+        .find(|contestant| contestant.orb == Orb::Rtorb);
+    ours.and_then(|contestant| contestant.reference.as_deref())
+        .and_then(key_bytes)
+        .unwrap_or(KEY_BYTES_USUAL)
 }
 
 /// Leaves the CPU to others between bursts, so that real-time throttling never has a reason.

@@ -1,0 +1,188 @@
+//! `rtorb cubit`: the benchmark pair.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use rtorb::{DispatchStrategy, OrbError};
+use rtorb_lab::burst::{Burst, Samples, Verb};
+use rtorb_lab::cubit::{Bench, PRESETS, ServeError, Server, Serving, preset};
+use rtorb_lab::inspect::ping::client_orb;
+use rtorb_lab::interrupt::on_signal;
+use rtorb_lab::operations::Operation;
+use rtorb_lab::results::write_atomically;
+use rtorb_lab::statistics::Recorder;
+use rtorb_lab::summary::microseconds;
+use serde_json::json;
+
+use crate::output::{line, print_json};
+use crate::{MISUSE, NO, reference};
+
+/// The benchmark server and client.
+#[derive(Debug, Args)]
+pub(crate) struct Cubit {
+    #[command(subcommand)]
+    subcommand: CubitSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CubitSubcommand {
+    Serve(Serve),
+    Bench(BenchArguments),
+}
+
+/// Serve a Cubit until its `shutdown` is called, or until SIGTERM or SIGINT.
+#[derive(Debug, Args)]
+struct Serve {
+    /// Where to write the reference, in whole and only when the server is ready.
+    #[arg(long, value_name = "FILE")]
+    ior_file: PathBuf,
+    /// An endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once.
+    #[arg(long, value_name = "ENDPOINT", default_value = "iiop://127.0.0.1:0")]
+    listen: Vec<String>,
+    /// The architecture, by name.
+    #[arg(long, value_name = "NAME", value_parser = known_preset)]
+    preset: Option<String>,
+    /// Which thread calls the servant: thread_per_connection or reactive. Goes before the preset's.
+    #[arg(long, value_name = "NAME")]
+    dispatch: Option<DispatchStrategy>,
+}
+
+/// Time calls to a Cubit one by one, and check every answer.
+#[derive(Debug, Args)]
+struct BenchArguments {
+    /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// void, oneway, octet, short, long, struct, union, any, longseq, octetseq or manyseq.
+    #[arg(long, value_name = "NAME")]
+    op: Operation,
+    /// How many calls to time.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
+    count: u32,
+    /// Elements of a sequence: 16 octets, 4 longs or 4 structs when it is not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    len: Option<u32>,
+    /// How long to wait for the connection, and for each answer.
+    #[arg(long, default_value = "2s", value_parser = reference::duration)]
+    timeout: Duration,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Cubit {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.subcommand {
+            CubitSubcommand::Serve(serve) => serve.run(),
+            CubitSubcommand::Bench(bench) => bench.run(),
+        }
+    }
+}
+
+impl Serve {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let strategies = self.preset.as_deref().and_then(preset).unwrap_or_default();
+        let dispatch = self.dispatch.unwrap_or(strategies.dispatch);
+        let server = match Server::open(Serving {
+            listen: self.listen,
+            dispatch,
+            ..Serving::default()
+        }) {
+            Err(ServeError::Orb(error @ (OrbError::Endpoint(_) | OrbError::Option { .. }))) => {
+                eprintln!("rtorb: {error}");
+                return Ok(ExitCode::from(MISUSE));
+            }
+            server => server?,
+        };
+        let orb = server.orb().clone();
+        on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
+        let text = format!("{}\n", server.reference());
+        write_atomically(&self.ior_file, text.as_bytes())
+            .with_context(|| format!("cannot write {}", self.ior_file.display()))?;
+        for endpoint in server.orb().endpoints() {
+            eprintln!("serving a Cubit at {endpoint}");
+        }
+        server.run()?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl BenchArguments {
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        let orb = client_orb(self.timeout)?;
+        let object = reference::object(&orb, &self.reference)?;
+        let bench = Bench::new(&object).map_err(|exception| anyhow!("{exception}"))?;
+        let len = self.len.map_or(self.op.default_len(), |len| len as usize);
+        let count = self.count as usize;
+        let burst = Burst {
+            verb: Verb::Call,
+            operation: self.op,
+            len: if self.op.is_sequence() { len } else { 0 },
+            warm_up: WARM_UP.min(count),
+            count,
+            budget_ns: u64::MAX,
+            request_bytes: 0,
+            reply_bytes: 0,
+        };
+        let samples = bench.burst(&burst).map_err(|error| anyhow!(error))?;
+        self.print(&burst, &samples)?;
+        Ok(if samples.wrong == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NO)
+        })
+    }
+
+    fn print(&self, burst: &Burst, samples: &Samples) -> anyhow::Result<()> {
+        let mut recorder = Recorder::new();
+        recorder.record_all(&samples.times_ns);
+        let times = recorder.statistics();
+        if self.json {
+            return print_json(&json!({
+                "operation": burst.operation.name(),
+                "count": recorder.count(),
+                "len": burst.len,
+                "wrong": samples.wrong,
+                "calls_per_second": samples.calls_per_second(),
+                "latency_ns": times,
+            }));
+        }
+        let name = burst.operation;
+        line(format!(
+            "{name}: {} calls, {} wrong answers",
+            recorder.count(),
+            samples.wrong
+        ))?;
+        let rows = [
+            ("min", times.min),
+            ("mean", times.mean),
+            ("stddev", times.stddev),
+            ("p50", times.p50),
+            ("p90", times.p90),
+            ("p99", times.p99),
+            ("p99.9", times.p99_9),
+            ("max", times.max),
+        ];
+        rows.into_iter()
+            .try_for_each(|(name, ns)| line(format!("{name:>7}  {:>9} us", microseconds(ns))))
+    }
+}
+
+fn known_preset(name: &str) -> Result<String, String> {
+    match preset(name) {
+        Some(_) => Ok(name.to_owned()),
+        None => {
+            let known: Vec<&str> = PRESETS.iter().map(|(known, _)| *known).collect();
+            Err(format!(
+                "no preset is called {name:?}; there are: {}",
+                known.join(", ")
+            ))
+        }
+    }
+}
+
+/// The calls that open the connection and fill the caches.
+const WARM_UP: usize = 100;

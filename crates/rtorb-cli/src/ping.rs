@@ -1,0 +1,79 @@
+//! `rtorb ping`: does an object answer, where, and how fast.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rtorb_lab::inspect::ping::{Asking, Pong, client_orb, ping};
+use rtorb_lab::summary::microseconds;
+
+use crate::NO;
+use crate::output::{line, print_json};
+use crate::reference;
+
+/// Ask an object whether it is there, and how long the answer takes.
+///
+/// Exit status 0: it answered every time. 1: it did not; what happened and what to do is told.
+#[derive(Debug, Args)]
+pub(crate) struct Ping {
+    /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// How long to wait for the connection, and for each answer.
+    #[arg(long, default_value = "2s", value_parser = reference::duration)]
+    timeout: Duration,
+    /// How often to ask.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ping {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let orb = client_orb(self.timeout)?;
+        let object = reference::object(&orb, &self.reference)?;
+        let pong = ping(
+            &object,
+            Asking {
+                count: self.count,
+                timeout: self.timeout,
+            },
+        );
+        match self.json {
+            true => print_json(&pong)?,
+            false => print(&pong)?,
+        }
+        Ok(if pong.alive {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NO)
+        })
+    }
+}
+
+fn print(pong: &Pong) -> anyhow::Result<()> {
+    if !pong.type_id.is_empty() {
+        line(format!("type:      {}", pong.type_id))?;
+    }
+    for endpoint in &pong.endpoints {
+        line(format!("endpoint:  {endpoint}"))?;
+    }
+    if pong.answers > 0 {
+        let times = pong.round_trip_ns;
+        let (min, median, max) = (
+            microseconds(times.min),
+            microseconds(times.p50),
+            microseconds(times.max),
+        );
+        line(format!(
+            "answers:   {} (round trip: min {min}, median {median}, max {max} us)",
+            pong.answers
+        ))?;
+    }
+    if let Some(trouble) = &pong.trouble {
+        eprintln!("rtorb: {trouble}");
+    }
+    Ok(())
+}

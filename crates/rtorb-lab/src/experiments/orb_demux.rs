@@ -1,0 +1,328 @@
+//! `orb/demux`: does finding the servant and the operation cost more when there are more of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::burst::{Burst, Verb};
+use crate::contestants::{Transport, key_bytes};
+use crate::demux::Kind;
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::operations::Operation;
+use crate::placement::obtained;
+use crate::processes::Process;
+use crate::results::{Derived, Highlight, Series, Target, labels};
+use crate::statistics::{Recorder, median};
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbDemux;
+
+impl Experiment for OrbDemux {
+    fn name(&self) -> &'static str {
+        "orb/demux"
+    }
+
+    fn title(&self) -> &'static str {
+        "What finding servant and operation costs as their number grows: it should be flat"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P2 section 2"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let plan = Plan::of(effort);
+        labels([
+            ("rounds", plan.rounds.into()),
+            ("count_per_round", plan.count.into()),
+            ("objects_max", OBJECTS[OBJECTS.len() - 1].into()),
+            (
+                "effort",
+                if effort == Effort::Full {
+                    "full"
+                } else {
+                    "quick"
+                }
+                .into(),
+            ),
+        ])
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let plan = Plan::of(context.effort);
+        let mut found = Found::default();
+        let complete = match measure(context, plan, &mut found, progress) {
+            Ok(()) => true,
+            Err(LabError::Interrupted) => false,
+            Err(error) => return Err(error),
+        };
+        Ok(found.outcome(complete))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    rounds: usize,
+    count: usize,
+}
+
+impl Plan {
+    fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Quick => Self {
+                rounds: 7,
+                count: 2_000,
+            },
+            Effort::Full => Self {
+                rounds: 20,
+                count: 10_000,
+            },
+        }
+    }
+}
+
+/// How many objects there are, and how many operations each has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cell {
+    operations: usize,
+    objects: usize,
+}
+
+/// A running server and its client.
+#[derive(Debug)]
+struct Pair {
+    cell: Cell,
+    key_bytes: usize,
+    // In this order: the client is ended before the server that it is connected to.
+    client: Process,
+    server: Process,
+}
+
+impl Pair {
+    fn start(context: &Context, cell: Cell) -> Result<Self, LabError> {
+        let Cell {
+            operations,
+            objects,
+        } = cell;
+        let name = format!("rtorb {objects} objects {operations} operations");
+        let socket = context
+            .folder
+            .join(format!("demux-{operations}-{objects}.socket"));
+        let endpoint = format!("uiop://{}", socket.display());
+        let (operations, objects) = (operations.to_string(), objects.to_string());
+        let role = ["demux-server", &endpoint, &operations, &objects];
+        let mut server = context.launcher.start(&format!("{name} server"), &role)?;
+        let references = server.ready()?;
+        let role: Vec<&str> = ["demux-client", &operations]
+            .into_iter()
+            .chain(references.split(' '))
+            .collect();
+        let mut client = context.launcher.start(&format!("{name} client"), &role)?;
+        client.ready()?;
+        let key_bytes = references
+            .split(' ')
+            .next()
+            .and_then(key_bytes)
+            .unwrap_or(0);
+        Ok(Self {
+            cell,
+            key_bytes,
+            client,
+            server,
+        })
+    }
+}
+
+fn measure(
+    context: &Context,
+    plan: Plan,
+    found: &mut Found,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let operations = [Kind::Single, Kind::Large].map(Kind::operations);
+    let cells = operations.into_iter().flat_map(|operations| {
+        OBJECTS.map(|objects| Cell {
+            operations,
+            objects,
+        })
+    });
+    let mut pairs = cells
+        .map(|cell| Pair::start(context, cell))
+        .collect::<Result<Vec<_>, _>>()?;
+    for pair in &pairs {
+        let processes = [&pair.server, &pair.client];
+        found.scheduling.extend(
+            processes
+                .iter()
+                .filter_map(|process| obtained(process.name(), process.id())),
+        );
+    }
+    progress.begin(plan.rounds);
+    for round in 0..plan.rounds {
+        let count = pairs.len();
+        for index in 0..count {
+            if context.interrupted() {
+                return Err(LabError::Interrupted);
+            }
+            let pair = &mut pairs[(index + round) % count];
+            let messages = Operation::Void.message_bytes(0, pair.key_bytes);
+            let burst = Burst {
+                verb: Verb::Call,
+                operation: Operation::Void,
+                len: 0,
+                warm_up: 200,
+                count: plan.count,
+                budget_ns: 300_000_000,
+                request_bytes: messages.request,
+                reply_bytes: messages.reply,
+            };
+            let samples = pair.client.burst(&burst)?;
+            let cell = found.cells.entry(pair.cell).or_default();
+            cell.recorder.record_all(&samples.times_ns);
+            let mut recorder = Recorder::new();
+            recorder.record_all(&samples.times_ns);
+            cell.rounds_p50.push(recorder.statistics().p50);
+            std::thread::sleep(PAUSE);
+        }
+        progress.step(&format!("round {} of {}", round + 1, plan.rounds));
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    cells: BTreeMap<Cell, Measured>,
+    scheduling: Vec<crate::results::ObtainedScheduling>,
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    recorder: Recorder,
+    rounds_p50: Vec<f64>,
+}
+
+impl Found {
+    fn outcome(self, complete: bool) -> Outcome {
+        let real_time =
+            !self.scheduling.is_empty() && self.scheduling.iter().all(|process| process.real_time);
+        let derived: Vec<Derived> = self
+            .cells
+            .keys()
+            .filter_map(|cell| self.to_smallest(*cell))
+            .collect();
+        let worst = derived
+            .iter()
+            .map(|derived| derived.value)
+            .fold(f64::NAN, f64::max);
+        let mut outcome = Outcome {
+            complete,
+            ..Outcome::default()
+        };
+        if worst.is_finite() {
+            let what = "the median with most objects or operations, to that with one of each";
+            outcome
+                .targets
+                .push(Target::at_most(what, worst, NOISE, "ratio"));
+            outcome.highlights.push(Highlight {
+                what: "a million objects or 300 operations, to one of each".to_owned(),
+                value: worst,
+                unit: "×".to_owned(),
+                beside: "1.0 is flat".to_owned(),
+            });
+        }
+        outcome.series = self
+            .cells
+            .iter()
+            .map(|(cell, measured)| series(*cell, measured, real_time))
+            .collect();
+        outcome.derived = derived;
+        outcome.scheduling = self.scheduling;
+        outcome
+    }
+
+    /// How the time compares with that of one object with one operation, round by round.
+    fn to_smallest(&self, cell: Cell) -> Option<Derived> {
+        let smallest = Cell {
+            operations: 1,
+            objects: 1,
+        };
+        if cell == smallest {
+            return None;
+        }
+        let (ours, base) = (
+            &self.cells.get(&cell)?.rounds_p50,
+            &self.cells.get(&smallest)?.rounds_p50,
+        );
+        let rounds: Vec<f64> = ours
+            .iter()
+            .zip(base)
+            .map(|(ours, base)| ours / base)
+            .collect();
+        Some(Derived {
+            name: "to_smallest".to_owned(),
+            labels: labels([
+                ("operations", cell.operations.into()),
+                ("objects", cell.objects.into()),
+            ]),
+            unit: "ratio".to_owned(),
+            value: median(&rounds)?,
+            rounds,
+        })
+    }
+}
+
+fn series(cell: Cell, measured: &Measured, real_time: bool) -> Series {
+    let labels = labels([
+        ("orb", "rtorb".into()),
+        ("transport", Transport::Unix.label().into()),
+        ("objects", cell.objects.into()),
+        ("operations", cell.operations.into()),
+        ("part", "call".into()),
+        ("real_time", real_time.into()),
+    ]);
+    Series {
+        rounds_p50: measured.rounds_p50.clone(),
+        ..Series::from_recorder(labels, &measured.recorder)
+    }
+}
+
+const OBJECTS: [usize; 3] = [1, 1_000, 1_000_000];
+/// Medians of rounds of one and the same call differ by as much from run to run.
+const NOISE: f64 = 1.05;
+const PAUSE: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(rounds_p50: &[f64]) -> Measured {
+        Measured {
+            recorder: Recorder::new(),
+            rounds_p50: rounds_p50.to_vec(),
+        }
+    }
+
+    #[test]
+    fn growth_is_compared_with_the_smallest_round_by_round() {
+        let mut found = Found::default();
+        found.cells.insert(
+            Cell {
+                operations: 1,
+                objects: 1,
+            },
+            measured(&[5_000.0, 6_000.0, 5_000.0]),
+        );
+        found.cells.insert(
+            Cell {
+                operations: 300,
+                objects: 1_000_000,
+            },
+            measured(&[5_500.0, 6_600.0, 5_000.0]),
+        );
+        let outcome = found.outcome(true);
+        assert_eq!(outcome.derived.len(), 1);
+        assert!((outcome.targets[0].value - 1.1).abs() < 1e-9);
+        assert!(!outcome.targets[0].holds);
+    }
+}

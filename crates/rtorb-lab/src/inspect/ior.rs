@@ -1,0 +1,192 @@
+//! What an object reference says, profile by profile and component by component, in words.
+
+use rtorb_wire::ior::{
+    IiopProfile, Ior, ProfileBody, TaggedComponent, TaggedProfile, UiopProfile, profile_tag,
+};
+use rtorb_wire::url::UrlError;
+use rtorb_wire::{Decode, Reader};
+use serde::Serialize;
+
+mod components;
+
+/// A reference in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Description {
+    /// Repository id of the most derived interface; empty when the reference does not say.
+    pub type_id: String,
+    /// Whether it refers to nothing.
+    pub nil: bool,
+    /// The ways to reach the object, best first.
+    pub profiles: Vec<Profile>,
+}
+
+/// A profile in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Profile {
+    /// Its tag.
+    pub tag: u32,
+    /// What the tag stands for.
+    pub name: String,
+    /// What it says: name and value, in the order of the octets.
+    pub fields: Vec<Field>,
+    /// The components that it carries.
+    pub components: Vec<Component>,
+}
+
+/// A component in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Component {
+    /// Its tag.
+    pub tag: u32,
+    /// What the tag stands for.
+    pub name: String,
+    /// What it says.
+    pub fields: Vec<Field>,
+}
+
+/// A name and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// What it is.
+    pub name: String,
+    /// The value as text.
+    pub value: String,
+}
+
+impl Description {
+    /// Describes the reference in an `IOR:` text.
+    ///
+    /// # Errors
+    /// That the text is none.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        Ior::parse(text).map(|ior| Self::of(&ior))
+    }
+
+    /// Describes a reference.
+    #[must_use]
+    pub fn of(ior: &Ior) -> Self {
+        Self {
+            type_id: ior.type_id.clone(),
+            nil: ior.is_nil(),
+            profiles: ior.profiles.iter().map(describe_profile).collect(),
+        }
+    }
+}
+
+impl Field {
+    fn new(name: &str, value: impl ToString) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_string(),
+        }
+    }
+}
+
+fn describe_profile(profile: &TaggedProfile) -> Profile {
+    let name = profile_name(profile.tag).to_owned();
+    let (fields, components) = match ProfileBody::from_tagged(profile) {
+        Ok(ProfileBody::Iiop(body)) => (iiop_fields(&body), describe_components(&body.components)),
+        Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), describe_components(&body.components)),
+        Ok(ProfileBody::Components(components)) => (Vec::new(), describe_components(&components)),
+        Ok(_) => (vec![Field::new("octets", hex(&profile.data))], Vec::new()),
+        Err(error) => (malformed(&error, &profile.data), Vec::new()),
+    };
+    Profile {
+        tag: profile.tag,
+        name,
+        fields,
+        components,
+    }
+}
+
+fn iiop_fields(body: &IiopProfile) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new("version", body.version),
+        Field::new("host", &body.host),
+        Field::new("port", body.port),
+    ];
+    if body.port == 0 {
+        fields.push(Field::new("note", "port 0: it does not listen in clear"));
+    }
+    fields.extend(key_fields(&body.object_key));
+    fields
+}
+
+fn uiop_fields(body: &UiopProfile) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new("version", body.version),
+        Field::new("path", &body.path),
+    ];
+    fields.extend(key_fields(&body.object_key));
+    fields
+}
+
+/// The key in hexadecimal, and as text where it is some.
+fn key_fields(key: &[u8]) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new("object_key", hex(key)),
+        Field::new("object_key_octets", key.len()),
+    ];
+    if !key.is_empty() && key.iter().all(|octet| (b' '..=b'~').contains(octet)) {
+        fields.push(Field::new("object_key_text", String::from_utf8_lossy(key)));
+    }
+    fields
+}
+
+fn describe_components(components: &[TaggedComponent]) -> Vec<Component> {
+    components
+        .iter()
+        .map(|component| Component {
+            tag: component.tag,
+            name: components::name(component.tag).to_owned(),
+            fields: components::fields(component.tag, &component.data)
+                .unwrap_or_else(|error| malformed(&error, &component.data)),
+        })
+        .collect()
+}
+
+fn malformed(error: &rtorb_wire::DecodeError, data: &[u8]) -> Vec<Field> {
+    vec![
+        Field::new("malformed", error),
+        Field::new("octets", hex(data)),
+    ]
+}
+
+fn profile_name(tag: u32) -> &'static str {
+    match tag {
+        profile_tag::INTERNET_IOP => "IIOP",
+        profile_tag::MULTIPLE_COMPONENTS => "multiple components",
+        2 => "SCCP",
+        3 => "UIPMC (MIOP multicast)",
+        profile_tag::TAO_UIOP => "UIOP (UNIX socket, as TAO has it)",
+        0x5441_4f02 => "TAO SHMIOP (shared memory)",
+        0x5441_4f04 => "TAO DIOP (UDP)",
+        0x5441_4f05 => "TAO COIOP (collocated only)",
+        0x5441_4f0e => "TAO SCIOP (SCTP)",
+        0x4f43_4902 => "TAO HTIOP (HTTP tunnel)",
+        0x3039 | 0x303a => "TAO NSK",
+        reserved if reserved >> 8 == 0x0054_414f => "TAO, reserved",
+        _ => "unknown",
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// References inside references: only what tells them apart.
+fn short_reference(ior: &Ior) -> String {
+    match ior.iiop_profiles().next() {
+        Some(profile) => format!("{} at {}:{}", ior.type_id, profile.host, profile.port),
+        None => ior.type_id.clone(),
+    }
+}
+
+/// The references in a sequence, in short.
+fn references(reader: &mut Reader<'_>) -> Result<Vec<String>, rtorb_wire::DecodeError> {
+    let iors: Vec<Ior> = Decode::decode(reader)?;
+    Ok(iors.iter().map(short_reference).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Tagged components in words (CORBA 3, "Standard IOR Components"; TAO's and omniORB's own).
+
+use rtorb_wire::{DecodeError, Reader};
+
+use super::{Field, hex, references};
+
+/// What a component's tag stands for.
+pub(super) fn name(tag: u32) -> &'static str {
+    NAMES
+        .iter()
+        .find(|(known, _)| *known == tag)
+        .map_or("unknown", |(_, name)| name)
+}
+
+/// What a component says; its octets when its form is not known here.
+pub(super) fn fields(tag: u32, data: &[u8]) -> Result<Vec<Field>, DecodeError> {
+    if tag == NULL {
+        return Ok(Vec::new());
+    }
+    if RAW.contains(&tag) || name(tag) == "unknown" {
+        return Ok(vec![Field::new("octets", hex(data))]);
+    }
+    let r = &mut Reader::encapsulated(data)?;
+    match tag {
+        0 => Ok(vec![Field::new("orb", orb_type(r.primitive()?))]),
+        1 => code_sets(r),
+        2 => policies(r),
+        3 => Ok(vec![Field::new("address", address(r)?)]),
+        6 => Ok(vec![
+            Field::new("begin", r.primitive::<u16>()?),
+            Field::new("end", r.primitive::<u16>()?),
+        ]),
+        12 | 38 => Ok(vec![Field::new("value", r.primitive::<u8>()?)]),
+        13 | 20 => ssl(r, tag == 20),
+        25 => Ok(vec![Field::new("value", r.str()?)]),
+        26 | 31 | 32 => Ok(vec![Field::new("value", r.primitive::<u16>()?)]),
+        27 | 39 => group(r),
+        28 | 29 => Ok(vec![Field::new("value", r.primitive::<u8>()? != 0)]),
+        30 => Ok(references(r)?
+            .into_iter()
+            .map(|router| Field::new("router", router))
+            .collect()),
+        33 => Ok(vec![
+            Field::new("stateful", r.primitive::<u8>()? != 0),
+            Field::new("mechanisms", r.count(4)?),
+        ]),
+        36 => tls(r),
+        40 => {
+            let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
+            Ok(vec![
+                Field::new("version", format!("{major}.{minor}")),
+                Field::new("address", address(r)?),
+            ])
+        }
+        TAO_ENDPOINTS => tao_endpoints(r),
+        OMNI_UNIX => Ok(vec![
+            Field::new("host", r.str()?),
+            Field::new("path", r.str()?),
+        ]),
+        _ => Ok(vec![Field::new("octets", hex(data))]),
+    }
+}
+
+/// The name of a code set of the OSF registry, and its number.
+fn code_set(number: u32) -> String {
+    let name = match number {
+        0x0001_0001 => "ISO 8859-1",
+        0x0001_000f => "ISO 8859-15",
+        0x0001_0020 => "ISO 646 (ASCII)",
+        0x0001_0100 => "UCS-2",
+        0x0001_0104 => "UCS-4",
+        0x0001_0109 => "UTF-16",
+        0x0501_0001 => "UTF-8",
+        _ => "code set",
+    };
+    format!("{name} (0x{number:08x})")
+}
+
+fn orb_type(number: u32) -> String {
+    let name = match number {
+        0x5441_4f00 => "TAO",
+        0x4154_5400 => "omniORB",
+        0x4a41_4300 => "JacORB",
+        _ => "ORB",
+    };
+    format!("{name} (0x{number:08x})")
+}
+
+fn code_sets(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+    let mut fields = Vec::new();
+    for kind in ["char", "wchar"] {
+        let native = r.primitive::<u32>()?;
+        let conversions: Vec<String> = r
+            .primitives::<u32>()?
+            .iter()
+            .map(|number| code_set(*number))
+            .collect();
+        let native = if native == 0 {
+            "none".to_owned()
+        } else {
+            code_set(native)
+        };
+        fields.push(Field::new(&format!("{kind}_native"), native));
+        fields.push(Field::new(
+            &format!("{kind}_conversions"),
+            conversions.join(", "),
+        ));
+    }
+    Ok(fields)
+}
+
+fn policies(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+    // A policy is at least its type and the length of its value.
+    let count = r.count(8)?;
+    (0..count)
+        .map(|_| {
+            let kind = r.primitive::<u32>()?;
+            let value = r.octets()?;
+            let text = policy(kind, value)
+                .unwrap_or_else(|error| format!("malformed ({error}): {}", hex(value)));
+            Ok(Field::new(
+                policy_name(kind).unwrap_or(&format!("policy {kind}")),
+                text,
+            ))
+        })
+        .collect()
+}
+
+fn policy_name(kind: u32) -> Option<&'static str> {
+    match kind {
+        40 => Some("PriorityModel"),
+        43 => Some("ClientProtocol"),
+        45 => Some("PriorityBandedConnection"),
+        _ => None,
+    }
+}
+
+fn policy(kind: u32, value: &[u8]) -> Result<String, DecodeError> {
+    let r = &mut Reader::encapsulated(value)?;
+    match kind {
+        40 => {
+            let model = match r.primitive::<u32>()? {
+                0 => "CLIENT_PROPAGATED".to_owned(),
+                1 => "SERVER_DECLARED".to_owned(),
+                other => format!("model {other}"),
+            };
+            Ok(format!(
+                "{model}, server priority {}",
+                r.primitive::<i16>()?
+            ))
+        }
+        45 => {
+            let count = r.count(4)?;
+            let band = |_| -> Result<String, DecodeError> {
+                let (low, high) = (r.primitive::<i16>()?, r.primitive::<i16>()?);
+                Ok(format!("{low} to {high}"))
+            };
+            Ok((0..count)
+                .map(band)
+                .collect::<Result<Vec<_>, _>>()?
+                .join(", "))
+        }
+        _ => Ok(hex(value)),
+    }
+}
+
+fn ssl(r: &mut Reader<'_>, with_port: bool) -> Result<Vec<Field>, DecodeError> {
+    let mut fields = vec![
+        Field::new("supports", association_options(r.primitive()?)),
+        Field::new("requires", association_options(r.primitive()?)),
+    ];
+    if with_port {
+        fields.push(Field::new("port", r.primitive::<u16>()?));
+    }
+    Ok(fields)
+}
+
+fn tls(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+    let mut fields = ssl(r, false)?;
+    let count = r.count(8)?;
+    for _ in 0..count {
+        fields.push(Field::new("address", address(r)?));
+    }
+    Ok(fields)
+}
+
+fn association_options(bits: u16) -> String {
+    let named = ASSOCIATION_OPTIONS
+        .iter()
+        .filter(|(bit, _)| bits & bit != 0)
+        .map(|(_, name)| *name);
+    let names: Vec<&str> = named.collect();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+    let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
+    Ok(vec![
+        Field::new("version", format!("{major}.{minor}")),
+        Field::new("domain", r.str()?),
+        Field::new("group", r.primitive::<u64>()?),
+        Field::new("group_version", r.primitive::<u32>()?),
+    ])
+}
+
+/// A sequence of host, port and CORBA priority; the first stands for the profile's own address.
+fn tao_endpoints(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+    let count = r.count(8)?;
+    (0..count)
+        .map(|_| {
+            let address = address(r)?;
+            let priority = match r.primitive::<i16>()? {
+                -1 => "no priority of its own".to_owned(),
+                priority => format!("priority {priority}"),
+            };
+            Ok(Field::new("endpoint", format!("{address}, {priority}")))
+        })
+        .collect()
+}
+
+fn address(r: &mut Reader<'_>) -> Result<String, DecodeError> {
+    let host = r.str()?;
+    let port = r.primitive::<u16>()?;
+    Ok(if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    })
+}
+
+const NULL: u32 = 34;
+const TAO_ENDPOINTS: u32 = 0x5441_4f02;
+const OMNI_UNIX: u32 = 0x4154_5402;
+/// Components that are octets and no encapsulation, or whose inside is another standard's business.
+const RAW: [u32; 21] = [
+    5,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+    21,
+    22,
+    23,
+    24,
+    35,
+    37,
+    100,
+    101,
+    102,
+    103,
+    123,
+    0x4154_5401,
+    0x4154_5403,
+    0x4154_5404,
+];
+
+const ASSOCIATION_OPTIONS: [(u16, &str); 12] = [
+    (1, "NoProtection"),
+    (2, "Integrity"),
+    (4, "Confidentiality"),
+    (8, "DetectReplay"),
+    (16, "DetectMisordering"),
+    (32, "EstablishTrustInTarget"),
+    (64, "EstablishTrustInClient"),
+    (128, "NoDelegation"),
+    (256, "SimpleDelegation"),
+    (512, "CompositeDelegation"),
+    (1024, "IdentityAssertion"),
+    (2048, "DelegationByClient"),
+];
+
+const NAMES: [(u32, &str); 45] = [
+    (0, "ORB_TYPE"),
+    (1, "CODE_SETS"),
+    (2, "POLICIES"),
+    (3, "ALTERNATE_IIOP_ADDRESS"),
+    (5, "COMPLETE_OBJECT_KEY"),
+    (6, "ENDPOINT_ID_POSITION"),
+    (12, "LOCATION_POLICY"),
+    (13, "ASSOCIATION_OPTIONS"),
+    (14, "SEC_NAME"),
+    (15, "SPKM_1_SEC_MECH"),
+    (16, "SPKM_2_SEC_MECH"),
+    (17, "KERBEROSV5_SEC_MECH"),
+    (18, "CSI_ECMA_SECRET_SEC_MECH"),
+    (19, "CSI_ECMA_HYBRID_SEC_MECH"),
+    (20, "SSL_SEC_TRANS"),
+    (21, "CSI_ECMA_PUBLIC_SEC_MECH"),
+    (22, "GENERIC_SEC_MECH"),
+    (23, "FIREWALL_TRANS"),
+    (24, "SCCP_CONTACT_INFO"),
+    (25, "JAVA_CODEBASE"),
+    (26, "TRANSACTION_POLICY"),
+    (27, "FT_GROUP"),
+    (28, "FT_PRIMARY"),
+    (29, "FT_HEARTBEAT_ENABLED"),
+    (30, "MESSAGE_ROUTERS"),
+    (31, "OTS_POLICY"),
+    (32, "INV_POLICY"),
+    (33, "CSI_SEC_MECH_LIST"),
+    (34, "NULL"),
+    (35, "SECIOP_SEC_TRANS"),
+    (36, "TLS_SEC_TRANS"),
+    (37, "ACTIVITY_POLICY"),
+    (38, "RMI_CUSTOM_MAX_STREAM_FORMAT"),
+    (39, "GROUP"),
+    (40, "GROUP_IIOP"),
+    (100, "DCE_STRING_BINDING"),
+    (101, "DCE_BINDING_NAME"),
+    (102, "DCE_NO_PIPES"),
+    (103, "DCE_MECHANISM"),
+    (123, "INET_SEC_TRANS"),
+    (TAO_ENDPOINTS, "TAO_TAG_ENDPOINTS"),
+    (0x4154_5401, "OMNIORB_BIDIR"),
+    (OMNI_UNIX, "OMNIORB_UNIX_TRANS"),
+    (0x4154_5403, "OMNIORB_PERSISTENT_ID"),
+    (0x4154_5404, "OMNIORB_RESTRICTED_CONNECTION"),
+];

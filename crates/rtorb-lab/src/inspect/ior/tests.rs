@@ -1,0 +1,95 @@
+use super::*;
+
+/// Golden vector V15: IIOP 1.2 with ORB type, code sets, real-time policies and TAO's endpoints.
+const WITH_COMPONENTS: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000ba000000010102\
+0005000000686f73740000a00f06000000616263646566000004000000000000000800000001000000004f41540100000018000000010000000100010001\
+00000001000105090101000000000002000000340000000100000002000000280000000a0000000100000000000000000000002d00000010000000010000\
+00020000000000aa2aab2aff7f024f415426000000010000000200000005000000686f73740000a00f6400000005000000686f73740000a10fc800";
+
+/// Golden vector V13: the same address without components.
+const PLAIN: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000200000000101020005\
+000000686f73740000a00f06000000616263646566000000000000";
+
+fn value<'a>(fields: &'a [Field], name: &str) -> &'a str {
+    fields
+        .iter()
+        .find(|field| field.name == name)
+        .map_or("", |field| field.value.as_str())
+}
+
+#[test]
+fn the_address_and_the_key_are_told() {
+    let description = Description::parse(PLAIN).unwrap();
+    assert_eq!(
+        (description.type_id.as_str(), description.nil),
+        ("IDL:Test/Roundtrip:1.0", false)
+    );
+    let profile = &description.profiles[0];
+    assert_eq!(profile.name, "IIOP");
+    assert_eq!(value(&profile.fields, "host"), "host");
+    assert_eq!(value(&profile.fields, "port"), "4000");
+    assert_eq!(value(&profile.fields, "object_key"), "616263646566");
+    assert_eq!(value(&profile.fields, "object_key_text"), "abcdef");
+    assert!(profile.components.is_empty());
+}
+
+#[test]
+fn every_component_is_told_in_words() {
+    let description = Description::parse(WITH_COMPONENTS).unwrap();
+    let components = &description.profiles[0].components;
+    let names: Vec<&str> = components
+        .iter()
+        .map(|component| component.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["ORB_TYPE", "CODE_SETS", "POLICIES", "TAO_TAG_ENDPOINTS"]
+    );
+    assert_eq!(value(&components[0].fields, "orb"), "TAO (0x54414f00)");
+    assert_eq!(
+        value(&components[1].fields, "char_native"),
+        "ISO 8859-1 (0x00010001)"
+    );
+    assert_eq!(
+        value(&components[1].fields, "char_conversions"),
+        "UTF-8 (0x05010001)"
+    );
+    assert_eq!(
+        value(&components[2].fields, "PriorityModel"),
+        "CLIENT_PROPAGATED, server priority 0"
+    );
+    assert_eq!(
+        value(&components[2].fields, "PriorityBandedConnection"),
+        "0 to 10922, 10923 to 32767"
+    );
+    assert_eq!(components[3].fields[1].value, "host:4001, priority 200");
+}
+
+#[test]
+fn nil_is_nil() {
+    let description = Description::parse("IOR:01000000010000000000000000000000").unwrap();
+    assert!(description.nil);
+    assert!(description.profiles.is_empty());
+}
+
+#[test]
+fn what_is_malformed_is_shown_and_the_rest_is_still_told() {
+    let profile = TaggedProfile {
+        tag: 0,
+        data: vec![1, 1, 2, 0, 0xff],
+    };
+    let ior = Ior {
+        type_id: "IDL:T:1.0".to_owned(),
+        profiles: vec![profile],
+    };
+    let description = Description::of(&ior);
+    assert_eq!(
+        value(&description.profiles[0].fields, "octets"),
+        "01010200ff"
+    );
+    assert!(!value(&description.profiles[0].fields, "malformed").is_empty());
+    for tag in 0..130 {
+        let wrong = components::fields(tag, &[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        assert!(wrong.is_err() || wrong.is_ok_and(|fields| fields.len() < 10));
+    }
+}
