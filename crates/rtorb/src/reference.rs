@@ -123,18 +123,13 @@ impl ObjectRef {
     /// # Errors
     /// When that cannot be found out: no answer says nothing of the object.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
-        // GIOP 1.0 and 1.1 know it by an older name.
-        let is_old = self
-            .inner
-            .routes
-            .first()
-            .is_some_and(|route| route.version < Version::V1_2);
-        let operation = if is_old {
-            "_not_existent"
-        } else {
-            "_non_existent"
+        let ask = |operation| self.invoke(operation, |_| Ok(()), bool::decode);
+        let answer = match ask("_non_existent") {
+            // GIOP 1.0 and 1.1 know it by an older name; omniORB has only the new one, whatever the version.
+            Err(exception) if exception.kind == ExceptionKind::BadOperation => ask("_not_existent"),
+            answer => answer,
         };
-        match self.invoke(operation, |_| Ok(()), bool::decode) {
+        match answer {
             Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(true),
             answer => answer,
         }

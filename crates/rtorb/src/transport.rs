@@ -163,6 +163,12 @@ impl Listener {
         }
         Ok(Stream::new(socket))
     }
+
+    /// Refuses connections from now on: left open, the socket would let clients in whom nobody serves.
+    pub(crate) fn end(&self) {
+        // A socket that listens can be shut down; one that does no longer needs it no more.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
 }
 
 impl Drop for Listener {

@@ -9,6 +9,7 @@ use crate::reference::Route;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use rtorb_wire::cdr::{CharCodeSet, Segments};
+use rtorb_wire::code_sets;
 use rtorb_wire::giop::{
     self, Accepted, Header, MessageType, ReplyHeader, ReplyStatus, RequestStart, Response,
     ServiceContext, SystemExceptionBody,
@@ -18,9 +19,6 @@ use rtorb_wire::{Decode, DecodeError, EncodeError, Reader, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The transmission code set of wide characters (OSF registry).
-const UTF_16: u32 = 0x0001_0109;
 
 /// A connection of one client thread.
 #[derive(Debug)]
@@ -170,7 +168,7 @@ impl Connection {
     ) -> Result<(), EncodeError> {
         let code_sets = giop::contexts::CodeSets {
             char_data: self.char_code_set.registry(),
-            wchar_data: UTF_16,
+            wchar_data: code_sets::UTF_16,
         };
         let data = code_sets.to_data();
         let told = [ServiceContext {

@@ -9,9 +9,10 @@ use crate::transport::Listener;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::Version;
-use rtorb_wire::ior::{IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
-use rtorb_wire::{EncodeError, Reader, Writer};
+use rtorb_wire::giop::contexts::ListenPoint;
+use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -83,7 +84,8 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
 }
 
 fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
-    let char_code_set = char_code_set(&profile.components);
+    let components = readable(&profile.components);
+    let char_code_set = char_code_set(&components);
     let object_key: Arc<[u8]> = profile.object_key.as_slice().into();
     let version = profile.version.min(orb.core.max_version);
     let mut add = |endpoint| {
@@ -94,8 +96,13 @@ fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
             char_code_set,
         });
     };
-    for path in profile.components.iter().filter_map(omni_unix_path) {
-        add(Endpoint::Unix { path: path.into() });
+    for component in &components {
+        // An omniORB server on this host that listens on a UNIX socket: the shorter way.
+        if let Component::OmniUnixTrans { host, path } = component
+            && *host == host_name()
+        {
+            add(Endpoint::Unix { path: path.into() });
+        }
     }
     // Port 0: the object cannot be reached by TCP.
     if profile.port != 0 {
@@ -104,8 +111,10 @@ fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
             port: profile.port,
         });
     }
-    for (host, port) in profile.components.iter().filter_map(alternate_address) {
-        add(Endpoint::Tcp { host, port });
+    for component in components {
+        if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
+            add(Endpoint::Tcp { host, port });
+        }
     }
 }
 
@@ -116,61 +125,37 @@ fn uiop_route(orb: &Orb, profile: &UiopProfile) -> Route {
         }),
         version: profile.version.min(orb.core.max_version),
         object_key: profile.object_key.as_slice().into(),
-        char_code_set: char_code_set(&profile.components),
+        char_code_set: char_code_set(&readable(&profile.components)),
     }
-}
-
-mod component_tag {
-    pub(super) const ORB_TYPE: u32 = 0;
-    pub(super) const CODE_SETS: u32 = 1;
-    pub(super) const ALTERNATE_IIOP_ADDRESS: u32 = 3;
-    pub(super) const OMNI_UNIX_TRANS: u32 = 0x4154_5402;
 }
 
 /// ORB_TYPE of this ORB: `rtb` and a zero.
 const ORB_TYPE: u32 = 0x7274_6200;
 
-const UTF_16: u32 = 0x0001_0109;
-
 /// What `char` data is sent in to a server with these components.
 ///
-/// Strings here are UTF-8, so that is chosen wherever the server has it, as its own or as a conversion; without a
-/// component the standard's default holds (CORBA 3, 13.10.2.6).
-fn char_code_set(components: &[TaggedComponent]) -> CharCodeSet {
-    let offered = components
+/// Strings here are UTF-8, so that is asked for first; ISO 8859-1 is what holds without a component, and what is left
+/// when a server has neither (CORBA 3, 13.10.2.6).
+fn char_code_set(components: &[Component]) -> CharCodeSet {
+    let chosen = components.iter().find_map(|component| match component {
+        Component::CodeSets(server) => {
+            let mut client = CodeSetComponentInfo::ours();
+            client.char_data.conversion.clear();
+            code_sets::choose(server, &client).ok()
+        }
+        _ => None,
+    });
+    chosen
+        .and_then(|sets| CharCodeSet::from_registry(sets.char_data))
+        .unwrap_or_default()
+}
+
+/// The components that can be read; one that cannot says nothing about the others.
+fn readable(components: &[TaggedComponent]) -> Vec<Component> {
+    components
         .iter()
-        .find(|component| component.tag == component_tag::CODE_SETS)
-        .and_then(|component| {
-            let mut r = Reader::encapsulated(&component.data).ok()?;
-            let native = r.primitive::<u32>().ok()?;
-            let count = r.count(4).ok()?;
-            let mut all = vec![native];
-            r.primitives_into(&mut all, count).ok()?;
-            Some(all)
-        });
-    match offered {
-        Some(sets) if sets.contains(&CharCodeSet::Utf8.registry()) => CharCodeSet::Utf8,
-        _ => CharCodeSet::Latin1,
-    }
-}
-
-/// The path of an omniORB server on this host that listens on a UNIX socket.
-fn omni_unix_path(component: &TaggedComponent) -> Option<String> {
-    if component.tag != component_tag::OMNI_UNIX_TRANS {
-        return None;
-    }
-    let mut r = Reader::encapsulated(&component.data).ok()?;
-    let host = r.str().ok()?;
-    let path = r.str().ok()?;
-    (host == host_name()).then(|| path.into_owned())
-}
-
-fn alternate_address(component: &TaggedComponent) -> Option<(String, u16)> {
-    if component.tag != component_tag::ALTERNATE_IIOP_ADDRESS {
-        return None;
-    }
-    let mut r = Reader::encapsulated(&component.data).ok()?;
-    Some((r.str().ok()?.into_owned(), r.primitive().ok()?))
+        .filter_map(|component| Component::from_tagged(component).ok())
+        .collect()
 }
 
 fn host_name() -> String {
@@ -216,19 +201,18 @@ pub(super) fn ior(repository_id: &str, object_key: &[u8], listeners: &[Listener]
         .next()
         .or_else(|| unix().next().map(|_| (host_name(), 0)));
     if let Some((host, port)) = first {
-        let mut components = common_components();
-        components.extend(addresses.filter_map(|(host, port)| {
-            component(component_tag::ALTERNATE_IIOP_ADDRESS, |w| {
-                w.str(&host)?;
-                w.primitive(port)
-            })
-        }));
-        components.extend(unix().filter_map(|path| {
-            component(component_tag::OMNI_UNIX_TRANS, |w| {
-                w.str(&host_name())?;
-                w.str(&path)
-            })
-        }));
+        let alternates = addresses
+            .map(|(host, port)| Component::AlternateIiopAddress(ListenPoint { host, port }));
+        let sockets = unix().map(|path| Component::OmniUnixTrans {
+            host: host_name(),
+            path,
+        });
+        let components = tagged(
+            common_components()
+                .into_iter()
+                .chain(alternates)
+                .chain(sockets),
+        );
         let object_key = object_key.to_vec();
         profiles.extend(
             IiopProfile {
@@ -248,7 +232,7 @@ pub(super) fn ior(repository_id: &str, object_key: &[u8], listeners: &[Listener]
             version: Version::V1_2,
             path,
             object_key,
-            components: common_components(),
+            components: tagged(common_components()),
         };
         profiles.extend(profile.to_tagged().ok());
     }
@@ -272,31 +256,17 @@ fn tcp_address(listener: &Listener) -> Option<(String, u16)> {
     Some((host, *port))
 }
 
-fn common_components() -> Vec<TaggedComponent> {
-    let orb_type = component(component_tag::ORB_TYPE, |w| w.primitive(ORB_TYPE));
-    let code_sets = component(component_tag::CODE_SETS, |w| {
-        w.primitive(CharCodeSet::Utf8.registry())?;
-        w.count(1)?;
-        w.primitive(CharCodeSet::Latin1.registry())?;
-        w.primitive(UTF_16)?;
-        w.count(0)
-    });
-    orb_type.into_iter().chain(code_sets).collect()
+fn common_components() -> [Component; 2] {
+    [
+        Component::OrbType(ORB_TYPE),
+        Component::CodeSets(CodeSetComponentInfo::ours()),
+    ]
 }
 
-fn component(
-    tag: u32,
-    content: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>,
-) -> Option<TaggedComponent> {
-    let mut w = Writer::new(Vec::new(), COMPONENT_OCTETS_MAX);
-    w.primitive(w.order().flag())
-        .and_then(|()| content(&mut w))
-        .ok()?;
-    Some(TaggedComponent {
-        tag,
-        data: w.into_octets(),
-    })
+/// The components as they travel; a host name that cannot be encoded cannot be listened on either.
+fn tagged(components: impl IntoIterator<Item = Component>) -> Vec<TaggedComponent> {
+    components
+        .into_iter()
+        .filter_map(|component| component.to_tagged().ok())
+        .collect()
 }
-
-/// A path or a host name, and little else.
-const COMPONENT_OCTETS_MAX: usize = 64 << 10;

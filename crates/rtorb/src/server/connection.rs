@@ -8,6 +8,7 @@ use crate::orb::OrbCore;
 use crate::poa::object_table::NameCache;
 use crate::transport::Stream;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::code_sets;
 use rtorb_wire::giop::{
     self, Accepted, Header, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version,
     contexts,
@@ -34,6 +35,8 @@ struct Answering {
     names: NameCache,
     /// What the client said of its code sets, once it did.
     code_sets: Option<contexts::CodeSets>,
+    /// Which of ours that is for `char`.
+    char_code_set: CharCodeSet,
     /// The version of the last message: what the connection's own messages are sent in.
     version: Option<Version>,
 }
@@ -190,7 +193,7 @@ impl Answering {
             true => Ok(()),
             false => self.note_contexts(&request),
         };
-        let char_code_set = self.char_code_set();
+        let char_code_set = self.char_code_set;
         let mut reply = Reply {
             orb,
             stream,
@@ -230,20 +233,13 @@ impl Answering {
         let told = contexts::CodeSets::from_data(data)?;
         match self.code_sets {
             Some(known) if known != told => Err(SystemException::omg(ExceptionKind::Marshal, 9)),
-            _ if CharCodeSet::from_registry(told.char_data).is_none() => {
-                Err(SystemException::omg(ExceptionKind::CodesetIncompatible, 2))
-            }
             _ => {
+                let refused = |_| SystemException::omg(ExceptionKind::CodesetIncompatible, 2);
+                self.char_code_set = code_sets::accept(told).map_err(refused)?;
                 self.code_sets = Some(told);
                 Ok(())
             }
         }
-    }
-
-    fn char_code_set(&self) -> CharCodeSet {
-        self.code_sets
-            .and_then(|told| CharCodeSet::from_registry(told.char_data))
-            .unwrap_or_default()
     }
 
     #[cold]

@@ -40,8 +40,9 @@ impl Server {
         self.stop.as_fd()
     }
 
-    /// Wakes the accepting thread and every thread that waits for a request.
+    /// Wakes the accepting thread and every thread that waits for a request; whoever connects from now on is refused.
     pub(crate) fn stop(&self) {
+        self.listeners.iter().for_each(Listener::end);
         // The counter cannot overflow: the ORB is stopped once.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         self.streams.end_all();
