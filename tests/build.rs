@@ -1,0 +1,19 @@
+//! Compiles the IDL that the tests call through, and that of the back end's snapshots.
+
+fn main() {
+    rtorb_idl::compile("idl/echo.idl");
+    rtorb_idl::compile("idl/inheritance.idl");
+    rtorb_idl::compile("idl/failures.idl");
+    for snapshot in [
+        "constants",
+        "documentation",
+        "interfaces",
+        "names",
+        "nested",
+        "recursion",
+        "unions",
+        "values",
+    ] {
+        rtorb_idl::compile(format!("../crates/rtorb-idl/tests/rust/{snapshot}.idl"));
+    }
+}

@@ -1,0 +1,132 @@
+//! Values of generated types inside an `any`, and their TypeCodes, through a real call.
+
+mod common;
+
+use common::Pair;
+use rtorb::SystemException;
+use rtorb::codegen::{Any, Decode, Encode, TypeCode, Typed};
+use rtorb_tests::echo::{
+    Anys, AnysServant, ByChar, ByEnum, ByLong, Colour, Grown, Node, Rigid, Some as SomeUnion,
+};
+use rtorb_tests::failures::Refused;
+use rtorb_tests::snapshots::recursion::{Odd, Tree, odd};
+
+struct Echo;
+
+impl AnysServant for Echo {
+    fn as_any(&self, given: &Any, both: &Any) -> Result<(Any, Any, Any), SystemException> {
+        Ok((given.clone(), given.clone(), both.clone()))
+    }
+
+    fn as_type_code(
+        &self,
+        given: &TypeCode,
+        both: &TypeCode,
+    ) -> Result<(TypeCode, TypeCode, TypeCode), SystemException> {
+        Ok((given.clone(), given.clone(), both.clone()))
+    }
+}
+
+fn survives<T: Typed + Encode + Decode + PartialEq + std::fmt::Debug>(anys: &Anys, value: &T) {
+    let any = Any::from_value(value).expect("a generated value is of its own type");
+    let (given, both, back) = anys.as_any(&any, &Any::NULL).unwrap();
+    assert_eq!(given.extract::<T>().unwrap(), *value);
+    assert_eq!((given, back), (both, Any::NULL));
+    let (given, ..) = anys.as_type_code(&T::type_code(), &TypeCode::VOID).unwrap();
+    assert_eq!(given, T::type_code());
+}
+
+#[test]
+fn generated_values_go_into_an_any_and_come_out_equal() {
+    let pair = Pair::new();
+    let anys: Anys = pair.serve(Echo);
+    survives(&anys, &Colour::Blue);
+    let part = Rigid {
+        o: 1,
+        d: 0.5,
+        b: true,
+        tint: Colour::Red,
+        cells: [1, 2, 3],
+        wide: -1,
+    };
+    survives(&anys, &part);
+    survives(
+        &anys,
+        &Grown {
+            name: "grown".to_owned(),
+            part,
+            many: vec![part; 3],
+            rows: vec![vec![], vec!["one".to_owned()]],
+            grid: [[1, 2, 3], [4, 5, 6]],
+            letter: 'g',
+        },
+    );
+    survives(&anys, &ByEnum::Many(vec![part]));
+    survives(
+        &anys,
+        &SomeUnion::NoMember {
+            discriminator: Colour::Blue,
+        },
+    );
+    survives(
+        &anys,
+        &ByLong::Pair {
+            discriminator: 2,
+            value: "two".to_owned(),
+        },
+    );
+    survives(
+        &anys,
+        &ByLong::Other {
+            discriminator: 77,
+            value: 0.25,
+        },
+    );
+    survives(&anys, &ByChar::First(-3));
+    survives(
+        &anys,
+        &Refused {
+            why: "so".to_owned(),
+            codes: vec![1],
+            again: false,
+        },
+    );
+}
+
+#[test]
+fn types_that_hold_themselves_go_into_an_any() {
+    let pair = Pair::new();
+    let anys: Anys = pair.serve(Echo);
+    let leaf = Node {
+        value: 1,
+        children: vec![],
+    };
+    survives(
+        &anys,
+        &Node {
+            value: 2,
+            children: vec![leaf.clone(), leaf],
+        },
+    );
+    survives(
+        &anys,
+        &Tree::Branches(vec![Tree::Leaf("a".to_owned()), Tree::Branches(vec![])]),
+    );
+    let inner = Odd {
+        half: odd::Even { after: vec![] },
+        more: vec![].try_into().unwrap(),
+    };
+    survives(
+        &anys,
+        &Odd {
+            half: odd::Even { after: vec![inner] },
+            more: vec![].try_into().unwrap(),
+        },
+    );
+}
+
+#[test]
+fn a_value_of_another_type_is_not_extracted() {
+    let any = Any::from_value(&Colour::Red).unwrap();
+    assert!(any.extract::<Node>().is_err());
+}

@@ -1,0 +1,114 @@
+//! Two ORBs in one process that call each other over a real connection.
+
+use std::thread::JoinHandle;
+
+use rtorb::cdr::ByteOrder;
+use rtorb::codegen::ServedBy;
+use rtorb::{ExceptionKind, Orb, OrbBuilder, OrbError};
+
+/// A client and a server; both serve, so that one may call the other back.
+pub(crate) struct Pair {
+    client: Running,
+    server: Running,
+}
+
+impl Pair {
+    /// Over TCP, in this machine's byte order.
+    pub(crate) fn new() -> Self {
+        Self::of(|builder| builder)
+    }
+
+    /// Both byte orders, messages in one piece and in fragments: what the mapping does must not depend on it.
+    #[allow(dead_code, reason = "not every test file needs every pair")]
+    pub(crate) fn each() -> impl Iterator<Item = Self> {
+        let foreign = if ByteOrder::NATIVE == ByteOrder::Big {
+            ByteOrder::Little
+        } else {
+            ByteOrder::Big
+        };
+        let choices: [fn(OrbBuilder, ByteOrder) -> OrbBuilder; 3] = [
+            |builder, _| builder,
+            |builder, foreign| builder.byte_order(foreign),
+            |builder, _| builder.fragment_octets(64),
+        ];
+        choices
+            .into_iter()
+            .map(move |choose| Self::of(|builder| choose(builder, foreign)))
+    }
+
+    fn of(choose: impl Fn(OrbBuilder) -> OrbBuilder) -> Self {
+        Self {
+            client: Running::new(choose(Orb::builder())),
+            server: Running::new(choose(Orb::builder())),
+        }
+    }
+
+    /// Activates a servant in the server, and answers what the client has of it.
+    pub(crate) fn serve<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+        &self,
+        servant: S,
+    ) -> I {
+        let object: I = self.server.activate(servant);
+        let reference = self.server.orb.object_to_string(object.as_object());
+        let object = self
+            .client
+            .orb
+            .string_to_object(&reference)
+            .expect("the server made the reference");
+        I::unchecked_narrow(object)
+    }
+
+    /// Activates a servant in the client, for the server to call back.
+    #[allow(dead_code, reason = "not every test file calls back")]
+    pub(crate) fn serve_at_client<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+        &self,
+        servant: S,
+    ) -> I {
+        self.client.activate(servant)
+    }
+}
+
+/// An ORB whose requests a thread serves until it is dropped.
+struct Running {
+    orb: Orb,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn new(builder: OrbBuilder) -> Self {
+        let orb = builder.build().expect("a loopback port can be had");
+        let served = orb.clone();
+        let thread = std::thread::spawn(move || match served.run() {
+            Ok(()) => {}
+            // Shut down before the thread came this far.
+            Err(OrbError::System(exception)) if exception.kind == ExceptionKind::BadInvOrder => {}
+            Err(error) => panic!("a loopback port can be listened on: {error}"),
+        });
+        Self {
+            orb,
+            thread: Some(thread),
+        }
+    }
+
+    fn activate<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(&self, servant: S) -> I {
+        let adapter = self
+            .orb
+            .root_poa()
+            .expect("a loopback port can be listened on");
+        adapter
+            .activate(servant)
+            .expect("the root adapter takes any servant")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.orb.shutdown();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the server thread panicked");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! User exceptions arrive as what they are; others as system exceptions.
+
+mod common;
+
+use common::Pair;
+use rtorb::{ExceptionKind, SystemException};
+use rtorb_tests::failures::{
+    Plain, Refused, Store, StoreGetError, StoreLevelError, StorePutError, StoreServant,
+    StoreSetLevelError, store,
+};
+
+struct Shelf;
+
+impl StoreServant for Shelf {
+    fn get(&self, which: i32) -> Result<(String, i32), StoreGetError> {
+        match which {
+            0 => Ok(("found".to_owned(), 1)),
+            1 => Err(Plain.into()),
+            2 => Err(store::Refused { limit: 9 }.into()),
+            3 => Err(refusal().into()),
+            _ => Err(SystemException::from(ExceptionKind::NoPermission).into()),
+        }
+    }
+
+    fn put(&self, value: &str) -> Result<(), StorePutError> {
+        if value.is_empty() {
+            Err(refusal().into())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn level(&self) -> Result<i32, StoreLevelError> {
+        Err(Plain.into())
+    }
+
+    fn set_level(&self, value: i32) -> Result<(), StoreSetLevelError> {
+        match value {
+            0 => Err(refusal().into()),
+            1 => Err(Plain.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refusal() -> Refused {
+    Refused {
+        why: "full".to_owned(),
+        codes: vec![1, -1],
+        again: true,
+    }
+}
+
+#[test]
+fn an_operation_raises_what_it_declares() {
+    let pair = Pair::new();
+    let store: Store = pair.serve(Shelf);
+    assert_eq!(store.get(0).unwrap(), ("found".to_owned(), 1));
+    assert_eq!(store.get(1).unwrap_err(), StoreGetError::Plain(Plain));
+    assert_eq!(
+        store.get(2).unwrap_err(),
+        StoreGetError::FailuresStoreRefused(store::Refused { limit: 9 })
+    );
+    assert_eq!(
+        store.get(3).unwrap_err(),
+        StoreGetError::FailuresRefused(refusal())
+    );
+    let StoreGetError::System(exception) = store.get(4).unwrap_err() else {
+        panic!("it is a system exception")
+    };
+    assert_eq!(exception.kind, ExceptionKind::NoPermission);
+}
+
+#[test]
+fn an_operation_without_a_result_raises_too() {
+    let pair = Pair::new();
+    let store: Store = pair.serve(Shelf);
+    store.put("value").unwrap();
+    assert_eq!(
+        store.put("").unwrap_err(),
+        StorePutError::Refused(refusal())
+    );
+}
+
+#[test]
+fn attributes_raise_on_reading_and_on_setting() {
+    let pair = Pair::new();
+    let store: Store = pair.serve(Shelf);
+    assert_eq!(store.level().unwrap_err(), StoreLevelError::Plain(Plain));
+    assert_eq!(
+        store.set_level(0).unwrap_err(),
+        StoreSetLevelError::Refused(refusal())
+    );
+    assert_eq!(
+        store.set_level(1).unwrap_err(),
+        StoreSetLevelError::Plain(Plain)
+    );
+    store.set_level(2).unwrap();
+}
+
+#[test]
+fn errors_say_what_happened() {
+    let error: Box<dyn std::error::Error> = Box::new(StoreGetError::from(refusal()));
+    let shown = error.to_string();
+    assert!(
+        shown.contains("Failures::Refused") && shown.contains("full"),
+        "{shown}"
+    );
+}

@@ -1,0 +1,174 @@
+//! decode(encode(x)) is x for generated types, in both byte orders and at every alignment.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rtorb_tests::echo::{
+    ByBoolean, ByChar, ByEnum, ByLong, ByWide, Colour, Grown, Node, Rigid, Some as SomeUnion,
+};
+use rtorb_wire::{ByteOrder, Decode, Encode, Reader, Writer};
+
+/// Encodes behind `offset` octets, decodes, and wants the same value and nothing left.
+fn survives<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offset: usize) {
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        let mut w = Writer::new(Vec::new(), 1 << 24).with_order(order);
+        w.octets(&vec![0; offset]).expect("there is room");
+        value
+            .encode(&mut w)
+            .expect("the strategies make what can be sent");
+        let octets = w.into_octets();
+        let mut r = Reader::new(&octets, order);
+        r.take(offset).expect("they were written");
+        assert_eq!(T::decode(&mut r).as_ref(), Ok(value), "{order:?}");
+        assert_eq!(r.remaining(), 0);
+        // Less than all of it is an error, never a panic and never a value.
+        for end in offset..octets.len() {
+            let mut r = Reader::new(&octets[..end], order);
+            r.take(offset).expect("they are still there");
+            let _ = T::decode(&mut r);
+        }
+    }
+}
+
+fn colour() -> impl Strategy<Value = Colour> {
+    prop_oneof![Just(Colour::Red), Just(Colour::Green), Just(Colour::Blue)]
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    any::<f64>().prop_filter("not a number is not equal to itself", |number| {
+        !number.is_nan()
+    })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-zA-Z \u{a1}-\u{ff}]{0,20}"
+}
+
+fn rigid() -> impl Strategy<Value = Rigid> {
+    (
+        any::<u8>(),
+        number(),
+        any::<bool>(),
+        colour(),
+        any::<[i16; 3]>(),
+        any::<i64>(),
+    )
+        .prop_map(|(o, d, b, tint, cells, wide)| Rigid {
+            o,
+            d,
+            b,
+            tint,
+            cells,
+            wide,
+        })
+}
+
+fn grown() -> impl Strategy<Value = Grown> {
+    let letter = (0u8..=255).prop_map(char::from);
+    (
+        text(),
+        rigid(),
+        vec(rigid(), 0..5),
+        vec(vec(text(), 0..3), 0..3),
+        any::<[[i32; 3]; 2]>(),
+        letter,
+    )
+        .prop_map(|(name, part, many, rows, grid, letter)| Grown {
+            name,
+            part,
+            many,
+            rows,
+            grid,
+            letter,
+        })
+}
+
+fn node() -> impl Strategy<Value = Node> {
+    let leaf = any::<i32>().prop_map(|value| Node {
+        value,
+        children: Vec::new(),
+    });
+    leaf.prop_recursive(4, 16, 4, |inner| {
+        (any::<i32>(), vec(inner, 0..4)).prop_map(|(value, children)| Node { value, children })
+    })
+}
+
+fn by_long() -> impl Strategy<Value = ByLong> {
+    let other = any::<i32>().prop_filter("labels of other members", |label| {
+        ![i32::MIN, 1, 2].contains(label)
+    });
+    prop_oneof![
+        any::<u8>().prop_map(ByLong::Lowest),
+        (1..=2, text()).prop_map(|(discriminator, value)| ByLong::Pair {
+            discriminator,
+            value
+        }),
+        (other, number()).prop_map(|(discriminator, value)| ByLong::Other {
+            discriminator,
+            value
+        }),
+    ]
+}
+
+fn by_char() -> impl Strategy<Value = ByChar> {
+    let other = (0u8..=255)
+        .prop_map(char::from)
+        .prop_filter("labels", |label| !['a', 'z'].contains(label));
+    prop_oneof![
+        any::<i16>().prop_map(ByChar::First),
+        node().prop_map(ByChar::Tree),
+        other.prop_map(|discriminator| ByChar::NoMember { discriminator }),
+    ]
+}
+
+fn by_wide() -> impl Strategy<Value = ByWide> {
+    prop_oneof![
+        any::<i32>().prop_map(ByWide::Highest),
+        (0..u64::MAX, text()).prop_map(|(discriminator, value)| ByWide::Other {
+            discriminator,
+            value
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn structs_survive(rigid in rigid(), grown in grown(), node in node(), offset in 0usize..16) {
+        survives(&rigid, offset);
+        survives(&grown, offset);
+        survives(&node, offset);
+    }
+
+    #[test]
+    fn sequences_of_fixed_layout_survive(rigids in vec(rigid(), 0..40), offset in 0usize..16) {
+        survives(&rigids, offset);
+    }
+
+    #[test]
+    fn unions_survive(
+        many in vec(rigid(), 0..4),
+        by_long in vec(by_long(), 0..6),
+        by_char in by_char(),
+        by_wide in by_wide(),
+        code in any::<i32>(),
+        offset in 0usize..16,
+    ) {
+        survives(&ByEnum::Many(many), offset);
+        survives(&SomeUnion::NoMember { discriminator: Colour::Green }, offset);
+        survives(&by_long, offset);
+        survives(&by_char, offset);
+        survives(&by_wide, offset);
+        survives(&ByBoolean::Code(code), offset);
+    }
+
+    #[test]
+    fn random_octets_are_an_error_or_a_value(octets in vec(any::<u8>(), 0..200), little in any::<bool>()) {
+        let order = if little { ByteOrder::Little } else { ByteOrder::Big };
+        let _ = Grown::decode(&mut Reader::new(&octets, order));
+        let _ = Node::decode(&mut Reader::new(&octets, order));
+        let _ = <Vec<ByLong>>::decode(&mut Reader::new(&octets, order));
+        let _ = <Vec<Rigid>>::decode(&mut Reader::new(&octets, order));
+        let _ = ByChar::decode(&mut Reader::new(&octets, order));
+    }
+}
