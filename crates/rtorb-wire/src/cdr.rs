@@ -20,6 +20,7 @@ pub use decimal::Fixed;
 pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;
 pub use primitives::Primitive;
+pub(crate) use reader::DEPTH_MAX;
 pub use reader::{Reader, Remainder};
 pub use reference::{Reference, ReferenceOut};
 pub use text::CharCodeSet;

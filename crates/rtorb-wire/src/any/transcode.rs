@@ -56,7 +56,7 @@ fn value(
         }
         Shape::Fixed { digits, .. } => Ok(w.octets(r.take(usize::from(*digits) / 2 + 1)?)?),
         Shape::Enum(_) => Ok(write_label(type_code, read_label(type_code, r)?, w)?),
-        Shape::Alias(alias) => value(&alias.content, inside, r, w),
+        Shape::Alias(alias) => deeper(r, |r| value(&alias.content, inside, r, w)),
         Shape::Sequence(elements) => {
             let count = r.count(1)?;
             check_bound(count, elements.count)?;

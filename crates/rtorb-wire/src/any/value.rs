@@ -114,7 +114,7 @@ fn decode(
         }
         Shape::Fixed { digits, .. } => Value::Fixed(r.fixed_decimal(*digits)?),
         Shape::Enum(_) => Value::Enum(read_label(type_code, r)? as u32),
-        Shape::Alias(alias) => return decode(&alias.content, inside, r),
+        Shape::Alias(alias) => return r.nested(|r| decode(&alias.content, inside, r)),
         Shape::Sequence(elements) => {
             let count = r.count(1)?;
             check_bound(count, elements.count)?;

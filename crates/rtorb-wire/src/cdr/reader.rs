@@ -6,7 +6,7 @@ use core::any::Any;
 use std::borrow::Cow;
 
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
-const DEPTH_MAX: u8 = 64;
+pub(crate) const DEPTH_MAX: u8 = 64;
 
 /// Where the octets of a message that are not in memory yet come from.
 ///

@@ -8,7 +8,7 @@ use super::shape::{
     ValueType, Visibility,
 };
 use super::{Kind, Label, TypeCode};
-use crate::cdr::WChar;
+use crate::cdr::{DEPTH_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 impl Encode for TypeCode {
@@ -259,8 +259,13 @@ impl Decoder {
             }
             _ => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
         };
-        if shape.summary().nodes > NODES_MAX {
+        let summary = shape.summary();
+        if summary.nodes > NODES_MAX {
             return Err(DecodeError::BadTypeCode { value: number });
+        }
+        // Indirections also make a type that is nested deeper than its octets are.
+        if summary.depth > DEPTH_MAX.into() {
+            return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
         let type_code = TypeCode::from_shape(shape);
         let done = (at, Seen::Done(type_code.clone()));

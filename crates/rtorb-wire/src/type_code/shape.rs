@@ -332,6 +332,8 @@ impl ValueType {
 pub(crate) struct Summary {
     /// Types in it, each counted as often as it occurs.
     pub(crate) nodes: u32,
+    /// Types inside each other, itself counted.
+    pub(crate) depth: u32,
     /// The largest alignment in it.
     pub(crate) alignment: u8,
     /// True if the octets of a value depend on code sets or on the GIOP version.
@@ -343,6 +345,7 @@ pub(crate) struct Summary {
 impl Summary {
     const EMPTY: Self = Self {
         nodes: 1,
+        depth: 1,
         alignment: 1,
         text: false,
         empty: true,
@@ -351,6 +354,7 @@ impl Summary {
     const fn leaf(alignment: u8, text: bool) -> Self {
         Self {
             nodes: 1,
+            depth: 1,
             alignment,
             text,
             empty: false,
@@ -376,6 +380,7 @@ impl Summary {
         let inner = inner.shape().summary();
         Self {
             nodes: self.nodes.saturating_add(inner.nodes),
+            depth: self.depth.max(inner.depth.saturating_add(1)),
             alignment: self.alignment.max(inner.alignment),
             text: self.text | inner.text,
             empty: self.empty & inner.empty,

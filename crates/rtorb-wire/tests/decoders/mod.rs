@@ -8,8 +8,9 @@ use rtorb_wire::giop::{
     Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
     ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
 };
-use rtorb_wire::ior::{IiopProfile, Ior, ProfileBody, UiopProfile};
-use rtorb_wire::{ByteOrder, Decode, Encode, Reader, Writer};
+use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
+use rtorb_wire::url::{ObjectUrl, format_name, parse_name};
+use rtorb_wire::{Any, ByteOrder, Decode, Encode, Reader, TypeCode, Writer};
 
 /// No message of the tests is longer.
 pub(crate) const OCTETS_MAX: usize = 1 << 20;
@@ -108,6 +109,7 @@ pub(crate) fn reference(octets: &[u8]) {
         if let Ok(iiop) = IiopProfile::from_tagged(profile) {
             let again = iiop.to_tagged().expect("what was read can be written");
             assert_eq!(IiopProfile::from_tagged(&again).as_ref(), Ok(&iiop));
+            iiop.components.iter().for_each(component);
         }
         if let Ok(uiop) = UiopProfile::from_tagged(profile) {
             let again = uiop.to_tagged().expect("what was read can be written");
@@ -116,13 +118,49 @@ pub(crate) fn reference(octets: &[u8]) {
     }
 }
 
-/// The text of a reference.
+/// A tagged component.
+fn component(tagged: &TaggedComponent) {
+    let _ = tagged.describe();
+    if let Ok(component) = Component::from_tagged(tagged) {
+        let again = component.to_tagged().expect("what was read can be written");
+        assert_eq!(Component::from_tagged(&again).as_ref(), Ok(&component));
+    }
+}
+
+/// The text of a reference, or of a name.
 pub(crate) fn text(octets: &[u8]) {
     let Ok(text) = core::str::from_utf8(octets) else {
         return;
     };
     if let Ok(ior) = Ior::parse(text) {
         assert_eq!(Ior::parse(&ior.to_string()), Ok(ior));
+    }
+    if let Ok(ObjectUrl::Corbaloc(corbaloc)) = ObjectUrl::parse(text) {
+        let again = ObjectUrl::parse(&corbaloc.to_string());
+        assert_eq!(again, Ok(ObjectUrl::Corbaloc(corbaloc)));
+    }
+    if let Ok(name) = parse_name(text) {
+        assert_eq!(parse_name(&format_name(&name)), Ok(name));
+    }
+}
+
+/// A TypeCode, and an any: the first octet says in which byte order, version and code set.
+pub(crate) fn any(octets: &[u8]) {
+    let Some((&how, octets)) = octets.split_first() else {
+        return;
+    };
+    let r = reader(how, octets);
+    comes_back::<TypeCode>(octets, &r);
+    comes_back::<Any>(octets, &r);
+    let Ok(any) = Any::decode(&mut reader(how, octets)) else {
+        return;
+    };
+    let _ = format!("{any:?}");
+    if let Ok(value) = any.value() {
+        let again = Any::from_parts(any.type_code().clone(), &value).expect("its own value");
+        let again = again.value().expect("as deep as before");
+        // Not by `==`: a NaN is not equal to itself.
+        assert_eq!(format!("{again:?}"), format!("{value:?}"));
     }
 }
 
@@ -131,15 +169,7 @@ pub(crate) fn values(octets: &[u8]) {
     let Some((&how, octets)) = octets.split_first() else {
         return;
     };
-    let order = ByteOrder::from_flag(how);
-    let set = if how & 2 == 0 {
-        CharCodeSet::Latin1
-    } else {
-        CharCodeSet::Utf8
-    };
-    let r = Reader::new(octets, order)
-        .with_giop_minor(how >> 2 & 3)
-        .with_char_code_set(set);
+    let r = reader(how, octets);
     comes_back::<String>(octets, &r);
     comes_back::<WString>(octets, &r);
     comes_back::<WChar>(octets, &r);
@@ -154,6 +184,17 @@ pub(crate) fn values(octets: &[u8]) {
     comes_back::<Fixed<5, 2>>(octets, &r);
     comes_back::<Fixed<31, 0>>(octets, &r);
     comes_back::<LongDouble>(octets, &r);
+}
+
+fn reader(how: u8, octets: &[u8]) -> Reader<'_> {
+    let set = if how & 2 == 0 {
+        CharCodeSet::Latin1
+    } else {
+        CharCodeSet::Utf8
+    };
+    Reader::new(octets, ByteOrder::from_flag(how))
+        .with_giop_minor(how >> 2 & 3)
+        .with_char_code_set(set)
 }
 
 /// What was read can be written, and is then read as the same.
