@@ -166,7 +166,7 @@ impl Listener {
 
     /// Refuses connections from now on: left open, the socket would let clients in whom nobody serves.
     pub(crate) fn end(&self) {
-        // A socket that listens can be shut down; one that does no longer needs it no more.
+        // It fails only for a socket that does not listen, which is what is wanted.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 }
