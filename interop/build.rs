@@ -1,4 +1,5 @@
 //! Translates the IDL of the tests.
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    rtorb_idl::compile("../idl/cubit.idl");
+    rtorb_idl::compile("../idl/exchange.idl");
 }

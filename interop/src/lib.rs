@@ -4,13 +4,23 @@
 //! missing, a test says how to get it and passes, unless `RTORB_REQUIRE_PEERS=1` says that it must be there.
 #![forbid(unsafe_code)]
 
+pub mod fake;
 pub mod jacorb;
 pub mod omniorb;
+pub mod ours;
 pub mod raw;
 pub mod recorder;
 pub mod running;
+pub mod scratch;
+pub mod servants;
 
 mod make;
+
+/// What the IDL of the tests becomes.
+pub mod stubs {
+    rtorb::include_idl!("cubit");
+    rtorb::include_idl!("exchange");
+}
 
 use std::env;
 use std::io::Write;

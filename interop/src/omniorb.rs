@@ -1,11 +1,13 @@
 //! Peers built of omniORB: servers and clients of Cubit and Desk, its naming service, and `catior`.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::make::{files, has, once, step};
-use crate::running::{Running, output_of};
+use crate::raw::{Connection, LOCATE_REQUEST, Stream};
+use crate::running::{Running, output_of, until};
 use crate::skip;
 
 /// What to install for these tests.
@@ -99,10 +101,16 @@ impl OmniOrb {
             .arg(&log);
         command
             .args(["-ORBendPoint", &format!("giop:tcp:127.0.0.1:{port}")])
-            .stderr(std::process::Stdio::null());
+            .stderr(Stdio::null());
         let running = Running::start(&mut command);
-        crate::running::until("omniNames accepts", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        // It accepts connections before its root context is there.
+        let mut where_is = Stream::new(LOCATE_REQUEST, 0, false);
+        where_is.ulong(1).octets(b"NameService");
+        let where_is = where_is.message();
+        until("omniNames has its root context", || {
+            let socket = TcpStream::connect(("127.0.0.1", port)).ok()?;
+            let answer = Connection::over(socket).ask(&where_is)?;
+            (answer.status == 1).then_some(())
         });
         (running, format!("127.0.0.1:{port}"))
     }
@@ -127,7 +135,7 @@ fn installed() -> bool {
 
 /// A port that was free a moment ago, for a server that cannot choose one itself.
 fn free_port() -> u16 {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     socket
         .local_addr()
         .expect("a bound socket has an address")

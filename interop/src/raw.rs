@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use crate::recorder::message;
 use crate::running::PATIENCE;
@@ -315,7 +314,16 @@ impl Connection {
     /// Nobody listens.
     #[must_use]
     pub fn to(server: SocketAddr) -> Self {
-        let socket = TcpStream::connect(server).expect("the server listens");
+        Self::over(TcpStream::connect(server).expect("the server listens"))
+    }
+
+    /// Uses a connection that there is.
+    ///
+    /// # Panics
+    ///
+    /// It is no connection of TCP.
+    #[must_use]
+    pub fn over(socket: TcpStream) -> Self {
         socket
             .set_read_timeout(Some(PATIENCE))
             .expect("the bound is not zero");
@@ -352,20 +360,19 @@ impl Connection {
         }
     }
 
-    /// Says that nothing more comes.
-    pub fn finish(&mut self) {
-        let _ = self.socket.shutdown(std::net::Shutdown::Write);
-    }
-
-    /// Waits no longer than this for an answer, instead of [`PATIENCE`].
+    /// Sends octets and answers what comes back, or none if the connection was closed.
     ///
     /// # Panics
     ///
-    /// The time is zero.
-    pub fn patience(&mut self, time: Duration) {
-        self.socket
-            .set_read_timeout(Some(time))
-            .expect("the bound is not zero");
+    /// As [`Connection::answer`].
+    pub fn ask(&mut self, octets: &[u8]) -> Option<Answer> {
+        self.send(octets);
+        self.answer()
+    }
+
+    /// Says that nothing more comes.
+    pub fn finish(&mut self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 }
 

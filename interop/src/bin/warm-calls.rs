@@ -1,0 +1,40 @@
+//! A server, and a client that calls it so many times: two processes for whoever counts what a call costs.
+//!
+//! `warm-calls serve FILE ENDPOINT` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+
+use rtorb::Orb;
+use rtorb_interop::servants::Cubes;
+use rtorb_interop::stubs::Cubit;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", file, endpoint] => serve(file, endpoint),
+        ["call", reference, calls] => call(reference, calls.parse()?),
+        _ => Err("usage: warm-calls serve FILE ENDPOINT | call REFERENCE N".into()),
+    }
+}
+
+fn serve(file: &str, endpoint: &str) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().listen(endpoint)?.build()?;
+    let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
+    let draft = format!("{file}.draft");
+    fs::write(&draft, orb.object_to_string(cubit.as_object()))?;
+    fs::rename(draft, file)?;
+    Ok(orb.run()?)
+}
+
+fn call(reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().build()?;
+    let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    for n in 0..calls {
+        if cubit.cube_long(n)? != n.wrapping_pow(3) {
+            return Err(format!("cube_long({n}) is wrong").into());
+        }
+    }
+    Ok(cubit.shutdown()?)
+}

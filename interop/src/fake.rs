@@ -1,0 +1,112 @@
+//! A server that does what a test tells it to, and nothing right unless told so.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use rtorb_wire::giop::Version;
+use rtorb_wire::ior::{IiopProfile, Ior};
+
+use crate::raw::{REPLY, Stream};
+use crate::recorder::message;
+
+/// A listening socket whose connections are handled by a test's closure, each in a thread of its own.
+#[derive(Debug)]
+pub struct FakeServer {
+    address: SocketAddr,
+}
+
+impl FakeServer {
+    /// Listens on a free port of loopback; `serve` gets the number of the connection, from 0, and the connection.
+    ///
+    /// # Panics
+    ///
+    /// Loopback has no free port.
+    pub fn new(serve: impl Fn(usize, Peer) + Clone + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        thread::spawn(move || {
+            for (number, socket) in listener.incoming().flatten().enumerate() {
+                let serve = serve.clone();
+                thread::spawn(move || serve(number, Peer { socket }));
+            }
+        });
+        Self { address }
+    }
+
+    /// A reference to an object of this server, without components.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        reference_at(&self.address.ip().to_string(), self.address.port())
+    }
+
+    /// Where it listens, as an exception names it.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("iiop://{}", self.address)
+    }
+}
+
+/// The client at the other end.
+#[derive(Debug)]
+pub struct Peer {
+    socket: TcpStream,
+}
+
+impl Peer {
+    /// The id of the next request, or none when the client is gone. Requests are read in GIOP 1.2, little-endian.
+    pub fn request(&mut self) -> Option<u32> {
+        let octets = message(&mut self.socket).ok()?;
+        octets.get(12..16)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    /// Sends octets; a client that is gone needs none.
+    pub fn send(&mut self, octets: &[u8]) {
+        use std::io::Write;
+        let _ = self.socket.write_all(octets);
+    }
+
+    /// Waits until the client is gone.
+    pub fn wait_for_end(&mut self) {
+        while self.request().is_some() {}
+    }
+}
+
+/// A reference to an object of an unknown type at a host and port, GIOP 1.2, without components.
+///
+/// # Panics
+///
+/// The host is no text that a reference can hold.
+#[must_use]
+pub fn reference_at(host: &str, port: u16) -> String {
+    let profile = IiopProfile {
+        version: Version::V1_2,
+        host: host.to_owned(),
+        port,
+        object_key: b"object".to_vec(),
+        components: Vec::new(),
+    };
+    let profile = profile.to_tagged().expect("a host name is text");
+    Ior {
+        type_id: String::new(),
+        profiles: vec![profile],
+    }
+    .to_string()
+}
+
+/// A reply in GIOP 1.2, little-endian: its status, and what `body` writes at a multiple of 8.
+pub fn reply(id: u32, status: u32, body: impl FnOnce(&mut Stream)) -> Vec<u8> {
+    let mut stream = Stream::new(REPLY, 2, false);
+    stream.ulong(id).ulong(status).ulong(0);
+    body(&mut stream);
+    stream.message()
+}
+
+/// The reply to `_is_a` that says yes.
+#[must_use]
+pub fn yes(id: u32) -> Vec<u8> {
+    reply(id, 0, |body| {
+        body.raw(&[1]);
+    })
+}

@@ -1,0 +1,93 @@
+//! System calls of warm two-way calls, counted by strace: two a side.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rtorb_interop::running::{Running, output_of};
+use rtorb_interop::scratch::Scratch;
+use rtorb_interop::skip;
+
+/// The counts of N and 2 N calls differ by those of N calls; what start and end cost cancels out.
+const CALLS: u64 = 2000;
+
+#[test]
+fn a_two_way_call_makes_two_system_calls_a_side() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    for transport in ["tcp", "unix"] {
+        let once = count(transport, CALLS);
+        let twice = count(transport, 2 * CALLS);
+        for (side, once, twice) in [
+            ("client", once.client, twice.client),
+            ("server", once.server, twice.server),
+        ] {
+            let a_call = (twice as f64 - once as f64) / CALLS as f64;
+            // A signal or a timer of the host may add one or the other; a third call a call would be 1.0.
+            assert!(
+                (a_call - 2.0).abs() < 0.02,
+                "{transport}, {side}: {a_call} a call, {once} and {twice} in all"
+            );
+        }
+    }
+}
+
+struct Counts {
+    client: u64,
+    server: u64,
+}
+
+/// All system calls of a server and a client of ours that made so many calls of `cube_long`.
+fn count(transport: &str, calls: u64) -> Counts {
+    let scratch = Scratch::new();
+    let endpoint = match transport {
+        "tcp" => "iiop://127.0.0.1:0".to_owned(),
+        _ => format!("uiop://{}", scratch.join("socket").display()),
+    };
+    let (ior, served, called) = (
+        scratch.join("ior"),
+        scratch.join("served"),
+        scratch.join("called"),
+    );
+    let program = env!("CARGO_BIN_EXE_warm-calls");
+    let mut serve = strace(&served, program);
+    let (server, reference) =
+        Running::until_written(serve.arg("serve").arg(&ior).arg(&endpoint), &ior);
+    output_of(strace(&called, program).args(["call", &reference, &calls.to_string()]));
+    assert!(
+        server.ended().success(),
+        "the server ends when it is told to"
+    );
+    Counts {
+        client: total(&called),
+        server: total(&served),
+    }
+}
+
+fn strace(summary: &Path, program: &str) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-c", "-o"]).arg(summary).arg(program);
+    command
+}
+
+/// The number of calls in the last line of strace's table: `100.00 SECONDS USECS CALLS [ERRORS] total`.
+fn total(summary: &Path) -> u64 {
+    let text = fs::read_to_string(summary).expect("strace wrote its summary");
+    let line = text
+        .lines()
+        .rfind(|line| line.ends_with("total"))
+        .expect("a last line");
+    let calls = line
+        .split_whitespace()
+        .nth(3)
+        .and_then(|word| word.parse().ok());
+    calls.unwrap_or_else(|| panic!("no number of calls in\n{text}"))
+}
+
+fn traceable() -> bool {
+    let scratch = Scratch::new();
+    let traced = strace(&scratch.join("summary"), "true").output();
+    traced.is_ok_and(|output| output.status.success())
+}
