@@ -1,5 +1,7 @@
 //! Values of generated types inside an `any`, and their TypeCodes, through a real call.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Pair;

@@ -1,5 +1,7 @@
 //! Inherited operations, diamonds, attributes, oneways, and references used as what they derive from.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::sync::atomic::{AtomicI32, Ordering};
