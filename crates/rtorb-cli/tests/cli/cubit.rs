@@ -1,0 +1,196 @@
+//! `rtorb cubit serve` and `bench`.
+
+use std::time::Duration;
+
+use rtorb_lab::cubit::Bench;
+use rtorb_lab::inspect::ping::client_orb;
+use rustix::process::Signal;
+
+use crate::support::{CubitServer, json, rtorb};
+
+const OPERATIONS: [&str; 11] = [
+    "void", "oneway", "octet", "short", "long", "struct", "union", "any", "longseq", "octetseq",
+    "manyseq",
+];
+
+#[test]
+fn every_operation_answers_right_over_every_transport_and_dispatch() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = format!("uiop://{}", folder.path().join("cubit.socket").display());
+    for listen in ["iiop://127.0.0.1:0", socket.as_str()] {
+        for dispatch in ["thread_per_connection", "reactive"] {
+            let server =
+                CubitServer::start(folder.path(), &["--listen", listen, "--dispatch", dispatch]);
+            for operation in OPERATIONS {
+                let arguments = [
+                    "cubit",
+                    "bench",
+                    server.reference(),
+                    "--op",
+                    operation,
+                    "--count",
+                    "50",
+                    "--json",
+                ];
+                let answer = json(
+                    &rtorb()
+                        .args(arguments)
+                        .assert()
+                        .success()
+                        .get_output()
+                        .stdout,
+                );
+                assert_eq!(answer["operation"], operation);
+                assert_eq!(
+                    (&answer["count"], &answer["wrong"]),
+                    (&50.into(), &0.into()),
+                    "{operation} {listen}"
+                );
+                for name in ["min", "mean", "stddev", "p50", "p90", "p99", "p99_9", "max"] {
+                    assert!(answer["latency_ns"][name].is_number(), "{name} of {answer}");
+                }
+            }
+            std::fs::remove_file(&server.ior_file).unwrap();
+        }
+    }
+}
+
+#[test]
+fn long_sequences_come_back_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CubitServer::start(folder.path(), &[]);
+    for operation in ["longseq", "octetseq", "manyseq"] {
+        for len in ["0", "1", "4096", "100000"] {
+            let arguments = ["--op", operation, "--len", len, "--count", "3", "--json"];
+            let bench = rtorb()
+                .args(["cubit", "bench", server.reference()])
+                .args(arguments)
+                .assert()
+                .success();
+            let answer = json(&bench.get_output().stdout);
+            assert_eq!(
+                (answer["len"].to_string().as_str(), &answer["wrong"]),
+                (len, &0.into()),
+                "{operation}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_server_ends_on_sigterm_sigint_and_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = CubitServer::start(folder.path(), &[]);
+        server.running.signal(signal);
+        assert_eq!(server.running.ended(), Some(0), "{signal:?}");
+        std::fs::remove_file(&server.ior_file).unwrap();
+    }
+    let mut server = CubitServer::start(folder.path(), &[]);
+    let orb = client_orb(Duration::from_secs(5)).unwrap();
+    let reference = std::fs::read_to_string(&server.ior_file).unwrap();
+    let bench = Bench::new(&orb.string_to_object(reference.trim()).unwrap()).unwrap();
+    bench.shutdown().unwrap();
+    assert_eq!(server.running.ended(), Some(0));
+}
+
+#[test]
+fn the_file_holds_one_reference_and_a_line_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CubitServer::start(folder.path(), &[]);
+    let text = std::fs::read_to_string(&server.ior_file).unwrap();
+    assert!(
+        text.starts_with("IOR:") && text.ends_with('\n') && text.lines().count() == 1,
+        "{text:?}"
+    );
+    let names: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["cubit.ior"], "nothing half-written is left");
+}
+
+#[test]
+fn misuse_is_told_with_what_is_known() {
+    let known = |arguments: &[&str], words: &[&str]| {
+        let assert = rtorb().args(arguments).assert().code(2);
+        let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{arguments:?}: {text}"
+        );
+    };
+    known(
+        &[
+            "cubit",
+            "serve",
+            "--ior-file",
+            "/dev/null",
+            "--preset",
+            "fancy",
+        ],
+        &["fancy", "default"],
+    );
+    known(
+        &[
+            "cubit",
+            "serve",
+            "--ior-file",
+            "/dev/null",
+            "--dispatch",
+            "fast",
+        ],
+        &["reactive"],
+    );
+    known(
+        &[
+            "cubit",
+            "serve",
+            "--ior-file",
+            "/dev/null",
+            "--listen",
+            "ftp://host",
+        ],
+        &["iiop://"],
+    );
+    known(
+        &["cubit", "bench", "IOR:00", "--op", "longs"],
+        &["longs", "longseq"],
+    );
+    known(
+        &[
+            "cubit",
+            "bench",
+            "IOR:00",
+            "--op",
+            "long",
+            "--timeout",
+            "never",
+        ],
+        &["500ms"],
+    );
+    known(
+        &["cubit", "bench", "IOR:00", "--op", "long", "--count", "0"],
+        &["count"],
+    );
+    known(&["cubit", "serve"], &["--ior-file"]);
+}
+
+#[test]
+fn a_reference_that_cannot_be_used_is_no() {
+    for (reference, word) in [
+        ("IOR:zz", "reference"),
+        ("/nowhere/cubit.ior", "corbaloc"),
+        ("corbaloc::", "address"),
+    ] {
+        let assert = rtorb()
+            .args(["cubit", "bench", reference, "--op", "void"])
+            .assert()
+            .code(1);
+        let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(
+            !text.trim().is_empty(),
+            "{reference} should say something of {word}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! `rtorb idl check` and `build`.
+
+use crate::support::{json, rtorb};
+
+const GOOD: &str = "interface Hello { string greet(in string name); };\n";
+const BAD: &str = "interface Hello {\n  strin greet(in string name);\n};\n";
+
+#[test]
+fn good_files_are_fine_and_bad_ones_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (
+        folder.path().join("good.idl"),
+        folder.path().join("bad.idl"),
+    );
+    std::fs::write(&good, GOOD).unwrap();
+    std::fs::write(&bad, BAD).unwrap();
+    rtorb().args(["idl", "check"]).arg(&good).assert().success();
+    let assert = rtorb()
+        .args(["idl", "check"])
+        .arg(&good)
+        .arg(&bad)
+        .assert()
+        .code(1);
+    let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    for word in ["bad.idl:2", "strin greet"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    let assert = rtorb()
+        .args(["idl", "check", "--json"])
+        .arg(&good)
+        .arg(&bad)
+        .assert()
+        .code(1);
+    let files = json(&assert.get_output().stdout);
+    assert_eq!(files["files"][0]["valid"], true);
+    assert_eq!(files["files"][1]["valid"], false);
+    assert_eq!(files["files"][1]["diagnostics"][0]["place"]["line"], 2);
+}
+
+#[test]
+fn includes_and_macros_are_given_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("types.idl"), "typedef long Number;\n").unwrap();
+    let outer = folder.path().join("outer.idl");
+    std::fs::write(
+        &outer,
+        "#include <types.idl>\n#ifdef WITH_IT\nstruct S { Number n; };\n#else\nnonsense\n#endif\n",
+    )
+    .unwrap();
+    rtorb().args(["idl", "check"]).arg(&outer).assert().code(1);
+    rtorb()
+        .args(["idl", "check", "-D", "WITH_IT", "-I"])
+        .arg(&inner)
+        .arg(&outer)
+        .assert()
+        .success();
+}
+
+#[test]
+fn rust_is_printed_or_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good.idl");
+    std::fs::write(&good, GOOD).unwrap();
+    let assert = rtorb().args(["idl", "build"]).arg(&good).assert().success();
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(text.contains("pub trait HelloServant"), "{text}");
+    let out = folder.path().join("out");
+    rtorb()
+        .args(["idl", "build", "--out"])
+        .arg(&out)
+        .arg(&good)
+        .assert()
+        .success();
+    assert_eq!(
+        std::fs::read_to_string(out.join("good.rs"))
+            .unwrap()
+            .trim_end(),
+        text.trim_end()
+    );
+}
+
+#[test]
+fn a_missing_file_is_no_and_no_file_is_misuse() {
+    let assert = rtorb()
+        .args(["idl", "check", "/nowhere/at-all.idl"])
+        .assert()
+        .code(1);
+    assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("/nowhere/at-all.idl"));
+    rtorb().args(["idl", "check"]).assert().code(2);
+}

@@ -1,0 +1,128 @@
+//! `rtorb lab`, `check` and what a run leaves behind.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rtorb_lab::results::{Results, SCHEMA};
+use rustix::process::Signal;
+
+use crate::support::{Running, json, rtorb, within};
+
+#[test]
+fn experiments_are_listed() {
+    let assert = rtorb().args(["lab", "list"]).assert().success();
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    for name in ["orb/throughput", "orb/demux", "P0 Figure 2"] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+}
+
+#[test]
+fn an_unknown_experiment_is_misuse_that_names_the_known() {
+    let assert = rtorb().args(["lab", "run", "orb/luck"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("orb/throughput"));
+}
+
+#[test]
+fn a_report_needs_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = rtorb()
+        .args(["lab", "report"])
+        .arg(folder.path())
+        .assert()
+        .code(1);
+    assert!(!assert.get_output().stderr.is_empty());
+}
+
+#[test]
+fn check_answers_by_its_exit_status() {
+    let assert = rtorb().args(["check", "--json"]).assert();
+    let answer = json(&assert.get_output().stdout);
+    let fit = answer["fit"].as_bool().unwrap();
+    assert_eq!(assert.get_output().status.code(), Some(i32::from(!fit)));
+    let findings = answer["findings"].as_array().unwrap();
+    assert!(findings.len() >= 5);
+    for finding in findings {
+        assert!(
+            finding["severity"] == "good" || !finding["how"].as_str().unwrap().is_empty(),
+            "{finding}"
+        );
+    }
+    assert!(
+        !answer["host"]["kernel_release"]
+            .as_str()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has_and_leaves_no_child() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let mut running = Running::start(&["lab", "run", "orb/throughput", "--full", "--out", out]);
+    let id = running.0.id();
+    // Contestants: three raw exchanges and two of ours, a client and a server each.
+    let children = within(Duration::from_secs(120), || {
+        Some(children(id)).filter(|children| children.len() >= 10)
+    });
+    let children = children.expect("the measured processes are started");
+    // Some bursts, so that there is something to report.
+    std::thread::sleep(Duration::from_secs(3));
+    running.signal(Signal::INT);
+    assert_eq!(running.ended(), Some(1));
+    for child in children {
+        assert!(
+            !Path::new(&format!("/proc/{child}")).exists(),
+            "process {child} was left behind"
+        );
+    }
+    let results = Results::read(&Results::path(folder.path(), "orb/throughput")).unwrap();
+    assert!(!results.complete);
+    assert_eq!(results.schema, SCHEMA);
+    assert!(!results.series.is_empty());
+    assert!(results.series.iter().all(|series| series.wrong == 0));
+    let page = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
+    assert!(page.contains("Interrupted."));
+    assert!(
+        !std::env::temp_dir()
+            .join(format!("rtorb-lab-{id}"))
+            .exists()
+    );
+}
+
+#[test]
+fn children_of_a_killed_run_end_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = Running::start(&[
+        "lab",
+        "run",
+        "orb/throughput",
+        "--out",
+        folder.path().to_str().unwrap(),
+    ]);
+    let id = running.0.id();
+    let children = within(Duration::from_secs(120), || {
+        Some(children(id)).filter(|children| children.len() >= 6)
+    });
+    let children = children.expect("the measured processes are started");
+    running.signal(Signal::KILL);
+    running.ended();
+    let gone = || {
+        children
+            .iter()
+            .all(|child| !Path::new(&format!("/proc/{child}")).exists())
+            .then_some(())
+    };
+    within(Duration::from_secs(10), gone).expect("the kernel ends the children of a killed run");
+    let _ = std::fs::remove_dir_all(std::env::temp_dir().join(format!("rtorb-lab-{id}")));
+}
+
+/// The processes that a process started and that run.
+fn children(id: u32) -> Vec<u32> {
+    let text =
+        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect()
+}

@@ -1,0 +1,90 @@
+//! What the tests of several subcommands need.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The command under test.
+pub(crate) fn rtorb() -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+    command.timeout(Duration::from_secs(60));
+    command
+}
+
+/// What a command printed as JSON.
+pub(crate) fn json(output: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(output)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(output)))
+}
+
+/// A running command that is ended with the test, whatever happens in it.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Starts the command with these arguments, its output discarded.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Waits for its end and answers the exit status.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        let status = within(Duration::from_secs(20), || self.0.try_wait().unwrap());
+        status.expect("it ends in time").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A Cubit server, and the file with its reference.
+pub(crate) struct CubitServer {
+    pub(crate) running: Running,
+    pub(crate) ior_file: PathBuf,
+}
+
+impl CubitServer {
+    /// Starts a server and waits until it is ready.
+    pub(crate) fn start(folder: &Path, options: &[&str]) -> Self {
+        let ior_file = folder.join("cubit.ior");
+        let mut arguments = vec!["cubit", "serve", "--ior-file", ior_file.to_str().unwrap()];
+        arguments.extend(options);
+        let running = Running::start(&arguments);
+        within(Duration::from_secs(20), || ior_file.exists().then_some(()))
+            .expect("the server becomes ready");
+        Self { running, ior_file }
+    }
+
+    /// The file's name, as a REF.
+    pub(crate) fn reference(&self) -> &str {
+        self.ior_file.to_str().unwrap()
+    }
+}
+
+/// Asks again and again until there is an answer or the time is over.
+pub(crate) fn within<T>(timeout: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let answer = ask();
+        if answer.is_some() || Instant::now() >= deadline {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
