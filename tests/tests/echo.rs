@@ -1,5 +1,7 @@
 //! Every type of the mapping goes there and back through a real call, as argument, as result and both ways.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Pair;

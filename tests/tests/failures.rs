@@ -1,5 +1,7 @@
 //! User exceptions arrive as what they are; others as system exceptions.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Pair;

@@ -1,5 +1,7 @@
 //! Object references as values: nil, in structs and sequences, and called back.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::sync::atomic::{AtomicI32, Ordering};

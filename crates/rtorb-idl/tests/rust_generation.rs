@@ -27,28 +27,51 @@ fn what_is_not_generated_is_refused_with_place_and_help() {
     insta::glob!("rust/refused/*.idl", |path| {
         let outcome = check(path);
         let diagnostics = diagnostics_of(&outcome);
-        assert!(diagnostics.iter().all(|one| one.location().is_some() && !one.help.is_empty()));
-        refused.push(diagnostics.iter().map(|one| one.message.clone()).collect::<String>());
+        assert!(
+            diagnostics
+                .iter()
+                .all(|one| one.location().is_some() && !one.help.is_empty())
+        );
+        refused.push(
+            diagnostics
+                .iter()
+                .map(|one| one.message.clone())
+                .collect::<String>(),
+        );
         insta::assert_snapshot!(render(&diagnostics, &outcome));
     });
     for not_generated in NOT_GENERATED {
         let construct = not_generated.construct;
-        assert!(refused.iter().any(|message| message.contains(construct)), "no file is refused for its {construct}");
+        assert!(
+            refused.iter().any(|message| message.contains(construct)),
+            "no file is refused for its {construct}"
+        );
     }
 }
 
 #[test]
 fn the_mapping_lists_what_is_refused() {
-    let page = std::fs::read_to_string(crate_file("../../docs/mapping.md")).expect("the page is in the repository");
-    let (_, list) = page.split_once("## What is not generated yet").expect("the page has that section");
+    let page = std::fs::read_to_string(crate_file("../../docs/mapping.md"))
+        .expect("the page is in the repository");
+    let (_, list) = page
+        .split_once("## What is not generated yet")
+        .expect("the page has that section");
     let listed: Vec<&str> = list
         .lines()
         .filter_map(|line| line.strip_prefix("* `"))
         .filter_map(|line| line.split_once('`').map(|(construct, _)| construct))
         .collect();
-    let (others, ours): (Vec<&str>, Vec<&str>) = listed.iter().partition(|construct| **construct == "bitset");
-    assert_eq!(others, ["bitset"], "what the checker calls neither a value nor an interface has one line");
-    assert_eq!(ours, NOT_GENERATED.map(|not_generated| not_generated.construct));
+    let (others, ours): (Vec<&str>, Vec<&str>) =
+        listed.iter().partition(|construct| **construct == "bitset");
+    assert_eq!(
+        others,
+        ["bitset"],
+        "what the checker calls neither a value nor an interface has one line"
+    );
+    assert_eq!(
+        ours,
+        NOT_GENERATED.map(|not_generated| not_generated.construct)
+    );
 }
 
 #[test]
@@ -56,23 +79,31 @@ fn names_that_rust_cannot_tell_apart_are_shown_both() {
     insta::glob!("rust/collisions/*.idl", |path| {
         let outcome = check(path);
         let diagnostics = diagnostics_of(&outcome);
-        assert!(diagnostics.iter().all(|diagnostic| diagnostic.labels.len() == 2));
+        assert!(
+            diagnostics
+                .iter()
+                .all(|diagnostic| diagnostic.labels.len() == 2)
+        );
         insta::assert_snapshot!(render(&diagnostics, &outcome));
     });
 }
 
 #[test]
 fn an_interface_may_have_hundreds_of_operations() {
-    let operations: String = (0..300).map(|number| format!("long op_{number}(in long l);\n")).collect();
+    let operations: String = (0..300)
+        .map(|number| format!("long op_{number}(in long l);\n"))
+        .collect();
     let text = format!("interface Big {{ {operations} }};");
     let outcome = rtorb_idl::check_text("big.idl", &text, &Options::default());
-    let generated = generate(outcome.tree.as_ref().expect("the text is right")).expect("nothing is refused");
+    let generated =
+        generate(outcome.tree.as_ref().expect("the text is right")).expect("nothing is refused");
     assert!(generated.contains("OperationTable<300, 2048>"));
 }
 
 fn text_of(path: &Path) -> String {
     let outcome = check(path);
-    generate(outcome.tree.as_ref().expect("checked")).unwrap_or_else(|errors| panic!("{}", render(&errors, &outcome)))
+    generate(outcome.tree.as_ref().expect("checked"))
+        .unwrap_or_else(|errors| panic!("{}", render(&errors, &outcome)))
 }
 
 fn diagnostics_of(outcome: &Outcome) -> Vec<Diagnostic> {
@@ -81,15 +112,24 @@ fn diagnostics_of(outcome: &Outcome) -> Vec<Diagnostic> {
 
 fn check(path: &Path) -> Outcome {
     let outcome = rtorb_idl::check(&[path.to_owned()], &Options::default());
-    assert!(outcome.tree.is_some(), "{}: {}", path.display(), outcome.render(false));
+    assert!(
+        outcome.tree.is_some(),
+        "{}: {}",
+        path.display(),
+        outcome.render(false)
+    );
     outcome
 }
 
 /// The diagnostics as a person reads them, without the place of the repository.
 fn render(diagnostics: &[Diagnostic], outcome: &Outcome) -> String {
-    let rendered: Vec<String> =
-        diagnostics.iter().map(|diagnostic| diagnostic.render(&outcome.sources, false)).collect();
-    rendered.join("\n\n").replace(env!("CARGO_MANIFEST_DIR"), "")
+    let rendered: Vec<String> = diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.render(&outcome.sources, false))
+        .collect();
+    rendered
+        .join("\n\n")
+        .replace(env!("CARGO_MANIFEST_DIR"), "")
 }
 
 fn crate_file(path: &str) -> PathBuf {
