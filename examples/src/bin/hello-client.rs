@@ -6,7 +6,9 @@ rtorb::include_idl!("greeter");
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let reference = arguments.next().ok_or("usage: hello-client REFERENCE [NAME]")?;
+    let reference = arguments
+        .next()
+        .ok_or("usage: hello-client REFERENCE [NAME]")?;
     let name = arguments.next().unwrap_or("world".to_owned());
 
     let orb = Orb::builder().build()?;

@@ -14,7 +14,7 @@ impl GreeterServant for Host {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
-    let greeter: Greeter = orb.root_poa().activate(Host)?;
+    let greeter: Greeter = orb.root_poa()?.activate(Host)?;
     println!("{}", orb.object_to_string(greeter.as_object()));
     orb.run()?;
     Ok(())
