@@ -1,13 +1,25 @@
 //! The files that every IDL compiler brings along: `orb.idl`, `TypeCode.idl` and `IOP.idl` (CORBA 3.3 part 1, 7.21).
 
-/// The text of `orb.idl`: module CORBA.
+/// Module CORBA. It is not read by `#include <orb.idl>`: the checker takes from it what a specification names, so that
+/// nothing is generated that nobody uses.
 pub(crate) const ORB: &str = include_str!("builtin/orb.idl");
 
 /// The text of the built-in file `name`, which is used when no include directory has one.
 pub(crate) fn file(name: &str) -> Option<&'static str> {
     match name {
-        "orb.idl" | "TypeCode.idl" => Some(ORB),
+        "orb.idl" | "TypeCode.idl" => Some("// What is named of module CORBA is built in.\n"),
         "IOP.idl" => Some(include_str!("builtin/IOP.idl")),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_built_in_files_are_right() {
+        for text in [super::ORB, super::file("IOP.idl").expect("it is built in")] {
+            let outcome = crate::check_text("built-in.idl", text, &crate::Options::default());
+            assert!(outcome.tree.is_some() && outcome.diagnostics.is_empty(), "{}", outcome.render(false));
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::ast::{Definition, DefinitionKind, Lead, Name};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::parser::Specification;
 use crate::preprocess::EventKind;
-use crate::source::{Location, SourceMap};
+use crate::source::{Location, Position, SourceMap};
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 
 use ids::{Identity, Prefix};
@@ -46,6 +46,7 @@ pub(crate) fn check(
         diagnostics,
         lost: &specification.lost,
         incomplete: specification.incomplete,
+        included_twice: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
     checker.finish()
@@ -68,6 +69,8 @@ struct Checker<'c> {
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,
     incomplete: bool,
+    /// Lines of files that were included twice, and have been reported.
+    included_twice: HashSet<Position>,
 }
 
 /// What the checker knows of an item.
@@ -192,8 +195,8 @@ impl Checker<'_> {
     fn import(&mut self, name: Option<&crate::ast::ScopedName>, location: Location) {
         let known = name.is_some_and(|name| self.find_quietly(name).is_some());
         if !known && !self.incomplete {
-            let diagnostic = Diagnostic::error("`import` has nothing to import from")
-                .at(location, "there is no interface repository to ask")
+            let diagnostic = Diagnostic::warning("`import` has nothing to import from")
+                .at(location, "there is no interface repository to ask: only what is included is known")
                 .help("include the file that declares it: `#include \"file.idl\"`");
             self.diagnostics.push(diagnostic);
         }

@@ -53,7 +53,7 @@ const LATER: [&str; 12] = [
     "abstract", "custom", "factory", "fixed", "local", "native", "private", "public", "supports", "truncatable",
     "ValueBase", "valuetype",
 ];
-const BEGINNINGS: [&str; 18] = [
+const BEGINNINGS: [&str; 20] = [
     "abstract", "attribute", "bitmask", "bitset", "component", "const", "custom", "enum", "eventtype", "exception",
-    "interface", "local", "module", "native", "oneway", "struct", "typedef", "valuetype",
+    "home", "interface", "local", "module", "native", "oneway", "struct", "typedef", "union", "valuetype",
 ];

@@ -37,6 +37,8 @@ pub(crate) enum TokenKind {
     Punct(&'static str),
     /// A character that starts nothing.
     Stray(char),
+    /// What is left of something wrong that has been reported.
+    Wrong,
     /// The end of a line; the preprocessor takes them out.
     Newline,
     /// The end of the file or of the input.
@@ -88,6 +90,7 @@ impl Token {
             TokenKind::Text { .. } => "a string literal".to_owned(),
             TokenKind::Punct(punct) => format!("`{punct}`"),
             TokenKind::Stray(stray) => format!("`{}`", stray.escape_debug()),
+            TokenKind::Wrong => "a mistake".to_owned(),
             TokenKind::Newline => "the end of the line".to_owned(),
             TokenKind::End => "the end of the file".to_owned(),
         }
@@ -101,7 +104,7 @@ impl Token {
             TokenKind::Text { wide, text } => format!("{}\"{text}\"", if *wide { "L" } else { "" }),
             TokenKind::Punct(text) => (*text).to_owned(),
             TokenKind::Stray(stray) => stray.to_string(),
-            TokenKind::Newline | TokenKind::End => String::new(),
+            TokenKind::Wrong | TokenKind::Newline | TokenKind::End => String::new(),
         }
     }
 }
@@ -364,6 +367,8 @@ impl Lexer {
     fn quoted(&mut self, wide: bool, start: Location, diagnostics: &mut Diagnostics) -> TokenKind {
         let quote = self.bump();
         let mut text = String::new();
+        // The `;` at the end of the line is not meant to be in the literal: one error is enough.
+        let mut semicolon = None;
         loop {
             let next = self.peek();
             if next == quote {
@@ -375,9 +380,18 @@ impl Lexer {
                     if !self.quiet {
                         diagnostics.push(unterminated(quote, start));
                     }
+                    if let Some((at, line, column, length)) = semicolon {
+                        (self.at, self.line, self.column) = (at, line, column);
+                        text.truncate(length);
+                    }
                     break;
                 }
                 Some(next) => {
+                    if next == ';' {
+                        semicolon = Some((self.at, self.line, self.column, text.len()));
+                    } else if !next.is_whitespace() {
+                        semicolon = None;
+                    }
                     text.push(next);
                     self.bump();
                     if next == '\\'

@@ -38,7 +38,7 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
 #[derive(Debug)]
 pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
-    /// The words of what could not be understood: it would have declared some of them.
+    /// Names that would have been declared by what could not be understood.
     pub(crate) lost: HashSet<Rc<str>>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
@@ -106,7 +106,7 @@ impl Parser<'_> {
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
-        if self.failed_at != Some(self.at) {
+        if self.failed_at != Some(self.at) && self.peek().kind != TokenKind::Wrong {
             self.diagnostics.push(diagnostic);
         }
         self.failed_at = Some(self.at);
@@ -185,7 +185,14 @@ impl Parser<'_> {
     /// a line that begins a new declaration. At least one token is passed if none has been since `start`.
     fn recover(&mut self, start: usize) {
         self.skip(start);
-        self.lost.extend(self.tokens[start..self.at].iter().filter_map(Token::word).cloned());
+        for at in start..self.at {
+            let before = at.checked_sub(1).and_then(|before| self.tokens[before].word());
+            let declared = before.is_some_and(|before| keywords::begins_declaration(before));
+            let next = self.tokens.get(at + 1).is_some_and(|next| DECLARATOR_ENDS.iter().any(|end| next.is(end)));
+            if let Some(word) = self.tokens[at].word().filter(|_| declared || next) {
+                self.lost.insert(word.clone());
+            }
+        }
     }
 
     fn skip(&mut self, start: usize) {
@@ -249,7 +256,10 @@ impl Parser<'_> {
             name.push_str("::");
         }
         loop {
-            let Some(word) = self.peek().word().cloned() else {
+            // `@default` and `@oneway` are annotations, too.
+            let token = self.peek();
+            let begins = token.starts_line && token.word().is_some_and(|word| keywords::is_keyword(word));
+            let Some(word) = token.word().filter(|_| !begins).cloned() else {
                 return Err(self.expected("the name of an annotation after `@`"));
             };
             name.push_str(&word);
@@ -343,6 +353,8 @@ impl Parser<'_> {
     }
 }
 
+/// What follows a name that is declared without a keyword before it.
+const DECLARATOR_ENDS: [&str; 6] = [";", ",", "}", "[", "=", "("];
 /// Things within each other, expressions included.
 const DEPTH_MAX: usize = 100;
 

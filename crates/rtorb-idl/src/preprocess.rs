@@ -113,7 +113,7 @@ impl<'r> Preprocessor<'r> {
 
     /// All but the first are what omniORB's own files ask a compiler for.
     fn predefine(&mut self) {
-        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble", "ENABLE_CLIENT_IR_SUPPORT"].map(|name| format!("#define {name} 1\n"));
+        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"].map(|name| format!("#define {name} 1\n"));
         let given = self.options.defines.iter().map(|define| match define.split_once('=') {
             Some((name, value)) => format!("#define {name} {value}\n"),
             None => format!("#define {define} 1\n"),

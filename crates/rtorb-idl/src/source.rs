@@ -79,7 +79,7 @@ impl SourceMap {
 }
 
 /// Where something is, in words of the reader.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The file's name as given, found or declared by `#line`.
     pub file: String,

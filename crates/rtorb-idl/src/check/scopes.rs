@@ -82,14 +82,14 @@ impl Checker<'_> {
 
     /// Declares a name in the current scope; false if it may not be, which is reported.
     pub(super) fn declare(&mut self, name: &Name, entity: Entity) -> bool {
-        self.check_enclosing(name);
+        let reported = self.check_enclosing(name);
         self.check_inherited(name, entity);
         let key = name.text.to_lowercase();
         let symbol = Symbol { name: name.text.clone(), location: name.location, entity, introduced: false };
         if let Some(known) = self.scopes[self.current].names.get(&key).cloned() {
-            if known.introduced {
+            if known.introduced && !reported {
                 self.report_introduced(name, &known);
-            } else {
+            } else if !known.introduced {
                 self.report_redefinition(name, &known);
                 return false;
             }
@@ -112,12 +112,13 @@ impl Checker<'_> {
                 .at(known.location, "first declared here")
                 .note("IDL names that differ in case only are the same name")
         };
-        let same_line = self.sources.position(name.location) == self.sources.position(known.location);
-        self.diagnostics.push(if same_line {
-            diagnostic.help("the file is included twice: guard it with `#ifndef`, `#define` and `#endif`")
-        } else {
-            diagnostic
-        });
+        let place = self.sources.position(name.location);
+        if place != self.sources.position(known.location) {
+            self.diagnostics.push(diagnostic);
+        } else if !self.incomplete && self.included_twice.insert(place) {
+            let help = "the file is included twice: guard it with `#ifndef`, `#define` and `#endif`";
+            self.diagnostics.push(diagnostic.help(help));
+        }
     }
 
     /// Once used, a name keeps its meaning up to the end of the scope (7.20.3). A difference in case only is so
@@ -128,7 +129,7 @@ impl Checker<'_> {
             Diagnostic::error(format!("`{text}` gets a new meaning after it was used here"))
                 .at(name.location, "declared with another meaning")
                 .at(used.location, "used here with the meaning of an outer scope")
-                .help(format!("choose another name, or write the outer one in full: `::...::{text}`"))
+                .help(format!("choose another name, or write the outer one in full: `{}`", self.full_name(used)))
         } else {
             Diagnostic::warning(format!("`{text}` differs in case only from `{}`, which is used here", used.name))
                 .at(name.location, "accepted, though the standard forbids it")
@@ -137,12 +138,26 @@ impl Checker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// What stands directly in a scope may not have the name of the scope (7.20.2).
-    fn check_enclosing(&mut self, name: &Name) {
-        let Some(owner) = self.scopes[self.current].item else { return };
+    /// `::A::B`
+    fn full_name(&self, symbol: &Symbol) -> String {
+        let mut name = format!("::{}", symbol.name);
+        let mut next = match symbol.entity {
+            Entity::Item(id) | Entity::Enumerator(id, _) => self.tree.item(id).scope,
+            _ => None,
+        };
+        while let Some(owner) = next {
+            name = format!("::{}{name}", self.tree.item(owner).name);
+            next = self.tree.item(owner).scope;
+        }
+        name
+    }
+
+    /// What stands directly in a scope may not have the name of the scope (7.20.2); true if that was reported.
+    fn check_enclosing(&mut self, name: &Name) -> bool {
+        let Some(owner) = self.scopes[self.current].item else { return false };
         let owner = self.tree.item(owner);
         if !owner.name.eq_ignore_ascii_case(&name.text) {
-            return;
+            return false;
         }
         let diagnostic = if owner.name == name.text {
             Diagnostic::error(format!("`{}` has the name of what it stands in", name.text))
@@ -155,6 +170,7 @@ impl Checker<'_> {
                 .at(owner.location, "the enclosing declaration")
         };
         self.diagnostics.push(diagnostic);
+        true
     }
 
     /// Operations and attributes may not be declared again in a derived interface (7.6.5).
@@ -414,6 +430,15 @@ impl Checker<'_> {
             && name.parts.len() == 1
         {
             return Some(format!("the IDL type is `{ours}`"));
+        }
+        if let Some(elsewhere) = self.tree.items.iter().find(|item| item.name == text && scope.is_none()) {
+            let mut path = text.to_owned();
+            let mut next = elsewhere.scope;
+            while let Some(owner) = next {
+                path = format!("{}::{path}", self.tree.item(owner).name);
+                next = self.tree.item(owner).scope;
+            }
+            return Some(format!("did you mean `{path}`?"));
         }
         let mut known: Vec<&str> = Vec::new();
         let mut next = Some(scope.unwrap_or(self.current));

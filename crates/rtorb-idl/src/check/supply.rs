@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{Definition, DefinitionKind, Lead, Name};
+use crate::ast::{ConstructedKind, Definition, DefinitionKind, Lead, Name};
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
@@ -19,7 +19,7 @@ pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> 
     for definition in definitions {
         if let DefinitionKind::Module { body, .. } = &definition.kind {
             for inner in body {
-                if let Some(name) = name_of(&inner.kind) {
+                for name in names_of(&inner.kind) {
                     found.entry(name.text.as_str()).or_insert(inner);
                 }
             }
@@ -32,6 +32,7 @@ impl Checker<'_> {
     /// Declares `CORBA::name` if the built-in module has it; true if so.
     pub(super) fn supply(&mut self, name: &str) -> bool {
         let Some(definition) = self.orb.remove(name) else { return false };
+        self.orb.retain(|_, other| !std::ptr::eq(*other, definition));
         let outer = std::mem::replace(&mut self.current, GLOBAL);
         let outer_prefix = std::mem::replace(&mut self.prefix, Prefix::new("omg.org", GLOBAL));
         if let Some(module) = self.module_corba() {
@@ -66,16 +67,23 @@ impl Checker<'_> {
     }
 }
 
-fn name_of(kind: &DefinitionKind) -> Option<&Name> {
+/// What a declaration declares: an enum its enumerators, too.
+fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
-        DefinitionKind::Interface(interface) => Some(&interface.name),
-        DefinitionKind::Valuetype(valuetype) => Some(&valuetype.name),
-        DefinitionKind::Constructed(constructed) => Some(&constructed.name),
-        DefinitionKind::Typedef { declarators, .. } => declarators.first().map(|declarator| &declarator.name),
+        DefinitionKind::Interface(interface) => vec![&interface.name],
+        DefinitionKind::Valuetype(valuetype) => vec![&valuetype.name],
+        DefinitionKind::Typedef { declarators, .. } => declarators.iter().map(|declarator| &declarator.name).collect(),
         DefinitionKind::ValueBox { name, .. }
         | DefinitionKind::Exception { name, .. }
         | DefinitionKind::Constant { name, .. }
-        | DefinitionKind::Native { name } => Some(name),
-        _ => None,
+        | DefinitionKind::Native { name } => vec![name],
+        DefinitionKind::Constructed(constructed) => match &constructed.kind {
+            ConstructedKind::Enum { enumerators } => {
+                let values = enumerators.iter().map(|enumerator| &enumerator.name);
+                std::iter::once(&constructed.name).chain(values).collect()
+            }
+            _ => vec![&constructed.name],
+        },
+        _ => Vec::new(),
     }
 }

@@ -223,6 +223,7 @@ impl Parser<'_> {
     }
 
     fn enumerators(&mut self, what: &str) -> Parsed<Vec<Enumerator>> {
+        let start = self.at;
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut found: Vec<Enumerator> = Vec::new();
         loop {
@@ -232,7 +233,7 @@ impl Parser<'_> {
             }
             if self.peek().is("}") {
                 let close = self.bump().location;
-                if found.is_empty() {
+                if found.is_empty() && self.failed_at.is_none_or(|failed| failed < start) {
                     let location = open.to(close);
                     let diagnostic = Diagnostic::error(format!("{what} is empty"))
                         .at(location, "expected at least one name");
@@ -240,15 +241,35 @@ impl Parser<'_> {
                 }
                 return Ok(found);
             }
-            let lead = self.lead()?;
-            let name = self.declared("a name or `}`")?;
-            found.push(Enumerator { lead, name });
-            if self.peek().is("=") {
-                return Err(self.enumerator_value());
+            if self.enumerator(&mut found).is_err() && !self.skip_enumerator() {
+                return Err(super::Failed);
             }
-            if !self.take(",") && !self.peek().is("}") {
-                return Err(self.expected("`,` or `}`"));
+        }
+    }
+
+    fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
+        let lead = self.lead()?;
+        let name = self.declared("a name or `}`")?;
+        found.push(Enumerator { lead, name });
+        if self.peek().is("=") {
+            return Err(self.enumerator_value());
+        }
+        if !self.take(",") && !self.peek().is("}") {
+            return Err(self.expected("`,` or `}`"));
+        }
+        Ok(())
+    }
+
+    /// Steps behind the next comma or before the closing brace; false if there is none.
+    fn skip_enumerator(&mut self) -> bool {
+        loop {
+            if self.take(",") || self.peek().is("}") {
+                return true;
             }
+            if self.at_end() || self.peek().is(";") || self.peek().is("{") {
+                return false;
+            }
+            self.bump();
         }
     }
 

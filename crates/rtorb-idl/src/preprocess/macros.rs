@@ -160,14 +160,21 @@ impl Expansion<'_> {
             }
             match self.arguments(&name, &definition, token.location) {
                 Some(arguments) => arguments,
-                None => return,
+                None => {
+                    output.push(Token::new(TokenKind::Wrong, token.location));
+                    return;
+                }
             }
         } else {
             Vec::new()
         };
         let body = self.substitute(&definition, &arguments, token.location);
         self.macros.produced += body.len() + 1;
+        if self.macros.exhausted {
+            return;
+        }
         if self.macros.produced > PRODUCED_MAX {
+            output.push(Token::new(TokenKind::Wrong, token.location));
             self.exhaust(&name, token.location);
             return;
         }

@@ -78,8 +78,9 @@ fn a_macro_bomb_is_defused() {
 }
 
 #[test]
-fn the_built_in_orb_idl_is_found() {
-    let (output, messages) = run("#include <orb.idl>\n#include \"orb.idl\"\n");
-    assert!(output.starts_with("module CORBA {") && messages.is_empty(), "{messages:?}");
-    assert_eq!(output.matches("StringSeq").count(), 2, "StringSeq and WStringSeq, once each");
+fn built_in_files_are_found() {
+    expands("#include <orb.idl>\n#include \"TypeCode.idl\"\n", "");
+    let (output, messages) = run("#include <IOP.idl>\n#include \"IOP.idl\"\n");
+    assert!(output.starts_with("module IOP {") && messages.is_empty(), "{messages:?}");
+    assert_eq!(output.matches("TaggedProfileSeq").count(), 1);
 }

@@ -19,7 +19,7 @@ fn item(tree: &Tree, id: ItemId, depth: usize, out: &mut String) {
     let item = tree.item(id);
     let pad = "  ".repeat(depth);
     for line in &item.documentation {
-        let _ = writeln!(out, "{pad}/// {line}");
+        let _ = writeln!(out, "{}", format!("{pad}/// {line}").trim_end());
     }
     let (what, rest) = headline(tree, &item.kind);
     let origin = if item.in_main_file { "" } else { " (included)" };
@@ -114,7 +114,7 @@ fn contents(tree: &Tree, kind: &ItemKind, depth: usize, out: &mut String) {
 
 fn comment(lines: &[String], pad: &str, out: &mut String) {
     for line in lines {
-        let _ = writeln!(out, "{pad}/// {line}");
+        let _ = writeln!(out, "{}", format!("{pad}/// {line}").trim_end());
     }
 }
 
