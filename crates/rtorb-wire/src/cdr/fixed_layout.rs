@@ -47,7 +47,7 @@ impl Form {
 }
 
 impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
-    const OCTETS_MAX: usize = N * T::OCTETS_MAX;
+    const OCTETS_MAX: usize = run_octets_max::<T>(N);
     const OCTETS_MIN: usize = N * T::OCTETS_MIN;
     const ALIGNMENT: usize = T::ALIGNMENT;
 
@@ -88,7 +88,13 @@ impl Writer<'_> {
     /// When the message would outgrow its limit.
     #[inline]
     pub fn fixed_slice<T: FixedLayout>(&mut self, values: &[T]) -> Result<(), EncodeError> {
-        self.reserve(values.len() * T::OCTETS_MAX)?;
+        match self.reserve(run_octets_max::<T>(values.len())) {
+            // With all the padding that could be they do not fit; with what there is they may.
+            Err(_) if values.len() > 1 => {
+                return values.iter().try_for_each(|value| self.fixed(value));
+            }
+            other => other?,
+        }
         let foreign = self.order().is_foreign();
         let position = self.position();
         let (buffer, at) = self.raw();
@@ -135,7 +141,7 @@ impl Reader<'_> {
         into: &mut Vec<T>,
         count: usize,
     ) -> Result<(), DecodeError> {
-        self.buffer_up(count.saturating_mul(T::OCTETS_MAX))?;
+        self.buffer_up(run_octets_max::<T>(count))?;
         into.reserve(count);
         let position = self.position();
         let octets = self.buffered();
@@ -146,6 +152,21 @@ impl Reader<'_> {
         };
         self.skip_buffered(used);
         Ok(())
+    }
+}
+
+/// Most octets that `count` values behind each other take.
+#[inline]
+const fn run_octets_max<T: FixedLayout>(count: usize) -> usize {
+    // What is no larger than its alignment is padded before the first alone.
+    let next = if T::OCTETS_MIN == T::ALIGNMENT {
+        T::OCTETS_MIN
+    } else {
+        T::OCTETS_MAX
+    };
+    match count.checked_sub(1) {
+        None => 0,
+        Some(others) => others.saturating_mul(next).saturating_add(T::OCTETS_MAX),
     }
 }
 

@@ -177,7 +177,7 @@ impl<'m> Reader<'m> {
         }
         self.align(size_of::<T>())?;
         let octets = self.take(count.saturating_mul(size_of::<T>()))?;
-        if !self.order.is_foreign()
+        if !self.swaps::<T>()
             && let Ok(values) = bytemuck::try_cast_slice(octets)
         {
             return Ok(Cow::Borrowed(values));
@@ -333,17 +333,20 @@ impl<'m> Reader<'m> {
 
     /// Octets in the machine's order and at a place where numbers may lie are copied in one piece.
     fn convert<T: Primitive>(&self, octets: &[u8], into: &mut Vec<T>) {
+        let values = octets
+            .chunks_exact(size_of::<T>())
+            .map(bytemuck::pod_read_unaligned::<T>);
         match bytemuck::try_cast_slice(octets) {
-            Ok(values) if !self.order.is_foreign() => into.extend_from_slice(values),
-            _ => into.extend(octets.chunks_exact(size_of::<T>()).map(|octets| {
-                let value: T = bytemuck::pod_read_unaligned(octets);
-                if self.order.is_foreign() {
-                    value.swapped()
-                } else {
-                    value
-                }
-            })),
+            _ if self.swaps::<T>() => into.extend(values.map(T::swapped)),
+            Ok(values) => into.extend_from_slice(values),
+            Err(_) => into.extend(values),
         }
+    }
+
+    /// True if numbers of that kind come in the other order; octets have none.
+    #[inline(always)]
+    fn swaps<T>(&self) -> bool {
+        size_of::<T>() > 1 && self.order.is_foreign()
     }
 
     /// Takes what is in memory and reads the rest of a long run straight behind it.

@@ -156,7 +156,8 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         self.claim(size_of::<T>(), 0)?;
-        if !self.order.is_foreign() {
+        // Octets have no order of their own.
+        if size_of::<T>() == 1 || !self.order.is_foreign() {
             return self.lend_octets(bytemuck::cast_slice(values));
         }
         let octets = size_of_val(values);

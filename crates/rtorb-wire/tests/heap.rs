@@ -1,0 +1,140 @@
+//! What the octets of a peer may cost in memory: a count that nothing stands behind costs nothing, and the headers of
+//! messages never do. One test in a program of its own: the watch sees every thread.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+
+use peak_alloc::PeakAlloc;
+use rtorb_wire::giop::{
+    Header, Reassembly, ReplyHeader, ReplyStatus, RequestHeader, RequestStart, Response,
+    ServiceContext, Version, begin_reply, begin_request, contexts, encode_body, end_message,
+};
+use rtorb_wire::{Any, ByteOrder, Decode, DecodeError, Ior, Reader, TypeCode, Writer};
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// Most octets beyond what was there before that were in use at a time while `work` ran.
+fn growth(work: impl FnOnce()) -> usize {
+    let before = HEAP.current_usage();
+    HEAP.reset_peak_usage();
+    work();
+    HEAP.peak_usage().saturating_sub(before)
+}
+
+/// Shows a count of four thousand million with sixteen octets behind it.
+fn hostile<T: Decode>() {
+    for count in [u32::MAX, 1 << 31, 1 << 20, 17] {
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let mut octets = match order {
+                ByteOrder::Big => count.to_be_bytes(),
+                ByteOrder::Little => count.to_le_bytes(),
+            }
+            .to_vec();
+            octets.extend([0; 16]);
+            let grown = growth(|| drop(T::decode(&mut Reader::new(&octets, order))));
+            let name = core::any::type_name::<T>();
+            assert!(
+                grown <= 16 * size_of::<usize>() * 4,
+                "{name} reserved {grown} octets"
+            );
+        }
+    }
+}
+
+fn counts_without_octets_reserve_nothing() {
+    hostile::<Vec<u8>>();
+    hostile::<Vec<u64>>();
+    hostile::<Vec<()>>();
+    hostile::<Vec<String>>();
+    hostile::<Vec<Vec<Vec<u8>>>>();
+    hostile::<Vec<[u64; 1000]>>();
+    hostile::<String>();
+    hostile::<Ior>();
+    hostile::<Vec<Any>>();
+    hostile::<TypeCode>();
+    let mut r = Reader::new(&[0xff; 8], ByteOrder::Little);
+    assert!(matches!(r.count(1), Err(DecodeError::CountTooLarge { .. })));
+}
+
+/// The type may say what it likes: an array's length is not among the octets of the value.
+fn lengths_in_type_codes_reserve_nothing() {
+    let array = TypeCode::array(TypeCode::STRING, u32::MAX);
+    let mut w = Writer::new(Vec::new(), 1024).with_order(ByteOrder::Little);
+    rtorb_wire::Encode::encode(&array, &mut w).unwrap();
+    let octets = w.into_octets();
+    let grown = growth(|| {
+        assert!(Any::decode(&mut Reader::new(&octets, ByteOrder::Little)).is_err());
+    });
+    assert!(grown < 2048, "{grown} octets");
+}
+
+fn headers_make_no_heap_call() {
+    let version = Version::V1_2;
+    let data = contexts::priority(7);
+    let context = ServiceContext {
+        id: contexts::RT_CORBA_PRIORITY,
+        data: &data,
+    };
+    let start = RequestStart {
+        request_id: 1,
+        response: Response::FromTarget,
+        object_key: b"key",
+        operation: "operation",
+        contexts: &[context],
+    };
+    let mut buffer = vec![0; 512];
+    let grown = growth(|| {
+        let mut w = Writer::new(core::mem::take(&mut buffer), 512);
+        begin_request(&mut w, version, &start).unwrap();
+        encode_body(&mut w, version, |w| w.primitive(7u64)).unwrap();
+        end_message(&mut w).unwrap();
+        let (message, length, _) = w.finish();
+        let header = Header::parse(&message, 512).unwrap().unwrap();
+        let mut r = header.reader(&message[..length]);
+        let request = RequestHeader::decode(&mut r).unwrap();
+        let data = request.contexts.find(contexts::RT_CORBA_PRIORITY).unwrap();
+        assert_eq!(contexts::decode_priority(data), Ok(7));
+        assert_eq!(r.primitive::<u64>(), Ok(7));
+
+        let mut w = Writer::new(message, 512);
+        begin_reply(&mut w, version, 1, ReplyStatus::NoException, &[context]).unwrap();
+        encode_body(&mut w, version, |w| w.primitive(7u64)).unwrap();
+        end_message(&mut w).unwrap();
+        let (message, length, _) = w.finish();
+        let header = Header::parse(&message, 512).unwrap().unwrap();
+        let reply = ReplyHeader::decode(&mut header.reader(&message[..length])).unwrap();
+        assert_eq!(reply.status, ReplyStatus::NoException);
+        buffer = message;
+    });
+    assert_eq!(grown, 0);
+}
+
+/// A first part that announces much is worth what it brings.
+fn reassembly_keeps_no_more_than_it_may() {
+    let mut w = Writer::new(Vec::new(), 1024);
+    begin_reply(&mut w, Version::V1_2, 1, ReplyStatus::NoException, &[]).unwrap();
+    end_message(&mut w).unwrap();
+    let mut part = w.into_octets();
+    part[6] |= 2;
+    let mut reassembly = Reassembly::new(100, 3);
+    let grown = growth(|| {
+        for id in 0..10u32 {
+            part[12..16].copy_from_slice(&id.to_ne_bytes());
+            let header = Header::parse(&part, 1024).unwrap().unwrap();
+            let accepted = reassembly.accept(&header, &part);
+            assert_eq!(accepted.is_ok(), id < 3);
+            assert!(reassembly.octets() <= 100);
+        }
+    });
+    assert!(grown < 1024, "{grown} octets");
+    reassembly.cancel(1);
+    let header = Header::parse(&part, 1024).unwrap().unwrap();
+    assert!(reassembly.accept(&header, &part).is_ok());
+}
+
+#[test]
+fn octets_of_a_peer_cost_no_more_memory_than_they_justify() {
+    counts_without_octets_reserve_nothing();
+    lengths_in_type_codes_reserve_nothing();
+    headers_make_no_heap_call();
+    reassembly_keeps_no_more_than_it_may();
+}
