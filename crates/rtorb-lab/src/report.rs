@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use askama::Template;
 
+use crate::experiments::ALL;
 use crate::preflight::{self, Finding, Severity};
 use crate::results::{Results, write_atomically};
 use crate::summary::{self, Table};
@@ -17,7 +18,13 @@ mod host_rows;
 /// # Errors
 /// That there are no results, or what the file system said.
 pub fn write(folder: &Path) -> std::io::Result<PathBuf> {
-    let all = Results::read_folder(folder)?;
+    let mut all = Results::read_folder(folder)?;
+    // In the order of a run; what this program does not know comes last.
+    let place = |results: &Results| {
+        ALL.iter()
+            .position(|known| known.name() == results.experiment)
+    };
+    all.sort_by_key(|results| place(results).unwrap_or(ALL.len()));
     let page = render(&all)?;
     let path = folder.join("index.html");
     write_atomically(&path, page.as_bytes())?;

@@ -251,6 +251,18 @@ pub struct Highlight {
     pub beside: String,
 }
 
+impl Highlight {
+    /// The value with as many digits as mean something.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        if self.unit == "us" && self.value >= 10.0 {
+            format!("{:.1}", self.value)
+        } else {
+            format!("{:.2}", self.value)
+        }
+    }
+}
+
 /// A number that follows from several series of the same run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Derived {

@@ -23,8 +23,9 @@ pub const MESSAGE_BYTES_MAX: usize = (WORDS - PAYLOAD) * 4;
 pub fn serve(path: &Path, ready: impl FnOnce(&str)) -> io::Result<()> {
     let memory = SharedMemory::create(path).map_err(io::Error::other)?;
     let mut message = vec![0; WORDS];
-    ready(&path.display().to_string());
+    // Before anybody knows of the words: a request that comes at once must be seen as new.
     let mut seen = memory.word(REQUEST).load(Ordering::Acquire);
+    ready(&path.display().to_string());
     loop {
         seen = sleep_while(memory.word(REQUEST), seen, None).unwrap_or(seen);
         if memory.word(CLOSED).load(Ordering::Acquire) != 0 {

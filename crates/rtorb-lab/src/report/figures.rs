@@ -1,7 +1,9 @@
 //! The interactive plots: medians by contestant, the tail of each call, time against size.
 
+use std::collections::BTreeMap;
+
 use plotly::common::{DashType, Line, Marker, Mode};
-use plotly::layout::{Axis, AxisType};
+use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot, Scatter};
 
 use crate::results::{LabelValue, Results, Series};
@@ -37,6 +39,8 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
 }
 
 fn medians(results: &Results) -> Figure {
+    // Bars of one contestant would compare what the other figures show better.
+    let to_compare = contestants(results).len() > 1;
     let (small, large): (Vec<String>, Vec<String>) = row_names(results)
         .into_iter()
         .partition(|row| !is_large(results, row));
@@ -49,7 +53,7 @@ fn medians(results: &Results) -> Figure {
             .to_owned(),
         choices: choices
             .into_iter()
-            .filter(|(_, rows)| !rows.is_empty())
+            .filter(|(_, rows)| to_compare && !rows.is_empty())
             .map(|(name, rows)| choice(name, medians_plot(results, &rows)))
             .collect(),
     }
@@ -89,44 +93,73 @@ fn tails(results: &Results) -> Figure {
         caption: "Further right is rarer, higher is slower; both scales are logarithmic. A flat line is a call whose \
                   time can be relied on; the last point is the slowest call of all."
             .to_owned(),
-        choices: row_names(results).iter().map(|row| choice(row, tails_plot(results, row))).collect(),
+        choices: match contestants(results).len() {
+            1 => vec![choice("all", tails_of_rows(results))],
+            _ => preferred(row_names(results)).iter().map(|row| choice(row, tails_plot(results, row))).collect(),
+        },
     }
 }
 
+/// The row that most readers look for comes first.
+fn preferred(mut rows: Vec<String>) -> Vec<String> {
+    rows.sort_by_key(|row| row != "long");
+    rows
+}
+
+/// The contestants of one row.
 fn tails_plot(results: &Results, row: &str) -> Plot {
     let mut plot = Plot::new();
     for name in contestants(results) {
         if let Some(series) = find(results, row, &name) {
-            let (x, y) = series
-                .percentiles
-                .iter()
-                .map(|point| (point.one_in, point.value / 1e3))
-                .unzip();
-            plot.add_trace(
-                curve(&name, x, y, Mode::Lines).hover_template("one in %{x:.0f}: %{y:.2f} us"),
-            );
+            let (x, y) = tail(series);
+            plot.add_trace(curve(&name, x, y, Mode::Lines).hover_template(TAIL_HOVER));
         }
     }
-    let rarity = [
+    plot.set_layout(tail_layout());
+    plot
+}
+
+/// All rows of the one contestant that there is.
+fn tails_of_rows(results: &Results) -> Plot {
+    let mut plot = Plot::new();
+    for (series, color) in calls(results).zip(LINE_COLORS.iter().cycle()) {
+        let (x, y) = tail(series);
+        let line = Scatter::new(x, y).name(row_name(series)).mode(Mode::Lines);
+        plot.add_trace(
+            line.line(Line::new().color(*color).width(2.0))
+                .hover_template(TAIL_HOVER),
+        );
+    }
+    plot.set_layout(tail_layout());
+    plot
+}
+
+fn tail(series: &Series) -> (Vec<f64>, Vec<f64>) {
+    series
+        .percentiles
+        .iter()
+        .map(|point| (point.one_in, point.value / 1e3))
+        .unzip()
+}
+
+fn tail_layout() -> Layout {
+    let ticks = [
         (1.0, "fastest"),
         (2.0, "50 %"),
         (10.0, "90 %"),
         (1e2, "99 %"),
         (1e3, "99.9 %"),
         (1e4, "99.99 %"),
+        (1e5, "99.999 %"),
+        (1e6, "99.9999 %"),
     ];
-    let further = [(1e5, "99.999 %"), (1e6, "99.9999 %")];
-    let ticks = || rarity.iter().chain(&further);
     let x_axis = Axis::new()
         .type_(AxisType::Log)
-        .tick_values(ticks().map(|(at, _)| *at).collect())
-        .tick_text(ticks().map(|(_, text)| (*text).to_owned()).collect());
-    plot.set_layout(
-        Layout::new()
-            .x_axis(x_axis)
-            .y_axis(axis("us").type_(AxisType::Log)),
-    );
-    plot
+        .tick_values(ticks.iter().map(|(at, _)| *at).collect())
+        .tick_text(ticks.iter().map(|(_, text)| (*text).to_owned()).collect());
+    Layout::new()
+        .x_axis(x_axis)
+        .y_axis(axis("us").type_(AxisType::Log))
 }
 
 fn sizes(results: &Results) -> Figure {
@@ -152,21 +185,61 @@ fn sizes(results: &Results) -> Figure {
     }
 }
 
-/// For experiments that count something other than octets: objects, operations.
+/// For experiments that count something other than octets: objects.
 fn counts(results: &Results) -> Figure {
-    let counted = ["objects", "operations"];
-    let choices = counted
+    let counted = COUNTED
         .into_iter()
         .filter(|label| calls(results).any(|series| series.labels.contains_key(*label)));
     Figure {
         id: id(results, "counts"),
         title: "Time against how many there are".to_owned(),
-        caption: "Medians; a flat line means that the time does not grow with the number."
-            .to_owned(),
-        choices: choices
-            .map(|label| choice(label, against(results, label, label, |_| true)))
+        caption:
+            "Medians, from zero up; a flat line means that the time does not grow with the number."
+                .to_owned(),
+        choices: counted
+            .map(|label| choice(label, counts_plot(results, label)))
             .collect(),
     }
+}
+
+/// A line for each combination of the other labels.
+fn counts_plot(results: &Results, label: &str) -> Plot {
+    let mut lines: BTreeMap<String, Vec<(i64, f64)>> = BTreeMap::new();
+    for series in calls(results) {
+        if let Some(LabelValue::Number(number)) = series.labels.get(label) {
+            let mut others = series.clone();
+            others.labels.remove(label);
+            let name = format!("{}, {}", contestant(series), row_name(&others));
+            lines
+                .entry(name)
+                .or_default()
+                .push((*number, series.median_of_rounds() / 1e3));
+        }
+    }
+    let mut plot = Plot::new();
+    for (mut points, color, name) in lines
+        .into_iter()
+        .zip(LINE_COLORS.iter().cycle())
+        .map(|((n, p), c)| (p, c, n))
+    {
+        points.sort_by_key(|(number, _)| *number);
+        let (x, y): (Vec<f64>, Vec<f64>) = points
+            .into_iter()
+            .map(|(number, us)| (number as f64, us))
+            .unzip();
+        let line = Scatter::new(x, y)
+            .name(&name)
+            .mode(Mode::LinesMarkers)
+            .line(Line::new().color(*color).width(2.0));
+        plot.add_trace(line.hover_template("%{x:,.0f}: %{y:.2f} us"));
+    }
+    let x_axis = axis(label).type_(AxisType::Log).dtick(1.0);
+    plot.set_layout(
+        Layout::new()
+            .x_axis(x_axis)
+            .y_axis(axis("us, median").range_mode(RangeMode::ToZero)),
+    );
+    plot
 }
 
 /// The median of each contestant against a label that is a number, both scales logarithmic.
@@ -191,7 +264,7 @@ fn against(results: &Results, label: &str, title: &str, wanted: impl Fn(&Series)
             curve(&name, x, y, Mode::LinesMarkers).hover_template("%{x:,.0f}: %{y:.2f} us"),
         );
     }
-    let x_axis = axis(title).type_(AxisType::Log);
+    let x_axis = axis(title).type_(AxisType::Log).dtick(1.0);
     plot.set_layout(
         Layout::new()
             .x_axis(x_axis)
@@ -259,5 +332,11 @@ fn id(results: &Results, kind: &str) -> String {
     format!("{}-{kind}", results.experiment.replace('/', "-"))
 }
 
+/// What an experiment may count.
+const COUNTED: [&str; 1] = ["objects"];
+const TAIL_HOVER: &str = "one in %{x:.0f}: %{y:.2f} us";
+const LINE_COLORS: [&str; 6] = [
+    "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87",
+];
 /// Beyond it, bars would dwarf those of the simple operations.
 const LARGE_BYTES: i64 = 512;

@@ -1,0 +1,226 @@
+//! The results file and the page made of it, from outside the crate.
+
+use std::path::Path;
+use std::process::Command;
+
+use rtorb_lab::host::Host;
+use rtorb_lab::preflight;
+use rtorb_lab::report;
+use rtorb_lab::results::{
+    Derived, Highlight, ObtainedScheduling, Published, Results, SCHEMA, Series, Target, labels,
+};
+use rtorb_lab::statistics::Recorder;
+
+/// Results with one of everything, and with text that a page must not take for markup.
+fn results() -> Results {
+    let host = Host::describe();
+    Results {
+        schema: SCHEMA.to_owned(),
+        experiment: "orb/throughput".to_owned(),
+        title: "A <title> & more".to_owned(),
+        reproduces: "P0 Figure 2".to_owned(),
+        started: "2026-11-20T13:14:15Z".to_owned(),
+        duration_s: 12.5,
+        complete: false,
+        parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
+        findings: preflight::findings(&host),
+        host,
+        scheduling: vec![ObtainedScheduling {
+            process: "rtorb tcp server".to_owned(),
+            threads: 2,
+            policy: "SCHED_OTHER".to_owned(),
+            priority: 0,
+            cpus: "0-1".to_owned(),
+            real_time: false,
+        }],
+        highlights: vec![Highlight {
+            what: "cube_long, median".to_owned(),
+            value: 7.25,
+            unit: "us".to_owned(),
+            beside: "raw octets 6.8 us".to_owned(),
+        }],
+        series: ["raw", "rtorb"]
+            .into_iter()
+            .flat_map(|orb| [series(orb, "long", 0), series(orb, "octetseq", 1024)])
+            .collect(),
+        derived: vec![Derived {
+            name: "time_above_raw".to_owned(),
+            labels: labels([("operation", "long".into())]),
+            unit: "ns".to_owned(),
+            value: 450.0,
+            rounds: vec![440.0, 460.0],
+        }],
+        targets: vec![Target::at_most("half of omniORB's", 0.4, 0.5, "ratio")],
+        published: vec![Published {
+            source: "P0".to_owned(),
+            what: "two-way".to_owned(),
+            published: "about 10,000 calls/s".to_owned(),
+            ours: "137,000 calls/s".to_owned(),
+        }],
+        notes: vec!["omniORB was left out.</script><script>alert(1)</script>".to_owned()],
+    }
+}
+
+fn series(orb: &str, operation: &str, len: usize) -> Series {
+    let mut recorder = Recorder::new();
+    (1..=1_000).for_each(|index| recorder.record(6_000 + index * 3 + len as u64));
+    let labels = labels([
+        ("operation", operation.into()),
+        ("orb", orb.into()),
+        ("transport", "tcp".into()),
+        ("len", len.into()),
+        ("payload_bytes", (len + 4).into()),
+        ("part", "call".into()),
+        ("real_time", false.into()),
+    ]);
+    Series {
+        rounds_p50: vec![7_400.0, 7_600.0],
+        ..Series::from_recorder(labels, &recorder)
+    }
+}
+
+#[test]
+fn a_results_file_is_read_back_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = results();
+    let path = results.write(folder.path()).unwrap();
+    assert_eq!(path, folder.path().join("results/orb/throughput.json"));
+    assert!(
+        Results::read(&path).unwrap() == results,
+        "the file differs from what was written"
+    );
+    assert!(
+        Results::read_folder(folder.path()).unwrap() == [results],
+        "so does the folder's"
+    );
+}
+
+#[test]
+fn a_series_has_the_fields_that_are_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = results().write(folder.path()).unwrap();
+    let file: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let documented = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md"),
+    )
+    .unwrap();
+    for object in [&file, &file["series"][0], &file["derived"][0]] {
+        for name in object.as_object().unwrap().keys() {
+            assert!(
+                documented.contains(&format!("`{name}`")),
+                "{name} is not in docs/results.md"
+            );
+        }
+    }
+    for name in [
+        "labels", "unit", "count", "min", "mean", "stddev", "p50", "p90", "p99", "p99_9", "max",
+    ] {
+        assert!(!file["series"][0][name].is_null(), "{name}");
+    }
+}
+
+#[test]
+fn another_schema_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = results();
+    other.schema = "rtorb-results/99".to_owned();
+    let path = other.write(folder.path()).unwrap();
+    let error = Results::read(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("rtorb-results/99") && error.contains(SCHEMA),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
+    let page = report::render(&[results()]).unwrap();
+    assert!(page.contains("Not measured in real time."));
+    assert!(page.contains("rtorb tcp server: SCHED_OTHER, CPUs 0-1"));
+    assert!(page.contains("Interrupted."));
+    assert!(
+        page.contains("A &#60;title&#62;"),
+        "text is not taken for markup"
+    );
+    assert!(!page.contains("<script>alert"));
+    for fetching in ["<script src", "<link ", "<img src=\"http", "@import"] {
+        assert!(!page.contains(fetching), "{fetching}");
+    }
+    assert!(
+        page.contains("default-src 'none'"),
+        "the page itself forbids the network"
+    );
+}
+
+#[test]
+fn nothing_measured_still_gives_a_page() {
+    let mut empty = results();
+    empty.series.clear();
+    empty.targets.clear();
+    empty.highlights.clear();
+    assert!(report::render(&[empty]).unwrap().contains("Interrupted."));
+    assert!(report::render(&[]).is_err());
+}
+
+#[test]
+fn a_browser_draws_every_figure() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    results().write(folder.path()).unwrap();
+    let page = report::write(folder.path()).unwrap();
+    for width in ["390", "1400"] {
+        let profile = folder.path().join(format!("profile-{width}"));
+        let output = Command::new(browser)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-sync",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--virtual-time-budget=20000",
+            ])
+            .arg(format!("--window-size={width},2000"))
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg("--dump-dom")
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .unwrap();
+        let dom = String::from_utf8_lossy(&output.stdout);
+        // The page counts what it has drawn when its script is through: medians, tails, sizes.
+        assert!(
+            dom.contains("data-figures=\"3\""),
+            "width {width}: {}",
+            &dom[..dom.len().min(400)]
+        );
+        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 3);
+        assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
+    }
+}
+
+/// A headless browser; `None`, with the reason printed, when there is none and none is required.
+fn browser() -> Option<&'static str> {
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| {
+            Command::new(name)
+                .arg("--version")
+                .output()
+                .is_ok_and(|output| output.status.success())
+        });
+    if found.is_none() {
+        let required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        assert!(
+            !required,
+            "chromium is required by RTORB_REQUIRE_PEERS=1 and is not installed"
+        );
+        eprintln!(
+            "skipped: the report was not looked at in a browser; install chromium to have it checked"
+        );
+    }
+    found
+}
