@@ -12,6 +12,7 @@ mod reader;
 mod reference;
 mod sequences;
 mod text;
+mod value;
 mod wide;
 mod writer;
 
@@ -24,6 +25,7 @@ pub(crate) use reader::DEPTH_MAX;
 pub use reader::{Reader, Remainder};
 pub use reference::{Reference, ReferenceOut};
 pub use text::CharCodeSet;
+pub use value::{Chunk, ValueHead, ValueStart};
 pub use wide::{WChar, WString};
 pub use writer::{GATHER_OCTETS_MIN, Segment, Segments, Writer};
 

@@ -23,7 +23,7 @@ pub use locate::{
     write_message_error,
 };
 pub use reply::{ReplyHeader, ReplyStatus, begin_reply};
-pub use request::{RequestHeader, RequestStart, Response, begin_request};
+pub use request::{RequestHeader, RequestPrefix, RequestStart, Response, begin_request};
 pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
 pub use target::Target;
 

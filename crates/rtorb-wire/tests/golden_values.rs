@@ -1,7 +1,7 @@
 //! The golden references, components, wide strings, decimal numbers and context data.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
-use rtorb_wire::cdr::{ByteOrder, Fixed, LongDouble, WChar, WString};
+use rtorb_wire::cdr::{ByteOrder, Chunk, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
 use rtorb_wire::code_sets::{self, CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::giop::Version;
 use rtorb_wire::giop::contexts::{self, CodeSets, ListenPoint};
@@ -263,4 +263,104 @@ fn binary128_has_the_bits_of_ieee_754() {
         (16_383 - 1_074) << 112
     );
     assert_eq!(LongDouble::from(1.5).0, 0x3fff << 112 | 1 << 111);
+}
+
+#[test]
+fn v20_to_v22_value_tags() {
+    let v20 = hex(
+        "0a ff ff 7f 0a 00 00 00 49 44 4c 3a 56 3a 31 2e 30 00 00 00 04 00 00 00 07 00 00 00 ff ff ff ff",
+    );
+    let v21 = hex("02 ff ff 7f 0a 00 00 00 49 44 4c 3a 56 3a 31 2e 30 00 00 00 07 00 00 00");
+    let v22 = hex(
+        "02 ff ff 7f 0a 00 00 00 49 44 4c 3a 56 3a 31 2e 30 00 00 00 07 00 00 00 ff ff ff ff e4 ff ff ff",
+    );
+    let writer = || Writer::new(Vec::new(), 64).with_order(ByteOrder::Little);
+    let mut w = writer();
+    w.begin_value(&["IDL:V:1.0"], true).unwrap();
+    w.chunk(|w| w.primitive(7i32)).unwrap();
+    w.end_value(1).unwrap();
+    assert_eq!(w.into_octets(), v20);
+    let mut w = writer();
+    let position = w.begin_value(&["IDL:V:1.0"], false).unwrap();
+    w.primitive(7i32).unwrap();
+    assert_eq!(w.len(), v21.len());
+    w.value_again(position).unwrap();
+    assert_eq!(w.into_octets(), v22);
+
+    let start = |chunked| {
+        ValueHead::Value(ValueStart {
+            position: 0,
+            codebase: None,
+            repository_ids: vec![b"IDL:V:1.0"],
+            chunked,
+        })
+    };
+    let mut r = Reader::new(&v20, ByteOrder::Little);
+    assert_eq!(r.value_head(), Ok(start(true)));
+    assert_eq!(r.chunk(), Ok(Chunk::State(4)));
+    assert_eq!(r.primitive(), Ok(7i32));
+    assert_eq!(r.chunk(), Ok(Chunk::End(1)));
+    let mut r = Reader::new(&v20, ByteOrder::Little);
+    r.value_head().unwrap();
+    assert_eq!(r.skip_chunks(1), Ok(1));
+    assert_eq!(r.remaining(), 0);
+    let mut r = Reader::new(&v22, ByteOrder::Little);
+    assert_eq!(r.value_head(), Ok(start(false)));
+    assert_eq!(r.primitive(), Ok(7i32));
+    assert_eq!(r.value_head(), Ok(ValueHead::Again { position: 0 }));
+    assert_eq!(r.remaining(), 0);
+}
+
+#[test]
+fn nested_chunked_values_are_skipped_to_their_end() {
+    let mut w = Writer::new(Vec::new(), 512);
+    w.begin_value(&["IDL:Derived:1.0", "IDL:Base:1.0"], true)
+        .unwrap();
+    w.chunk(|w| w.octets(&[1, 2, 3])).unwrap();
+    w.begin_value(&["IDL:Inner:1.0"], true).unwrap();
+    w.chunk(|w| w.primitive(5u32)).unwrap();
+    w.end_value(2).unwrap();
+    w.chunk(|w| w.primitive(6u32)).unwrap();
+    w.begin_value(&[], true).unwrap();
+    // One tag ends both.
+    w.end_value(1).unwrap();
+    w.primitive(9u32).unwrap();
+    let octets = w.into_octets();
+    let mut r = Reader::new(&octets, ByteOrder::NATIVE);
+    let ValueHead::Value(start) = r.value_head().unwrap() else {
+        panic!("a value");
+    };
+    let ids: [&[u8]; 2] = [b"IDL:Derived:1.0", b"IDL:Base:1.0"];
+    assert_eq!(start.repository_ids, ids);
+    assert_eq!(r.skip_chunks(1), Ok(1));
+    assert_eq!(r.primitive(), Ok(9u32));
+}
+
+#[test]
+fn wrong_value_tags_are_refused() {
+    for octets in [
+        "01 00 00 00",
+        "04 ff ff 7f",
+        "ff ff ff ff fc ff ff ff",
+        "ff ff ff ff 00 00 00 00",
+        "ff ff ff ff f0 ff ff ff",
+        // An id that is an indirection to itself.
+        "02 ff ff 7f ff ff ff ff fc ff ff ff",
+    ] {
+        let octets = hex(octets);
+        assert!(
+            Reader::new(&octets, ByteOrder::Little)
+                .value_head()
+                .is_err()
+        );
+    }
+    let mut r = Reader::new(&[0; 4], ByteOrder::Little);
+    assert_eq!(r.value_head(), Ok(ValueHead::Null));
+    assert!(Reader::new(&[0; 4], ByteOrder::Little).chunk().is_err());
+    // A chunk of more than there is.
+    assert!(
+        Reader::new(&[9, 0, 0, 0, 1], ByteOrder::Little)
+            .chunk()
+            .is_err()
+    );
 }

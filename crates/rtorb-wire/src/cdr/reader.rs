@@ -303,6 +303,17 @@ impl<'m> Reader<'m> {
         self.context
     }
 
+    /// The number that four octets of this stream say.
+    #[inline(always)]
+    pub(crate) fn number(&self, octets: [u8; 4]) -> u32 {
+        let value = u32::from_ne_bytes(octets);
+        if self.order.is_foreign() {
+            value.swap_bytes()
+        } else {
+            value
+        }
+    }
+
     /// Moves behind octets that [`buffered`](Self::buffered) showed.
     #[inline]
     pub(crate) fn skip_buffered(&mut self, count: usize) {
@@ -329,6 +340,27 @@ impl<'m> Reader<'m> {
     #[inline]
     pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
         &self.octets[self.at - count..self.at]
+    }
+
+    /// A reader of its own at the position, for a look ahead: of four octets at least, or all there are.
+    pub(super) fn clone_here(&mut self) -> Result<Self, DecodeError> {
+        self.buffer_up(4)?;
+        Ok(self.clone_in_memory(self.at))
+    }
+
+    /// A reader of its own at a position that was passed; `None` if its octets are not in memory (any more).
+    pub(super) fn clone_at(&self, position: usize) -> Option<Self> {
+        let at = position.checked_sub(self.shift)?;
+        (at <= self.at).then(|| self.clone_in_memory(at))
+    }
+
+    fn clone_in_memory(&self, at: usize) -> Self {
+        Self {
+            octets: self.octets,
+            at,
+            rest: None,
+            ..*self
+        }
     }
 
     /// Octets in the machine's order and at a place where numbers may lie are copied in one piece.

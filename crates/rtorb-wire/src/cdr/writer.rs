@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 pub const GATHER_OCTETS_MIN: usize = 16384;
 
 /// Most runs that one message gathers; further ones are copied.
-const SEGMENTS_MAX: usize = 8;
+const SEGMENTS_MAX: usize = 4;
 
 /// Zeroes kept behind the end, so that padding is written without a branch.
 const SLACK_OCTETS: usize = 8;
@@ -264,6 +264,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The stream so far: the writer's own octets, and what is lent between them.
+    #[inline]
+    pub fn parts(&self) -> (&[u8], &[Segment<'a>]) {
+        (&self.buffer[..self.at], &self.segments)
+    }
+
+    /// Gives the buffer back for the next message.
+    #[inline]
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// Ends the stream: the writer's own octets with their count, and what is lent between them.
     pub fn finish(self) -> (Vec<u8>, usize, Segments<'a>) {
         (self.buffer, self.at, self.segments)
@@ -312,6 +324,57 @@ impl<'a> Writer<'a> {
     /// The transmission code set of `char` and `string`.
     pub fn char_code_set(&self) -> CharCodeSet {
         self.char_code_set
+    }
+
+    /// Takes the next `N` octets for the caller to fill; the position must be aligned as they need it.
+    ///
+    /// # Errors
+    /// When the message would outgrow its limit.
+    #[inline(always)]
+    pub(crate) fn block<const N: usize>(&mut self) -> Result<&mut [u8; N], EncodeError> {
+        self.reserve(N)?;
+        let at = self.at;
+        self.at = at + N;
+        let Some(block) = self.buffer[at..].first_chunk_mut() else {
+            unreachable!("they were reserved")
+        };
+        Ok(block)
+    }
+
+    /// Begins the stream with octets made before, a string behind them and a count of zero: a request's beginning.
+    ///
+    /// `prefix` must end at a multiple of 4.
+    #[inline]
+    pub(crate) fn begin_with(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), EncodeError> {
+        let text_at = prefix.len() + 4;
+        let text_end = text_at + text.len();
+        // The terminator, at most three octets of padding and the count: never more than eight zeroes.
+        let end = (text_end + 1).next_multiple_of(4) + 4;
+        self.reserve(end)?;
+        let count = self.ordered(text.len() as u32 + 1);
+        self.buffer[..prefix.len()].copy_from_slice(prefix);
+        self.buffer[prefix.len()..text_at].copy_from_slice(&count);
+        self.buffer[text_at..text_end].copy_from_slice(text);
+        self.buffer[text_end..text_end + SLACK_OCTETS].copy_from_slice(&[0; SLACK_OCTETS]);
+        self.at = end;
+        Ok(())
+    }
+
+    /// Overwrites octets that were written before.
+    #[inline(always)]
+    pub(crate) fn patch(&mut self, at: usize, octets: &[u8]) {
+        self.buffer[at..at + octets.len()].copy_from_slice(octets);
+    }
+
+    /// A number's octets in the order of this stream.
+    #[inline(always)]
+    pub(crate) fn ordered(&self, value: u32) -> [u8; 4] {
+        if self.order.is_foreign() {
+            value.swap_bytes()
+        } else {
+            value
+        }
+        .to_ne_bytes()
     }
 
     /// Pads to `alignment`, takes `size` octets behind it, and says where they begin in the buffer.

@@ -161,7 +161,9 @@ pub fn begin_message(
 ) -> Result<(), EncodeError> {
     debug_assert!(w.is_empty(), "a message begins at position 0");
     w.set_giop_minor(version.minor);
-    w.octets(&start(version, w.order().flag(), message_type))
+    let octets = start(version, w.order().flag(), message_type);
+    *w.block()? = octets;
+    Ok(())
 }
 
 /// Ends a message: writes its size into its header.

@@ -60,6 +60,9 @@ impl<'m> ReplyHeader<'m> {
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let minor = r.giop_minor();
         if minor >= 2 {
+            if let Some(plain) = Self::decode_plain(r) {
+                return Ok(plain);
+            }
             let request_id = r.primitive()?;
             let status = ReplyStatus::from_number(r.primitive()?, minor)?;
             let contexts = ServiceContexts::decode(r)?;
@@ -79,6 +82,28 @@ impl<'m> ReplyHeader<'m> {
     }
 }
 
+impl ReplyHeader<'_> {
+    /// The header of nearly every reply, from octets at fixed places: GIOP 1.2, no service contexts, no exception.
+    #[inline]
+    fn decode_plain(r: &mut Reader<'_>) -> Option<Self> {
+        let header: &[u8; PLAIN_OCTETS] = r.buffered().first_chunk()?;
+        let [i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0] = *header else {
+            return None;
+        };
+        let request_id = r.number([i0, i1, i2, i3]);
+        // Behind the message's own header of 12 octets this ends at 24, where a body begins.
+        r.skip_buffered(PLAIN_OCTETS);
+        Some(Self {
+            request_id,
+            status: ReplyStatus::NoException,
+            contexts: ServiceContexts::EMPTY,
+        })
+    }
+}
+
+/// Request id, status and count of contexts.
+const PLAIN_OCTETS: usize = 12;
+
 /// Begins a reply: message header and reply header, without the padding before a body
 /// (see [`encode_body`](super::encode_body)).
 ///
@@ -94,8 +119,10 @@ pub fn begin_reply(
 ) -> Result<(), EncodeError> {
     begin_message(w, version, MessageType::Reply)?;
     if version.minor >= 2 {
-        w.primitive(request_id)?;
-        w.primitive(status as u32)?;
+        let (id, number) = (w.ordered(request_id), w.ordered(status as u32));
+        let block = w.block::<8>()?;
+        block[..4].copy_from_slice(&id);
+        block[4..].copy_from_slice(&number);
         return write_contexts(w, contexts);
     }
     write_contexts(w, contexts)?;

@@ -3,7 +3,7 @@
 //! Used by the fuzz targets (`fuzz/`), and by the tests that do without a nightly compiler.
 #![allow(dead_code, reason = "each user shows octets to some of the decoders")]
 
-use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, WChar, WString};
+use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
 use rtorb_wire::giop::{
     Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
     ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
@@ -169,6 +169,7 @@ pub(crate) fn values(octets: &[u8]) {
     let Some((&how, octets)) = octets.split_first() else {
         return;
     };
+    value_tags(reader(how, octets));
     let r = reader(how, octets);
     comes_back::<String>(octets, &r);
     comes_back::<WString>(octets, &r);
@@ -184,6 +185,17 @@ pub(crate) fn values(octets: &[u8]) {
     comes_back::<Fixed<5, 2>>(octets, &r);
     comes_back::<Fixed<31, 0>>(octets, &r);
     comes_back::<LongDouble>(octets, &r);
+}
+
+/// Heads of valuetypes and their chunks, as far as they go.
+fn value_tags(mut r: Reader<'_>) {
+    while let Ok(head) = r.value_head() {
+        if let ValueHead::Value(ValueStart { chunked: true, .. }) = head
+            && r.skip_chunks(1).is_err()
+        {
+            return;
+        }
+    }
 }
 
 fn reader(how: u8, octets: &[u8]) -> Reader<'_> {
