@@ -72,7 +72,9 @@ pub(crate) fn parts(octets: &[u8]) {
     };
     // Reserved flags are not kept.
     let only_part = header.message_type == MessageType::Fragment || octets[6] > 1;
-    if header.message_octets() != octets.len() || only_part {
+    // A cancellation is understood, and so may be wrong.
+    let understood = header.message_type == MessageType::CancelRequest;
+    if header.message_octets() != octets.len() || only_part || understood {
         return;
     }
     let mut reassembly = Reassembly::new(2 * OCTETS_MAX, 1);
