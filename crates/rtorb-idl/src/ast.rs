@@ -59,31 +59,70 @@ pub(crate) struct Definition {
 
 #[derive(Clone, Debug)]
 pub(crate) enum DefinitionKind {
-    Module { name: Name, body: Vec<Definition> },
+    Module {
+        name: Name,
+        body: Vec<Definition>,
+    },
     Interface(InterfaceDcl),
     Valuetype(ValuetypeDcl),
-    ValueBox { name: Name, ty: TypeSpec },
+    ValueBox {
+        name: Name,
+        ty: TypeSpec,
+    },
     Constructed(Constructed),
-    Exception { name: Name, members: Vec<Member> },
-    Typedef { ty: TypeSpec, declarators: Vec<Declarator> },
-    Constant { ty: TypeSpec, name: Name, value: Expression },
-    Native { name: Name },
+    Exception {
+        name: Name,
+        members: Vec<Member>,
+    },
+    Typedef {
+        ty: TypeSpec,
+        declarators: Vec<Declarator>,
+    },
+    Constant {
+        ty: TypeSpec,
+        name: Name,
+        value: Expression,
+    },
+    Native {
+        name: Name,
+    },
     Operation(OperationDcl),
     /// A factory of a valuetype, or a factory or finder of a home.
     Factory(OperationDcl),
     Attribute(AttributeDcl),
-    State { public: bool, member: Member },
-    TypeId { name: ScopedName, id: String, location: Location },
-    TypePrefix { name: ScopedName, prefix: String, location: Location },
-    Import { name: Option<ScopedName>, location: Location },
+    State {
+        public: bool,
+        member: Member,
+    },
+    TypeId {
+        name: ScopedName,
+        id: String,
+        location: Location,
+    },
+    TypePrefix {
+        name: ScopedName,
+        prefix: String,
+        location: Location,
+    },
+    Import {
+        name: Option<ScopedName>,
+        location: Location,
+    },
     Component(ComponentDcl),
     Port(PortDcl),
     /// `module M<typename T> { ... };`: nothing in it means anything before it is instantiated.
-    TemplateModule { name: Name },
+    TemplateModule {
+        name: Name,
+    },
     /// `module M<long> N;`
-    TemplateInstance { template: ScopedName, name: Name },
+    TemplateInstance {
+        template: ScopedName,
+        name: Name,
+    },
     /// `@annotation name { ... };`
-    AnnotationType { name: Name },
+    AnnotationType {
+        name: Name,
+    },
     /// A pragma, or the begin or end of a file.
     Event(EventKind),
 }
@@ -99,12 +138,22 @@ pub(crate) struct Constructed {
 #[derive(Clone, Debug)]
 pub(crate) enum ConstructedKind {
     /// `members` is `None` for a forward declaration.
-    Struct { base: Option<ScopedName>, members: Option<Vec<Member>> },
+    Struct {
+        base: Option<ScopedName>,
+        members: Option<Vec<Member>>,
+    },
     /// `None` for a forward declaration.
     Union(Option<UnionBody>),
-    Enum { enumerators: Vec<Enumerator> },
-    Bitset { base: Option<ScopedName>, fields: Vec<BitField> },
-    Bitmask { bits: Vec<Enumerator> },
+    Enum {
+        enumerators: Vec<Enumerator>,
+    },
+    Bitset {
+        base: Option<ScopedName>,
+        fields: Vec<BitField>,
+    },
+    Bitmask {
+        bits: Vec<Enumerator>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -236,11 +285,21 @@ pub(crate) struct TypeSpec {
 pub(crate) enum TypeKind {
     /// A type of one or more keywords.
     Basic(Type),
-    Text { wide: bool, bound: Option<Box<Expression>> },
+    Text {
+        wide: bool,
+        bound: Option<Box<Expression>>,
+    },
     /// `None` for a constant's `fixed`.
     Fixed(Option<Box<(Expression, Expression)>>),
-    Sequence { element: Box<TypeSpec>, bound: Option<Box<Expression>> },
-    Map { key: Box<TypeSpec>, value: Box<TypeSpec>, bound: Option<Box<Expression>> },
+    Sequence {
+        element: Box<TypeSpec>,
+        bound: Option<Box<Expression>>,
+    },
+    Map {
+        key: Box<TypeSpec>,
+        value: Box<TypeSpec>,
+        bound: Option<Box<Expression>>,
+    },
     Named(ScopedName),
     Constructed(Box<Constructed>),
 }
@@ -257,11 +316,23 @@ pub(crate) struct Expression {
 pub(crate) enum ExpressionKind {
     /// A number or a boolean.
     Value(Value),
-    Char { wide: bool, value: char },
-    Text { wide: bool, value: String },
+    Char {
+        wide: bool,
+        value: char,
+    },
+    Text {
+        wide: bool,
+        value: String,
+    },
     Name(ScopedName),
-    Unary { operator: &'static str, operand: Box<Expression> },
-    Binary { operator: &'static str, operands: Box<(Expression, Expression)> },
+    Unary {
+        operator: &'static str,
+        operand: Box<Expression>,
+    },
+    Binary {
+        operator: &'static str,
+        operands: Box<(Expression, Expression)>,
+    },
     /// What could not be understood and has been reported.
     Wrong,
 }

@@ -19,7 +19,11 @@ mod tests {
     fn the_built_in_files_are_right() {
         for text in [super::ORB, super::file("IOP.idl").expect("it is built in")] {
             let outcome = crate::check_text("built-in.idl", text, &crate::Options::default());
-            assert!(outcome.tree.is_some() && outcome.diagnostics.is_empty(), "{}", outcome.render(false));
+            assert!(
+                outcome.tree.is_some() && outcome.diagnostics.is_empty(),
+                "{}",
+                outcome.render(false)
+            );
         }
     }
 }

@@ -113,7 +113,11 @@ impl Checker<'_> {
                 self.declare_item(lead, name, ItemKind::Native);
             }
             DefinitionKind::TypeId { name, id, location } => self.type_id(name, id, *location),
-            DefinitionKind::TypePrefix { name, prefix, location } => self.type_prefix(name, prefix, *location),
+            DefinitionKind::TypePrefix {
+                name,
+                prefix,
+                location,
+            } => self.type_prefix(name, prefix, *location),
             DefinitionKind::Import { name, location } => self.import(name.as_ref(), *location),
             DefinitionKind::Component(component) => self.component(lead, component),
             DefinitionKind::TemplateModule { name } => self.other(lead, name, "template module"),
@@ -141,7 +145,11 @@ impl Checker<'_> {
             EventKind::Leave => self.prefix = self.saved_prefixes.pop().unwrap_or_default(),
             EventKind::Prefix { prefix, location } => self.pragma_prefix(prefix, *location),
             EventKind::Id { name, id, location } => self.pragma_id(name, id, *location),
-            EventKind::Version { name, version, location } => self.pragma_version(name, version, *location),
+            EventKind::Version {
+                name,
+                version,
+                location,
+            } => self.pragma_version(name, version, *location),
         }
     }
 
@@ -151,7 +159,9 @@ impl Checker<'_> {
             Some(id) => {
                 self.check_spelling(name, id);
                 self.tree.items[id.0 as usize].in_main_file |= self.is_main(name.location);
-                self.tree.items[id.0 as usize].documentation.extend(lead.documentation.clone());
+                self.tree.items[id.0 as usize]
+                    .documentation
+                    .extend(lead.documentation.clone());
                 Some(id)
             }
             None => self.declare_item(lead, name, ItemKind::Module { items: Vec::new() }),
@@ -171,22 +181,40 @@ impl Checker<'_> {
     fn check_spelling(&mut self, name: &Name, id: ItemId) {
         let item = self.tree.item(id);
         if item.name != name.text {
-            let diagnostic = Diagnostic::error(format!("`{}` differs from `{}` in case only", name.text, item.name))
-                .at(name.location, "spelled differently here")
-                .at(item.location, "first declared here");
+            let diagnostic = Diagnostic::error(format!(
+                "`{}` differs from `{}` in case only",
+                name.text, item.name
+            ))
+            .at(name.location, "spelled differently here")
+            .at(item.location, "first declared here");
             self.diagnostics.push(diagnostic);
         }
     }
 
     /// Things that are kept but mean nothing to CORBA.
     fn other(&mut self, lead: &Lead, name: &Name, what: &'static str) {
-        self.declare_item(lead, name, ItemKind::Other { what, items: Vec::new() });
+        self.declare_item(
+            lead,
+            name,
+            ItemKind::Other {
+                what,
+                items: Vec::new(),
+            },
+        );
     }
 
     /// The same annotation may be declared by several files: it has no other meaning here.
     fn annotation_type(&mut self, lead: &Lead, name: &Name) {
         let known = self.declared_here(name);
-        let again = known.is_some_and(|id| matches!(self.tree.item(id).kind, ItemKind::Other { what: "annotation", .. }));
+        let again = known.is_some_and(|id| {
+            matches!(
+                self.tree.item(id).kind,
+                ItemKind::Other {
+                    what: "annotation",
+                    ..
+                }
+            )
+        });
         if !again {
             self.other(lead, name, "annotation");
         }
@@ -196,7 +224,10 @@ impl Checker<'_> {
         let known = name.is_some_and(|name| self.find_quietly(name).is_some());
         if !known && !self.incomplete {
             let diagnostic = Diagnostic::warning("`import` has nothing to import from")
-                .at(location, "there is no interface repository to ask: only what is included is known")
+                .at(
+                    location,
+                    "there is no interface repository to ask: only what is included is known",
+                )
                 .help("include the file that declares it: `#include \"file.idl\"`");
             self.diagnostics.push(diagnostic);
         }
@@ -220,7 +251,14 @@ impl Checker<'_> {
             in_main_file: self.is_main(name.location),
             kind,
         });
-        self.facts.push(Facts { scope: None, identity, flavour: InterfaceFlavour::Plain, open: false, local: false, generation: 0 });
+        self.facts.push(Facts {
+            scope: None,
+            identity,
+            flavour: InterfaceFlavour::Plain,
+            open: false,
+            local: false,
+            generation: 0,
+        });
         match scope {
             Some(owner) => {
                 if let Some(items) = items_of(&mut self.tree.items[owner.0 as usize].kind) {
@@ -269,7 +307,9 @@ impl Checker<'_> {
     }
 
     fn is_main(&self, location: Location) -> bool {
-        self.sources.file(location).is_some_and(|file| file.is_main(location.line))
+        self.sources
+            .file(location)
+            .is_some_and(|file| file.is_main(location.line))
     }
 
     fn facts(&mut self, id: ItemId) -> &mut Facts {
@@ -283,7 +323,10 @@ impl Checker<'_> {
     fn finish(mut self) -> Tree {
         for index in 0..self.tree.items.len() {
             let item = &self.tree.items[index];
-            if let ItemKind::Undefined { what: what @ ("struct" | "union") } = item.kind {
+            if let ItemKind::Undefined {
+                what: what @ ("struct" | "union"),
+            } = item.kind
+            {
                 let message = format!("the {what} `{}` is declared but never defined", item.name);
                 let diagnostic = Diagnostic::error(message).at(item.location, "declared here");
                 if !self.incomplete && !self.lost.contains(item.name.as_str()) {

@@ -79,23 +79,47 @@ impl Compiler {
         let outcome = crate::check(&[path.to_owned()], &self.options);
         let rendered = outcome.render(false);
         let failed = |message: String, sources: SourceMap| Err(CompileError { message, sources });
-        let Some(tree) = outcome.tree else { return failed(rendered, outcome.sources) };
+        let Some(tree) = outcome.tree else {
+            return failed(rendered, outcome.sources);
+        };
         let text = match rust::generate(&tree) {
             Ok(text) => text,
-            Err(diagnostics) => return failed(rendered + &render(&diagnostics, &outcome.sources), outcome.sources),
+            Err(diagnostics) => {
+                return failed(
+                    rendered + &render(&diagnostics, &outcome.sources),
+                    outcome.sources,
+                );
+            }
         };
         let Some(stem) = path.file_stem() else {
-            return failed(format!("`{}` names no file", path.display()), outcome.sources);
+            return failed(
+                format!("`{}` names no file", path.display()),
+                outcome.sources,
+            );
         };
-        let Some(out_dir) = self.out_dir.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from)) else {
-            return failed("OUT_DIR is not set: call this from build.rs, or give a directory".to_owned(), outcome.sources);
+        let Some(out_dir) = self
+            .out_dir
+            .clone()
+            .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from))
+        else {
+            return failed(
+                "OUT_DIR is not set: call this from build.rs, or give a directory".to_owned(),
+                outcome.sources,
+            );
         };
         let mut name = stem.to_owned();
         name.push(".rs");
         let output = out_dir.join(name);
         match std::fs::write(&output, text) {
-            Ok(()) => Ok(Compiled { output, warnings: rendered, sources: outcome.sources }),
-            Err(error) => failed(format!("cannot write `{}`: {error}", output.display()), outcome.sources),
+            Ok(()) => Ok(Compiled {
+                output,
+                warnings: rendered,
+                sources: outcome.sources,
+            }),
+            Err(error) => failed(
+                format!("cannot write `{}`: {error}", output.display()),
+                outcome.sources,
+            ),
         }
     }
 }
@@ -127,7 +151,10 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 fn render(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
-    diagnostics.iter().map(|diagnostic| diagnostic.render(sources, false) + "\n\n").collect()
+    diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.render(sources, false) + "\n\n")
+        .collect()
 }
 
 fn rerun_if_changed(sources: &SourceMap) {

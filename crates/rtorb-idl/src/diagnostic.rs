@@ -1,6 +1,6 @@
 //! What is wrong with a specification, where, and what to do about it.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
 use crate::source::{Location, SourceFile, SourceMap};
@@ -90,12 +90,34 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let mut group = level
-            .primary_title(self.message.as_str())
-            .elements(self.snippets(sources));
-        for note in self
-            .include_trail(sources)
+        let mut group = Group::with_title(level.primary_title(self.message.as_str()));
+        let mut notes = Vec::new();
+        for labels in self.by_file() {
+            let Some(file) = sources.file(labels[0].location) else {
+                continue;
+            };
+            if labels
+                .iter()
+                .all(|label| file.line(label.location.line).len() <= LINE_SHOWN_MAX)
+            {
+                group = group.element(snippet(file, &labels, self.labels.first()));
+            } else {
+                let (name, line) = file.presumed(labels[0].location.line);
+                let origin = Origin::path(name)
+                    .line(line as usize)
+                    .char_column(labels[0].location.column as usize);
+                group = group.element(origin);
+                notes.extend(
+                    labels
+                        .iter()
+                        .filter(|label| !label.text.is_empty())
+                        .map(|label| label.text.clone()),
+                );
+            }
+        }
+        for note in notes
             .into_iter()
+            .chain(self.include_trail(sources))
             .chain(self.notes.iter().cloned())
         {
             group = group.element(Level::NOTE.message(note));
@@ -116,14 +138,17 @@ impl Diagnostic {
     pub fn report(&self, sources: &SourceMap) -> Report {
         let place = |label: &Label| {
             let position = sources.position(label.location);
+            let source = sources
+                .file(label.location)
+                .map(|file| file.line(label.location.line));
             ReportedPlace {
                 file: position.file,
                 line: position.line,
                 column: position.column,
                 length: label.location.length,
-                source: sources
-                    .file(label.location)
-                    .map_or("", |file| file.line(label.location.line))
+                source: source
+                    .filter(|line| line.len() <= LINE_SHOWN_MAX)
+                    .unwrap_or_default()
                     .to_owned(),
                 text: label.text.clone(),
             }
@@ -152,28 +177,19 @@ impl Diagnostic {
         }
     }
 
-    /// One snippet a file, the file with the fault first.
-    fn snippets<'s>(
-        &'s self,
-        sources: &'s SourceMap,
-    ) -> Vec<Snippet<'s, annotate_snippets::Annotation<'s>>> {
-        let mut seen = Vec::new();
+    /// The labels of each file, the file with the fault first.
+    fn by_file(&self) -> Vec<Vec<&Label>> {
+        let mut files: Vec<Vec<&Label>> = Vec::new();
         for label in &self.labels {
-            if !seen.contains(&label.location.file) {
-                seen.push(label.location.file);
+            match files
+                .iter_mut()
+                .find(|labels| labels[0].location.file == label.location.file)
+            {
+                Some(labels) => labels.push(label),
+                None => files.push(vec![label]),
             }
         }
-        let of_file = |&number: &u32| {
-            let labels: Vec<&Label> = self
-                .labels
-                .iter()
-                .filter(|label| label.location.file == number)
-                .collect();
-            sources
-                .file(labels[0].location)
-                .map(|file| snippet(file, &labels, self.labels.first()))
-        };
-        seen.iter().filter_map(of_file).collect()
+        files
     }
 
     /// `included from` lines, innermost first.
@@ -221,7 +237,7 @@ pub struct ReportedPlace {
     pub column: u32,
     /// Length in characters.
     pub length: u32,
-    /// The source line.
+    /// The source line; empty if it is longer than 2,000 bytes.
     pub source: String,
     /// What is there; may be empty.
     pub text: String,
@@ -264,6 +280,8 @@ impl Diagnostics {
 
 const DIAGNOSTICS_MAX: usize = 200;
 const INCLUDE_TRAIL_MAX: usize = 8;
+/// Bytes of a source line that is shown: what is longer was not written by hand, and takes long to lay out.
+const LINE_SHOWN_MAX: usize = 2_000;
 
 fn snippet<'s>(
     file: &'s SourceFile,

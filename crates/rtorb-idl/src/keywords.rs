@@ -25,7 +25,11 @@ pub(crate) fn collision(word: &str) -> Option<Collision> {
         return Some(Collision::Classic(keyword));
     }
     let keyword = LATER.iter().find(same)?;
-    Some(if *keyword == word { Collision::Classic(keyword) } else { Collision::Later(keyword) })
+    Some(if *keyword == word {
+        Collision::Classic(keyword)
+    } else {
+        Collision::Later(keyword)
+    })
 }
 
 /// True if a line that starts with `word` most likely starts a declaration.
@@ -35,7 +39,11 @@ pub(crate) fn begins_declaration(word: &str) -> bool {
 
 /// The keyword that `word` is meant to be, if only its case is wrong.
 pub(crate) fn with_case(word: &str) -> Option<&'static str> {
-    CLASSIC.iter().chain(&LATER).find(|keyword| keyword.eq_ignore_ascii_case(word)).copied()
+    CLASSIC
+        .iter()
+        .chain(&LATER)
+        .find(|keyword| keyword.eq_ignore_ascii_case(word))
+        .copied()
 }
 
 /// All keywords, for suggestions.
@@ -44,16 +52,76 @@ pub(crate) fn all() -> impl Iterator<Item = &'static str> {
 }
 
 const CLASSIC: [&str; 36] = [
-    "any", "attribute", "boolean", "case", "char", "const", "context", "default", "double", "enum", "exception",
-    "FALSE", "float", "in", "inout", "interface", "long", "module", "Object", "octet", "oneway", "out", "raises",
-    "readonly", "sequence", "short", "string", "struct", "switch", "TRUE", "typedef", "union", "unsigned", "void",
-    "wchar", "wstring",
+    "any",
+    "attribute",
+    "boolean",
+    "case",
+    "char",
+    "const",
+    "context",
+    "default",
+    "double",
+    "enum",
+    "exception",
+    "FALSE",
+    "float",
+    "in",
+    "inout",
+    "interface",
+    "long",
+    "module",
+    "Object",
+    "octet",
+    "oneway",
+    "out",
+    "raises",
+    "readonly",
+    "sequence",
+    "short",
+    "string",
+    "struct",
+    "switch",
+    "TRUE",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "wchar",
+    "wstring",
 ];
 const LATER: [&str; 12] = [
-    "abstract", "custom", "factory", "fixed", "local", "native", "private", "public", "supports", "truncatable",
-    "ValueBase", "valuetype",
+    "abstract",
+    "custom",
+    "factory",
+    "fixed",
+    "local",
+    "native",
+    "private",
+    "public",
+    "supports",
+    "truncatable",
+    "ValueBase",
+    "valuetype",
 ];
 const BEGINNINGS: [&str; 20] = [
-    "abstract", "attribute", "bitmask", "bitset", "component", "const", "custom", "enum", "eventtype", "exception",
-    "home", "interface", "local", "module", "native", "oneway", "struct", "typedef", "union", "valuetype",
+    "abstract",
+    "attribute",
+    "bitmask",
+    "bitset",
+    "component",
+    "const",
+    "custom",
+    "enum",
+    "eventtype",
+    "exception",
+    "home",
+    "interface",
+    "local",
+    "module",
+    "native",
+    "oneway",
+    "struct",
+    "typedef",
+    "union",
+    "valuetype",
 ];

@@ -55,7 +55,14 @@ pub(crate) struct Comment {
 
 impl Token {
     pub(crate) fn new(kind: TokenKind, location: Location) -> Self {
-        Self { kind, location, comments: None, starts_line: false, spaced: false, painted: false }
+        Self {
+            kind,
+            location,
+            comments: None,
+            starts_line: false,
+            spaced: false,
+            painted: false,
+        }
     }
 
     pub(crate) fn is(&self, punct: &str) -> bool {
@@ -125,7 +132,11 @@ pub(crate) struct Lexer {
 
 impl Lexer {
     pub(crate) fn new(file: u32, text: Rc<str>) -> Self {
-        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let at = if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
         let mut lexer = Self {
             text,
             at,
@@ -142,7 +153,12 @@ impl Lexer {
 
     /// Where the next character stands.
     pub(crate) fn here(&self) -> Location {
-        Location { file: self.file, line: self.line, column: self.column, length: 1 }
+        Location {
+            file: self.file,
+            line: self.line,
+            column: self.column,
+            length: 1,
+        }
     }
 
     /// The next token; [`TokenKind::End`] for ever after the last.
@@ -158,8 +174,13 @@ impl Lexer {
         let mut token = Token::new(kind, start);
         if !newline {
             // A spliced token ends on another line; then only its first character is marked.
-            token.location.length = if self.line == start.line { self.column - start.column } else { 1 };
-            token.comments = (!self.comments.is_empty()).then(|| std::mem::take(&mut self.comments).into());
+            token.location.length = if self.line == start.line {
+                self.column - start.column
+            } else {
+                1
+            };
+            token.comments =
+                (!self.comments.is_empty()).then(|| std::mem::take(&mut self.comments).into());
         }
         token.starts_line = starts_line;
         token.spaced = spaced;
@@ -255,7 +276,10 @@ impl Lexer {
             text.push(next);
             self.bump();
         }
-        let Some(body) = text.strip_prefix("///").or_else(|| text.strip_prefix("//!")) else {
+        let Some(body) = text
+            .strip_prefix("///")
+            .or_else(|| text.strip_prefix("//!"))
+        else {
             return;
         };
         if body.starts_with('/') {
@@ -265,12 +289,18 @@ impl Lexer {
         let line = body.strip_prefix(' ').unwrap_or(body).trim_end().to_owned();
         match self.comments.last_mut() {
             Some(last) if last.trailing == trailing => last.lines.push(line),
-            _ => self.comments.push(Comment { lines: vec![line], trailing }),
+            _ => self.comments.push(Comment {
+                lines: vec![line],
+                trailing,
+            }),
         }
     }
 
     fn block_comment(&mut self, diagnostics: &mut Diagnostics) {
-        let start = Location { length: 2, ..self.here() };
+        let start = Location {
+            length: 2,
+            ..self.here()
+        };
         self.bump();
         self.bump();
         let mut text = String::new();
@@ -342,7 +372,10 @@ impl Lexer {
 
     fn word(&mut self) -> TokenKind {
         let mut word = String::new();
-        while let Some(next) = self.peek().filter(|next| *next == '_' || next.is_alphanumeric()) {
+        while let Some(next) = self
+            .peek()
+            .filter(|next| *next == '_' || next.is_alphanumeric())
+        {
             word.push(next);
             self.bump();
         }
@@ -404,13 +437,19 @@ impl Lexer {
             }
         }
         let text = text.into();
-        if quote == Some('"') { TokenKind::Text { wide, text } } else { TokenKind::Char { wide, text } }
+        if quote == Some('"') {
+            TokenKind::Text { wide, text }
+        } else {
+            TokenKind::Char { wide, text }
+        }
     }
 
     fn punct(&mut self, first: char, second: Option<char>) -> TokenKind {
         self.bump();
         if let Some(second) = second
-            && let Some(double) = DOUBLE.iter().find(|punct| punct.chars().eq([first, second]))
+            && let Some(double) = DOUBLE
+                .iter()
+                .find(|punct| punct.chars().eq([first, second]))
         {
             self.bump();
             return TokenKind::Punct(double);
@@ -424,14 +463,15 @@ impl Lexer {
 
 const DOUBLE: [&str; 8] = ["::", "&&", "||", "==", "!=", "<=", ">=", "##"];
 const SINGLE: [&str; 25] = [
-    "{", "}", "(", ")", "[", "]", "<", ">", ";", ":", ",", "=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "?",
-    "#", "@",
+    "{", "}", "(", ")", "[", "]", "<", ">", ";", ":", ",", "=", "+", "-", "*", "/", "%", "&", "|",
+    "^", "~", "!", "?", "#", "@",
 ];
 
 /// What follows a backslash and the end of its line; `None` if `text` does not start so.
 fn after_splice(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('\\')?;
-    rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\r\n"))
+    rest.strip_prefix('\n')
+        .or_else(|| rest.strip_prefix("\r\n"))
 }
 
 fn unterminated(quote: Option<char>, start: Location) -> Diagnostic {
@@ -490,17 +530,39 @@ mod tests {
 
     #[test]
     fn closing_angles_are_single_and_scopes_are_not() {
-        assert_eq!(spellings("a<b<c>>::d"), ["a", "<", "b", "<", "c", ">", ">", "::", "d"]);
-        assert_eq!(spellings("0x1E+1 1.5e-3d .5"), ["0x1E", "+", "1", "1.5e-3d", ".5"]);
-        assert_eq!(spellings(r#"L"a\"b" 'x' L'\''"#), [r#"L"a\"b""#, "'x'", r"L'\''"]);
+        assert_eq!(
+            spellings("a<b<c>>::d"),
+            ["a", "<", "b", "<", "c", ">", ">", "::", "d"]
+        );
+        assert_eq!(
+            spellings("0x1E+1 1.5e-3d .5"),
+            ["0x1E", "+", "1", "1.5e-3d", ".5"]
+        );
+        assert_eq!(
+            spellings(r#"L"a\"b" 'x' L'\''"#),
+            [r#"L"a\"b""#, "'x'", r"L'\''"]
+        );
     }
 
     #[test]
     fn only_documentation_comments_are_kept() {
         let (tokens, _) = lex("// no\n//// no\n/* no */ /** yes\n * more\n */ a /// b\n;");
-        let comments = tokens.iter().find(|token| token.is_word("a")).and_then(|token| token.comments.clone());
-        assert_eq!(comments.expect("`a` is documented")[0].lines, ["yes", "more"]);
-        assert_eq!(tokens.last().and_then(|token| token.comments.clone()).expect("`;` too")[0].lines, ["b"]);
+        let comments = tokens
+            .iter()
+            .find(|token| token.is_word("a"))
+            .and_then(|token| token.comments.clone());
+        assert_eq!(
+            comments.expect("`a` is documented")[0].lines,
+            ["yes", "more"]
+        );
+        assert_eq!(
+            tokens
+                .last()
+                .and_then(|token| token.comments.clone())
+                .expect("`;` too")[0]
+                .lines,
+            ["b"]
+        );
     }
 
     #[test]
@@ -508,7 +570,10 @@ mod tests {
         for (text, column) in [("a \"b", 3), ("a 'b", 3), ("ab /* c", 4)] {
             let (_, diagnostics) = lex(text);
             assert_eq!(diagnostics.len(), 1, "{text}");
-            assert_eq!(diagnostics[0].location().map(|location| location.column), Some(column));
+            assert_eq!(
+                diagnostics[0].location().map(|location| location.column),
+                Some(column)
+            );
         }
     }
 }

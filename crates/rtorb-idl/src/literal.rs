@@ -11,11 +11,17 @@ pub(crate) struct BadLiteral {
 
 impl BadLiteral {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None }
+        Self {
+            message: message.into(),
+            help: None,
+        }
     }
 
     pub(crate) fn helped(message: impl Into<String>, help: &'static str) -> Self {
-        Self { message: message.into(), help: Some(help) }
+        Self {
+            message: message.into(),
+            help: Some(help),
+        }
     }
 }
 
@@ -62,13 +68,20 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, BadLiteral> {
     if let Some(wrong) = digits.chars().find(|digit| !digit.is_digit(radix)) {
         let message = format!("`{wrong}` is not a digit of the {kind} number `{text}`");
         return Err(match radix {
-            8 => BadLiteral::helped(message, "a number that starts with 0 is octal: drop the 0 if it is decimal"),
-            _ if "uUlL".contains(wrong) => BadLiteral::helped(message, "IDL numbers have no `u` or `l` suffix"),
+            8 => BadLiteral::helped(
+                message,
+                "a number that starts with 0 is octal: drop the 0 if it is decimal",
+            ),
+            _ if "uUlL".contains(wrong) => {
+                BadLiteral::helped(message, "IDL numbers have no `u` or `l` suffix")
+            }
             _ => BadLiteral::new(message),
         });
     }
     if digits.is_empty() {
-        return Err(BadLiteral::new(format!("the {kind} number `{text}` has no digits")));
+        return Err(BadLiteral::new(format!(
+            "the {kind} number `{text}` has no digits"
+        )));
     }
     match u64::from_str_radix(digits, radix) {
         Ok(value) => Ok(Value::Integer(i128::from(value))),
@@ -80,11 +93,18 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, BadLiteral> {
 }
 
 fn float(text: &str) -> Result<Value, BadLiteral> {
-    let plain = text.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
-    let has_digits = text.split(['e', 'E']).next().is_some_and(|m| m.contains(|c: char| c.is_ascii_digit()));
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
+    let has_digits = text
+        .split(['e', 'E'])
+        .next()
+        .is_some_and(|m| m.contains(|c: char| c.is_ascii_digit()));
     match text.parse::<f64>() {
         Ok(value) if plain && has_digits && value.is_finite() => Ok(Value::Float(value)),
-        Ok(_) if plain && has_digits => Err(BadLiteral::new(format!("the number `{text}` is too large for a double"))),
+        Ok(_) if plain && has_digits => Err(BadLiteral::new(format!(
+            "the number `{text}` is too large for a double"
+        ))),
         _ if text.ends_with(['f', 'F', 'l', 'L']) => Err(BadLiteral::helped(
             format!("`{text}` is not a number"),
             "IDL floating-point numbers have no `f` or `l` suffix",
@@ -97,15 +117,21 @@ fn fixed(text: &str, mantissa: &str) -> Result<Value, BadLiteral> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_ascii_digit()) {
-        return Err(BadLiteral::new(format!("`{text}` is not a fixed-point number")));
+        return Err(BadLiteral::new(format!(
+            "`{text}` is not a fixed-point number"
+        )));
     }
     // Leading and trailing zeros are factored out: CORBA 3.3 part 1, 7.2.5.5.
     let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
     if whole.len() + fraction.len() > FIXED_DIGITS_MAX {
-        return Err(BadLiteral::new(format!("the fixed-point number `{text}` has more than {FIXED_DIGITS_MAX} digits")));
+        return Err(BadLiteral::new(format!(
+            "the fixed-point number `{text}` has more than {FIXED_DIGITS_MAX} digits"
+        )));
     }
-    let unscaled = format!("0{whole}{fraction}").parse().map_err(|_| BadLiteral::new("not a number"))?;
+    let unscaled = format!("0{whole}{fraction}")
+        .parse()
+        .map_err(|_| BadLiteral::new("not a number"))?;
     let scale = u16::try_from(fraction.len()).map_err(|_| BadLiteral::new("not a number"))?;
     Ok(Value::Fixed { unscaled, scale })
 }
@@ -147,15 +173,29 @@ fn escape(text: &str, wide: bool) -> Result<(char, &str), BadLiteral> {
     Ok((simple, rest))
 }
 
-fn numeric(text: &str, radix: u32, digits_max: usize, prefixed: bool) -> Result<(char, &str), BadLiteral> {
-    let length = text.chars().take(digits_max).take_while(|digit| digit.is_digit(radix)).count();
+fn numeric(
+    text: &str,
+    radix: u32,
+    digits_max: usize,
+    prefixed: bool,
+) -> Result<(char, &str), BadLiteral> {
+    let length = text
+        .chars()
+        .take(digits_max)
+        .take_while(|digit| digit.is_digit(radix))
+        .count();
     if length == 0 && prefixed {
-        return Err(BadLiteral::new("an escape sequence without hexadecimal digits"));
+        return Err(BadLiteral::new(
+            "an escape sequence without hexadecimal digits",
+        ));
     }
     let value = u32::from_str_radix(&text[..length], radix).unwrap_or(0);
     match char::from_u32(value) {
         Some(found) if radix == 16 || value <= 0xff => Ok((found, &text[length..])),
-        _ => Err(BadLiteral::new(format!("the escape sequence `{}` is not a character", &text[..length]))),
+        _ => Err(BadLiteral::new(format!(
+            "the escape sequence `{}` is not a character",
+            &text[..length]
+        ))),
     }
 }
 
@@ -165,22 +205,55 @@ mod tests {
 
     #[test]
     fn numbers_of_every_radix() {
-        for (text, value) in [("0", 0), ("10", 10), ("010", 8), ("0x1f", 31), ("18446744073709551615", u64::MAX.into())] {
+        for (text, value) in [
+            ("0", 0),
+            ("10", 10),
+            ("010", 8),
+            ("0x1f", 31),
+            ("18446744073709551615", u64::MAX.into()),
+        ] {
             assert_eq!(number(text), Ok(Value::Integer(value)), "{text}");
         }
-        for text in ["08", "0x", "0xg", "18446744073709551616", "1u", "1.5f", "1e", "e", "1.2.3", "1e999"] {
+        for text in [
+            "08",
+            "0x",
+            "0xg",
+            "18446744073709551616",
+            "1u",
+            "1.5f",
+            "1e",
+            "e",
+            "1.2.3",
+            "1e999",
+        ] {
             assert!(number(text).is_err(), "{text}");
         }
         assert_eq!(number("1.50e2"), Ok(Value::Float(150.0)));
         assert_eq!(number(".5"), Ok(Value::Float(0.5)));
-        assert_eq!(number("0012.3400d"), Ok(Value::Fixed { unscaled: 1234, scale: 2 }));
-        assert_eq!(number("0d"), Ok(Value::Fixed { unscaled: 0, scale: 0 }));
+        assert_eq!(
+            number("0012.3400d"),
+            Ok(Value::Fixed {
+                unscaled: 1234,
+                scale: 2
+            })
+        );
+        assert_eq!(
+            number("0d"),
+            Ok(Value::Fixed {
+                unscaled: 0,
+                scale: 0
+            })
+        );
     }
 
     #[test]
     fn every_escape() {
-        let read = characters(r#"\n\t\v\b\r\f\a\\\?\'\"\101\x4a\0"#, false).expect("all are escapes");
-        let expected = ['\n', '\t', '\u{b}', '\u{8}', '\r', '\u{c}', '\u{7}', '\\', '?', '\'', '"', 'A', 'J', '\0'];
+        let read =
+            characters(r#"\n\t\v\b\r\f\a\\\?\'\"\101\x4a\0"#, false).expect("all are escapes");
+        let expected = [
+            '\n', '\t', '\u{b}', '\u{8}', '\r', '\u{c}', '\u{7}', '\\', '?', '\'', '"', 'A', 'J',
+            '\0',
+        ];
         assert_eq!(read, expected);
         assert_eq!(characters(r"\u20ac", true), Ok(vec!['€']));
         for text in [r"\q", r"\u0041", r"\x", r"\777", "\\"] {

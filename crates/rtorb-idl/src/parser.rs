@@ -31,7 +31,11 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         lost: HashSet::new(),
     };
     let definitions = parser.specification();
-    Specification { definitions, lost: parser.lost, incomplete: input.incomplete }
+    Specification {
+        definitions,
+        lost: parser.lost,
+        incomplete: input.incomplete,
+    }
 }
 
 /// What has been read.
@@ -121,7 +125,8 @@ impl Parser<'_> {
     }
 
     fn expect_word(&mut self, word: &str, context: &str) -> Parsed<Location> {
-        self.take_word(word).ok_or_else(|| self.expected(&format!("`{word}` {context}")))
+        self.take_word(word)
+            .ok_or_else(|| self.expected(&format!("`{word}` {context}")))
     }
 
     /// The `;` behind `what`. Where it was forgotten at the end of a line, it is supplied.
@@ -130,10 +135,15 @@ impl Parser<'_> {
             return Ok(());
         }
         let before = self.tokens[self.at.saturating_sub(1)].location;
-        let place = Location { column: before.column + before.length, length: 1, ..before };
+        let place = Location {
+            column: before.column + before.length,
+            length: 1,
+            ..before
+        };
         let next = self.peek();
         let message = format!("expected `;` after {what}, found {}", next.description());
-        let supplied = next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
+        let supplied =
+            next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
         let diagnostic = Diagnostic::error(message).at(place, "expected `;` here");
         let failed = self.fail(diagnostic);
         if supplied { Ok(()) } else { Err(failed) }
@@ -154,7 +164,11 @@ impl Parser<'_> {
     }
 
     /// `{ item item ... }`; `item` appends what it reads.
-    fn block<T: Led>(&mut self, what: &str, item: fn(&mut Self, &mut Vec<T>) -> Parsed<()>) -> Parsed<Vec<T>> {
+    fn block<T: Led>(
+        &mut self,
+        what: &str,
+        item: fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
+    ) -> Parsed<Vec<T>> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut items = Vec::new();
         loop {
@@ -186,9 +200,14 @@ impl Parser<'_> {
     fn recover(&mut self, start: usize) {
         self.skip(start);
         for at in start..self.at {
-            let before = at.checked_sub(1).and_then(|before| self.tokens[before].word());
+            let before = at
+                .checked_sub(1)
+                .and_then(|before| self.tokens[before].word());
             let declared = before.is_some_and(|before| keywords::begins_declaration(before));
-            let next = self.tokens.get(at + 1).is_some_and(|next| DECLARATOR_ENDS.iter().any(|end| next.is(end)));
+            let next = self
+                .tokens
+                .get(at + 1)
+                .is_some_and(|next| DECLARATOR_ENDS.iter().any(|end| next.is(end)));
             if let Some(word) = self.tokens[at].word().filter(|_| declared || next) {
                 self.lost.insert(word.clone());
             }
@@ -208,7 +227,10 @@ impl Parser<'_> {
                 TokenKind::Punct("{") => nested += 1,
                 TokenKind::Punct("}") => nested -= 1,
                 TokenKind::Word(ref word)
-                    if nested == 0 && token.starts_line && self.at > start && keywords::begins_declaration(word) =>
+                    if nested == 0
+                        && token.starts_line
+                        && self.at > start
+                        && keywords::begins_declaration(word) =>
                 {
                     return;
                 }
@@ -225,7 +247,10 @@ impl Parser<'_> {
         if !annotations.is_empty() {
             documentation.extend(self.leading_comments());
         }
-        Ok(Lead { documentation, annotations })
+        Ok(Lead {
+            documentation,
+            annotations,
+        })
     }
 
     fn leading_comments(&self) -> Vec<String> {
@@ -237,13 +262,22 @@ impl Parser<'_> {
     }
 
     fn comments(&self, trailing: bool) -> Vec<String> {
-        let comments = self.peek().comments.iter().flat_map(|comments| comments.iter());
-        comments.filter(|comment| comment.trailing == trailing).flat_map(|comment| comment.lines.clone()).collect()
+        let comments = self
+            .peek()
+            .comments
+            .iter()
+            .flat_map(|comments| comments.iter());
+        comments
+            .filter(|comment| comment.trailing == trailing)
+            .flat_map(|comment| comment.lines.clone())
+            .collect()
     }
 
     fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
         let mut annotations = Vec::new();
-        while self.peek().is("@") && !(self.peek_at(1).is_word("annotation") && self.peek_at(2).word().is_some()) {
+        while self.peek().is("@")
+            && !(self.peek_at(1).is_word("annotation") && self.peek_at(2).word().is_some())
+        {
             annotations.push(self.annotation()?);
         }
         Ok(annotations)
@@ -258,7 +292,8 @@ impl Parser<'_> {
         loop {
             // `@default` and `@oneway` are annotations, too.
             let token = self.peek();
-            let begins = token.starts_line && token.word().is_some_and(|word| keywords::is_keyword(word));
+            let begins =
+                token.starts_line && token.word().is_some_and(|word| keywords::is_keyword(word));
             let Some(word) = token.word().filter(|_| !begins).cloned() else {
                 return Err(self.expected("the name of an annotation after `@`"));
             };
@@ -270,9 +305,17 @@ impl Parser<'_> {
             name.push_str("::");
         }
         let mut location = at.to(self.tokens[self.at - 1].location);
-        let parameters = if self.peek().is("(") { self.annotation_parameters()? } else { Vec::new() };
+        let parameters = if self.peek().is("(") {
+            self.annotation_parameters()?
+        } else {
+            Vec::new()
+        };
         location = location.to(self.tokens[self.at - 1].location);
-        Ok(Annotation { name, parameters, location })
+        Ok(Annotation {
+            name,
+            parameters,
+            location,
+        })
     }
 
     /// As source text: what they mean is for those who know the annotation.
@@ -286,8 +329,8 @@ impl Parser<'_> {
             let (name, value) = &mut parameters[last];
             match token.kind {
                 TokenKind::End => {
-                    let diagnostic =
-                        Diagnostic::error("this annotation has no end").at(open, "this `(` is never closed");
+                    let diagnostic = Diagnostic::error("this annotation has no end")
+                        .at(open, "this `(` is never closed");
                     return Err(self.fail(diagnostic));
                 }
                 TokenKind::Punct(")") if nested == 0 => {
@@ -295,8 +338,12 @@ impl Parser<'_> {
                     parameters.retain(|(name, value)| !(name.is_empty() && value.is_empty()));
                     return Ok(parameters);
                 }
-                TokenKind::Punct(",") if nested == 0 => parameters.push((String::new(), String::new())),
-                TokenKind::Punct("=") if nested == 0 && name.is_empty() => *name = std::mem::take(value),
+                TokenKind::Punct(",") if nested == 0 => {
+                    parameters.push((String::new(), String::new()))
+                }
+                TokenKind::Punct("=") if nested == 0 && name.is_empty() => {
+                    *name = std::mem::take(value)
+                }
                 _ => {
                     nested += usize::from(token.is("("));
                     nested -= usize::from(token.is(")"));
@@ -317,7 +364,8 @@ impl Parser<'_> {
             return Err(self.expected(what));
         };
         if let Some(keyword) = keywords::collision(word) {
-            self.diagnostics.push(keyword_collision(word, keyword, token.location));
+            self.diagnostics
+                .push(keyword_collision(word, keyword, token.location));
         }
         self.bump();
         Ok(name(word, token.location))
@@ -330,7 +378,8 @@ impl Parser<'_> {
         loop {
             let token = self.peek().clone();
             // `CORBA::Object` is wrong by the standard, but real files have it.
-            let scoped_keyword = !parts.is_empty() && (token.is_word("Object") || token.is_word("ValueBase"));
+            let scoped_keyword =
+                !parts.is_empty() && (token.is_word("Object") || token.is_word("ValueBase"));
             match token.word() {
                 Some(word) if !keywords::is_keyword(word) || scoped_keyword => {
                     self.bump();
@@ -393,8 +442,14 @@ impl Led for Enumerator {
 
 /// An escaping underscore is not part of the name (CORBA 3.3 part 1, 7.2.3.1).
 fn name(word: &str, location: Location) -> Name {
-    let text = word.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(word);
-    Name { text: text.to_owned(), location }
+    let text = word
+        .strip_prefix('_')
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(word);
+    Name {
+        text: text.to_owned(),
+        location,
+    }
 }
 
 fn keyword_collision(word: &str, keyword: keywords::Collision, location: Location) -> Diagnostic {
@@ -406,10 +461,15 @@ fn keyword_collision(word: &str, keyword: keywords::Collision, location: Locatio
         }
     };
     let (diagnostic, label) = match keyword {
-        keywords::Collision::Classic(keyword) => (Diagnostic::error(message(keyword)), "not allowed as a name"),
-        keywords::Collision::Later(keyword) => {
-            (Diagnostic::warning(message(keyword)), "accepted, though the standard forbids it")
+        keywords::Collision::Classic(keyword) => {
+            (Diagnostic::error(message(keyword)), "not allowed as a name")
         }
+        keywords::Collision::Later(keyword) => (
+            Diagnostic::warning(message(keyword)),
+            "accepted, though the standard forbids it",
+        ),
     };
-    diagnostic.at(location, label).help(format!("an underscore makes it a name: `_{word}`"))
+    diagnostic
+        .at(location, label)
+        .help(format!("an underscore makes it a name: `_{word}`"))
 }

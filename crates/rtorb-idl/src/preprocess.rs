@@ -44,9 +44,17 @@ pub(crate) enum EventKind {
     /// `#pragma prefix "..."`
     Prefix { prefix: String, location: Location },
     /// `#pragma ID name "..."`
-    Id { name: Vec<Token>, id: String, location: Location },
+    Id {
+        name: Vec<Token>,
+        id: String,
+        location: Location,
+    },
     /// `#pragma version name m.n`
-    Version { name: Vec<Token>, version: String, location: Location },
+    Version {
+        name: Vec<Token>,
+        version: String,
+        location: Location,
+    },
 }
 
 /// Reads `files` one after the other as one specification; a file that an earlier one includes is not read again.
@@ -94,7 +102,11 @@ struct Preprocessor<'r> {
 }
 
 impl<'r> Preprocessor<'r> {
-    fn new(options: &'r Options, sources: &'r mut SourceMap, diagnostics: &'r mut Diagnostics) -> Self {
+    fn new(
+        options: &'r Options,
+        sources: &'r mut SourceMap,
+        diagnostics: &'r mut Diagnostics,
+    ) -> Self {
         let mut preprocessor = Self {
             options,
             sources,
@@ -113,23 +125,41 @@ impl<'r> Preprocessor<'r> {
 
     /// All but the first are what omniORB's own files ask a compiler for.
     fn predefine(&mut self) {
-        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"].map(|name| format!("#define {name} 1\n"));
-        let given = self.options.defines.iter().map(|define| match define.split_once('=') {
-            Some((name, value)) => format!("#define {name} {value}\n"),
-            None => format!("#define {define} 1\n"),
-        });
+        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"]
+            .map(|name| format!("#define {name} 1\n"));
+        let given = self
+            .options
+            .defines
+            .iter()
+            .map(|define| match define.split_once('=') {
+                Some((name, value)) => format!("#define {name} {value}\n"),
+                None => format!("#define {define} 1\n"),
+            });
         let text: String = ours.into_iter().chain(given).collect();
-        let file = self.sources.add(SourceFile::new("<command line>", text.as_str()));
+        let file = self
+            .sources
+            .add(SourceFile::new("<command line>", text.as_str()));
         let mut lexer = Lexer::new(file, text.into());
         self.group(&mut lexer);
     }
 
     fn finish(mut self) -> Preprocessed {
         let location = match self.output.tokens.last() {
-            Some(last) => Location { column: last.location.column + last.location.length, length: 1, ..last.location },
-            None => Location { file: self.first_main(), line: 1, column: 1, length: 1 },
+            Some(last) => Location {
+                column: last.location.column + last.location.length,
+                length: 1,
+                ..last.location
+            },
+            None => Location {
+                file: self.first_main(),
+                line: 1,
+                column: 1,
+                length: 1,
+            },
         };
-        self.output.tokens.push(Token::new(TokenKind::End, location));
+        self.output
+            .tokens
+            .push(Token::new(TokenKind::End, location));
         self.output
     }
 
@@ -159,14 +189,18 @@ impl<'r> Preprocessor<'r> {
             match token.kind {
                 TokenKind::End => break,
                 TokenKind::Newline => {}
-                TokenKind::Punct("#") if token.starts_line => self.directive(lexer, &token, &mut conditions),
+                TokenKind::Punct("#") if token.starts_line => {
+                    self.directive(lexer, &token, &mut conditions)
+                }
                 _ => self.text(lexer, token),
             }
         }
         for condition in conditions {
             self.diagnostics.push(
-                Diagnostic::error(format!("`#{}` has no `#endif`", condition.word))
-                    .at(condition.location, "this condition is still open at the end of the file"),
+                Diagnostic::error(format!("`#{}` has no `#endif`", condition.word)).at(
+                    condition.location,
+                    "this condition is still open at the end of the file",
+                ),
             );
         }
     }
@@ -175,27 +209,39 @@ impl<'r> Preprocessor<'r> {
     fn text(&mut self, lexer: &mut Lexer, token: Token) {
         if self.output.tokens.len() >= TOKENS_MAX {
             if !self.gave_up {
-                self.give_up(token.location, "the specification is too long", TOKENS_MAX, "tokens");
+                self.give_up(
+                    token.location,
+                    "the specification is too long",
+                    TOKENS_MAX,
+                    "tokens",
+                );
             }
             return;
         }
-        let position = token.word().is_some_and(|word| &**word == "__FILE__" || &**word == "__LINE__");
+        let position = token
+            .word()
+            .is_some_and(|word| &**word == "__FILE__" || &**word == "__LINE__");
         if position {
             self.output.tokens.push(place_macro(token, self.sources));
             return;
         }
         let output = &mut self.output.tokens;
-        self.macros.expand_from(token, lexer, self.diagnostics, output);
+        self.macros
+            .expand_from(token, lexer, self.diagnostics, output);
     }
 
     fn event(&mut self, kind: EventKind) {
-        self.output.events.push(Event { before: self.output.tokens.len(), kind });
+        self.output.events.push(Event {
+            before: self.output.tokens.len(),
+            kind,
+        });
     }
 
     fn give_up(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
         self.gave_up = true;
         self.output.incomplete = true;
-        self.diagnostics.push(Diagnostic::error(what).at(location, format!("the limit is {limit} {unit}")));
+        self.diagnostics
+            .push(Diagnostic::error(what).at(location, format!("the limit is {limit} {unit}")));
     }
 }
 
@@ -219,7 +265,10 @@ fn place_macro(token: Token, sources: &SourceMap) -> Token {
         TokenKind::Number(position.line.to_string().into())
     } else {
         let escaped = position.file.replace('\\', "\\\\").replace('"', "\\\"");
-        TokenKind::Text { wide: false, text: escaped.into() }
+        TokenKind::Text {
+            wide: false,
+            text: escaped.into(),
+        }
     };
     Token { kind, ..token }
 }

@@ -1,15 +1,25 @@
 //! Which known name an unknown one was probably meant to be.
 
 /// The candidate closest to `word`, if one is close enough to be a slip.
-pub(crate) fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub(crate) fn closest<'c>(
+    word: &str,
+    candidates: impl Iterator<Item = &'c str>,
+) -> Option<&'c str> {
     let allowed = match word.chars().count() {
         0..=2 => return None,
         3..=5 => 1,
         _ => 2,
     };
     let near = candidates.filter(|candidate| *candidate != word);
-    let near = near.map(|candidate| (distance(&word.to_lowercase(), &candidate.to_lowercase()), candidate));
-    near.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, found)| found)
+    let near = near.map(|candidate| {
+        (
+            distance(&word.to_lowercase(), &candidate.to_lowercase()),
+            candidate,
+        )
+    });
+    near.filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, found)| found)
 }
 
 /// Letters to insert, drop, change or swap with a neighbour to make one word of the other.
@@ -44,7 +54,11 @@ mod tests {
     #[test]
     fn finds_slips_and_nothing_else() {
         let known = ["long", "string", "interface", "boolean"];
-        for (word, meant) in [("lnog", "long"), ("Strng", "string"), ("interfcae", "interface")] {
+        for (word, meant) in [
+            ("lnog", "long"),
+            ("Strng", "string"),
+            ("interfcae", "interface"),
+        ] {
             assert_eq!(closest(word, known.into_iter()), Some(meant), "{word}");
         }
         for word in ["x", "int", "long", "valuetype"] {

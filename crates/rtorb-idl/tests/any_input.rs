@@ -20,7 +20,13 @@ const RIGHT: [&str; 12] = [
 
 fn run(text: &str) -> Outcome {
     let outcome = check_text("input.idl", text, &Options::default());
-    assert_eq!(outcome.tree.is_none(), outcome.diagnostics.iter().any(rtorb_idl::Diagnostic::is_error));
+    assert_eq!(
+        outcome.tree.is_none(),
+        outcome
+            .diagnostics
+            .iter()
+            .any(rtorb_idl::Diagnostic::is_error)
+    );
     outcome.render(false);
     outcome.reports();
     outcome
@@ -28,8 +34,12 @@ fn run(text: &str) -> Outcome {
 
 /// A change of a text, given by numbers: which, where, how long, with what.
 fn mutated(text: &str, changes: &[(u8, usize, usize, usize)], other: &str) -> String {
-    let mut words: Vec<&str> = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    let others: Vec<&str> = other.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let mut words: Vec<&str> = text
+        .split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    let others: Vec<&str> = other
+        .split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
     for &(kind, at, length, from) in changes {
         let at = at % words.len().max(1);
         let length = (length % 5).min(words.len() - at.min(words.len()));
@@ -37,7 +47,12 @@ fn mutated(text: &str, changes: &[(u8, usize, usize, usize)], other: &str) -> St
             0 => drop(words.drain(at..at + length)),
             1 => words.insert(at, others[from % others.len()]),
             2 if at < words.len() => words[at] = others[from % others.len()],
-            3 => words.splice(at..at, SHARP.iter().copied().skip(from % SHARP.len()).take(1)).for_each(drop),
+            3 => words
+                .splice(
+                    at..at,
+                    SHARP.iter().copied().skip(from % SHARP.len()).take(1),
+                )
+                .for_each(drop),
             _ => {
                 let copy: Vec<&str> = words[at..at + length].to_vec();
                 words.splice(at..at, copy).for_each(drop);
@@ -52,8 +67,30 @@ fn mutated(text: &str, changes: &[(u8, usize, usize, usize)], other: &str) -> St
 
 /// Pieces that upset parsers.
 const SHARP: [&str; 24] = [
-    "{", "}", "(", ")", "<", ">", ";", "::", "\"", "'", "\n#if 1\n", "\n#else\n", "\n#endif\n", "/*", "*/", "\\\n", "@",
-    "L\"", "\n#define f(x) f(x) x\nf(", "\u{0}", "\u{20ac}", "1e999", "0xffffffffffffffffff", "\n#include \"input.idl\"\n",
+    "{",
+    "}",
+    "(",
+    ")",
+    "<",
+    ">",
+    ";",
+    "::",
+    "\"",
+    "'",
+    "\n#if 1\n",
+    "\n#else\n",
+    "\n#endif\n",
+    "/*",
+    "*/",
+    "\\\n",
+    "@",
+    "L\"",
+    "\n#define f(x) f(x) x\nf(",
+    "\u{0}",
+    "\u{20ac}",
+    "1e999",
+    "0xffffffffffffffffff",
+    "\n#include \"input.idl\"\n",
 ];
 
 proptest! {
@@ -87,9 +124,46 @@ proptest! {
 }
 
 const WORDS: [&str; 40] = [
-    "module", "interface", "struct", "union", "switch", "case", "default", "enum", "typedef", "const", "sequence",
-    "string", "long", "unsigned", "fixed", "valuetype", "abstract", "local", "A", "B", "a", "b", "{", "}", "(", ")",
-    "<", ">", "[", "]", ";", ":", "::", ",", "=", "1", "\"x\"", "'c'", "in", "\n#define A B\n",
+    "module",
+    "interface",
+    "struct",
+    "union",
+    "switch",
+    "case",
+    "default",
+    "enum",
+    "typedef",
+    "const",
+    "sequence",
+    "string",
+    "long",
+    "unsigned",
+    "fixed",
+    "valuetype",
+    "abstract",
+    "local",
+    "A",
+    "B",
+    "a",
+    "b",
+    "{",
+    "}",
+    "(",
+    ")",
+    "<",
+    ">",
+    "[",
+    "]",
+    ";",
+    ":",
+    "::",
+    ",",
+    "=",
+    "1",
+    "\"x\"",
+    "'c'",
+    "in",
+    "\n#define A B\n",
 ];
 
 #[test]
@@ -118,18 +192,44 @@ fn long_inputs_end_in_time() {
     let started = std::time::Instant::now();
     let chain = |line: fn(usize) -> String| (1..3_000).map(line).collect::<String>();
     run(&format!("const long X = 1{};", " + 1".repeat(100_000)));
-    run(&format!("interface I0 {{}};{}", chain(|n| format!("interface I{n} : I{} {{}};\n", n - 1))));
-    run(&format!("struct S0 {{ long x; }};{}", chain(|n| format!("struct S{n} {{ S{} x; }};\n", n - 1))));
-    run(&format!("typedef long T0;{}", chain(|n| format!("typedef T{} T{n};\n", n - 1))));
-    run(&format!("typedef long T0;{}", chain(|n| format!("typedef T{} T{n}[2];\n", n - 1))));
+    run(&format!(
+        "interface I0 {{}};{}",
+        chain(|n| format!("interface I{n} : I{} {{}};\n", n - 1))
+    ));
+    run(&format!(
+        "struct S0 {{ long x; }};{}",
+        chain(|n| format!("struct S{n} {{ S{} x; }};\n", n - 1))
+    ));
+    run(&format!(
+        "typedef long T0;{}",
+        chain(|n| format!("typedef T{} T{n};\n", n - 1))
+    ));
+    run(&format!(
+        "typedef long T0;{}",
+        chain(|n| format!("typedef T{} T{n}[2];\n", n - 1))
+    ));
     run(&format!("enum E {{ e0{} }};", chain(|n| format!(", e{n}"))));
-    run(&format!("const long C0 = 0;{}", chain(|n| format!("const long C{n} = C{} + 1;\n", n - 1))));
+    run(&format!(
+        "const long C0 = 0;{}",
+        chain(|n| format!("const long C{n} = C{} + 1;\n", n - 1))
+    ));
     let diamonds = "interface A0 {}; interface B0 {};".to_owned()
-        + &(1..60).map(|n| format!("interface A{n} : A{0}, B{0} {{}}; interface B{n} : A{0}, B{0} {{}};", n - 1)).collect::<String>();
+        + &(1..60)
+            .map(|n| {
+                format!(
+                    "interface A{n} : A{0}, B{0} {{}}; interface B{n} : A{0}, B{0} {{}};",
+                    n - 1
+                )
+            })
+            .collect::<String>();
     assert!(run(&diamonds).tree.is_some());
     run(&"x".repeat(1_000_000));
     run(&"\"".repeat(100_000));
     run(&"undeclared a; ".repeat(10_000));
     run(&"#define A A A\nA ".repeat(1_000));
-    assert!(started.elapsed().as_secs() < 60, "took {:?}", started.elapsed());
+    assert!(
+        started.elapsed().as_secs() < 60,
+        "took {:?}",
+        started.elapsed()
+    );
 }

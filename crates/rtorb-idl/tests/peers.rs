@@ -10,14 +10,23 @@ fn every_idl_file_of_omniorb_is_accepted() {
     let files = installed_files();
     if files.is_empty() {
         let why = "no IDL files of omniORB are installed: apt-get install omniorb-idl omniidl libomniorb4-dev omniorb";
-        assert!(std::env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|value| value != "1"), "{why}");
+        assert!(
+            std::env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|value| value != "1"),
+            "{why}"
+        );
         eprintln!("skipped: {why}");
         return;
     }
-    let mut include_dirs: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
+    let mut include_dirs: Vec<PathBuf> = files
+        .iter()
+        .filter_map(|file| file.parent().map(Path::to_path_buf))
+        .collect();
     include_dirs.sort();
     include_dirs.dedup();
-    let options = Options { include_dirs, defines: Vec::new() };
+    let options = Options {
+        include_dirs,
+        defines: Vec::new(),
+    };
     let mut refused = String::new();
     for file in &files {
         let outcome = check(std::slice::from_ref(file), &options);
@@ -31,9 +40,21 @@ fn every_idl_file_of_omniorb_is_accepted() {
 
 /// What `dpkg` says the packages brought; of packages that are not installed, nothing.
 fn installed_files() -> Vec<PathBuf> {
-    let listed = |package: &str| Command::new("dpkg").args(["-L", package]).output().map(|output| output.stdout);
+    let listed = |package: &str| {
+        Command::new("dpkg")
+            .args(["-L", package])
+            .output()
+            .map(|output| output.stdout)
+    };
     let packages = ["omniorb-idl", "omniidl", "libomniorb4-dev", "omniorb"];
-    let lists: Vec<u8> = packages.iter().filter_map(|package| listed(package).ok()).flatten().collect();
+    let lists: Vec<u8> = packages
+        .iter()
+        .filter_map(|package| listed(package).ok())
+        .flatten()
+        .collect();
     let text = String::from_utf8_lossy(&lists);
-    text.lines().filter(|line| line.ends_with(".idl")).map(PathBuf::from).collect()
+    text.lines()
+        .filter(|line| line.ends_with(".idl"))
+        .map(PathBuf::from)
+        .collect()
 }

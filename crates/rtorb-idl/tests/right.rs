@@ -11,7 +11,10 @@ fn right_files_mean_what_they_say() {
     insta::glob!("right/*.idl", |path| {
         let path = Path::new("tests/right").join(path.file_name().expect("the glob names files"));
         let outcome = check(&[path], &Options::default());
-        let tree = outcome.tree.as_ref().unwrap_or_else(|| panic!("refused:\n{}", outcome.render(false)));
+        let tree = outcome
+            .tree
+            .as_ref()
+            .unwrap_or_else(|| panic!("refused:\n{}", outcome.render(false)));
         insta::assert_snapshot!(outcome.render(false) + &dump::dump(tree));
     });
 }
@@ -19,16 +22,29 @@ fn right_files_mean_what_they_say() {
 #[test]
 fn a_text_without_a_file_is_checked_too() {
     let outcome = rtorb_idl::check_text("inline.idl", "struct S { long x; };", &Options::default());
-    assert_eq!(dump::dump(&outcome.tree.expect("it is right")), "struct S  [IDL:S:1.0]\n  x: Long\n");
+    assert_eq!(
+        dump::dump(&outcome.tree.expect("it is right")),
+        "struct S  [IDL:S:1.0]\n  x: Long\n"
+    );
 }
 
 #[test]
 fn several_files_are_one_specification() {
-    let files = ["right/include/shared.idl", "right/preprocessor.idl", "right/include/shared.idl"];
+    let files = [
+        "right/include/shared.idl",
+        "right/preprocessor.idl",
+        "right/include/shared.idl",
+    ];
     let paths = files.map(|file| Path::new("tests").join(file));
     let outcome = check(&paths, &Options::default());
-    let tree = outcome.tree.as_ref().unwrap_or_else(|| panic!("refused:\n{}", outcome.render(false)));
-    assert!(dump::dump(tree).starts_with("struct Shared  [IDL:shared.org/Shared:1.0]\n"), "it is given, so not included");
+    let tree = outcome
+        .tree
+        .as_ref()
+        .unwrap_or_else(|| panic!("refused:\n{}", outcome.render(false)));
+    assert!(
+        dump::dump(tree).starts_with("struct Shared  [IDL:shared.org/Shared:1.0]\n"),
+        "it is given, so not included"
+    );
 }
 
 #[test]

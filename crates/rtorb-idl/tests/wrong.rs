@@ -1,14 +1,15 @@
 //! Each file in `wrong/` is refused with messages that a newcomer can act on.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use rtorb_idl::{Options, check};
 
 #[test]
 fn wrong_files_are_explained() {
     insta::glob!("wrong/*.idl", |path| {
-        let path = Path::new("tests/wrong").join(path.file_name().expect("the glob names files"));
-        let outcome = check(&[path.to_owned()], &Options::default());
+        let path =
+            PathBuf::from("tests/wrong").join(path.file_name().expect("the glob names files"));
+        let outcome = check(std::slice::from_ref(&path), &Options::default());
         assert!(outcome.tree.is_none(), "{} was accepted", path.display());
         insta::assert_snapshot!(outcome.render(false));
     });
@@ -20,8 +21,18 @@ fn every_error_has_a_place_that_exists() {
         let outcome = check(&[path.to_owned()], &Options::default());
         for report in outcome.reports() {
             let place = report.place.expect("all these errors are in a file");
-            assert!(place.line > 0 && place.column > 0, "{}: {}", path.display(), report.message);
-            assert!(!place.source.is_empty() || place.column == 1, "{}: {}", path.display(), report.message);
+            assert!(
+                place.line > 0 && place.column > 0,
+                "{}: {}",
+                path.display(),
+                report.message
+            );
+            assert!(
+                !place.source.is_empty() || place.column == 1,
+                "{}: {}",
+                path.display(),
+                report.message
+            );
         }
     });
 }

@@ -18,13 +18,20 @@ impl Checker<'_> {
         for other in &declared.others {
             self.lookup(other);
         }
-        let kind = ItemKind::Other { what: declared.what, items: Vec::new() };
+        let kind = ItemKind::Other {
+            what: declared.what,
+            items: Vec::new(),
+        };
         let Some(id) = self.begin_definition(lead, &declared.name, declared.what, kind) else {
             self.within_nothing(|checker| checker.component_body(body));
             return;
         };
         let base = base.and_then(|base| self.behind_aliases(base));
-        let inherited: Vec<_> = base.into_iter().chain(supports).filter(|&base| base != id).collect();
+        let inherited: Vec<_> = base
+            .into_iter()
+            .chain(supports)
+            .filter(|&base| base != id)
+            .collect();
         self.within(id, ScopeKind::Closed, |checker| {
             checker.inherit(&declared.name, &inherited);
             checker.component_body(body);

@@ -23,7 +23,13 @@ impl From<Value> for Operand {
 }
 
 impl Checker<'_> {
-    pub(super) fn constant(&mut self, lead: &Lead, spec: &TypeSpec, name: &Name, expression: &Expression) {
+    pub(super) fn constant(
+        &mut self,
+        lead: &Lead,
+        spec: &TypeSpec,
+        name: &Name,
+        expression: &Expression,
+    ) {
         let ty = match &spec.kind {
             TypeKind::Fixed(None) => Some(Type::FixedConstant),
             _ => self.type_of(spec),
@@ -68,8 +74,14 @@ impl Checker<'_> {
     fn operand(&mut self, expression: &Expression, target: &Type) -> Option<Operand> {
         match &expression.kind {
             ExpressionKind::Value(value) => Some(value.clone().into()),
-            ExpressionKind::Char { wide, value } => Some(Operand { value: Value::Char(*value), wide: *wide }),
-            ExpressionKind::Text { wide, value } => Some(Operand { value: Value::Text(value.clone()), wide: *wide }),
+            ExpressionKind::Char { wide, value } => Some(Operand {
+                value: Value::Char(*value),
+                wide: *wide,
+            }),
+            ExpressionKind::Text { wide, value } => Some(Operand {
+                value: Value::Text(value.clone()),
+                wide: *wide,
+            }),
             ExpressionKind::Name(name) => self.named_value(name),
             ExpressionKind::Unary { operator, operand } => {
                 let value = self.operand(operand, target)?;
@@ -93,7 +105,10 @@ impl Checker<'_> {
                 ItemKind::Constant { ty: Type::Void, .. } => None,
                 ItemKind::Constant { ty, value } => {
                     let wide = matches!(self.tree.resolved(ty), Type::WChar | Type::WString { .. });
-                    Some(Operand { value: value.clone(), wide })
+                    Some(Operand {
+                        value: value.clone(),
+                        wide,
+                    })
                 }
                 _ => self.not_a_value(name, entity),
             },
@@ -109,16 +124,30 @@ impl Checker<'_> {
         None
     }
 
-    fn unary(&mut self, operator: &str, value: &Value, target: &Type, at: Location) -> Option<Operand> {
+    fn unary(
+        &mut self,
+        operator: &str,
+        value: &Value,
+        target: &Type,
+        at: Location,
+    ) -> Option<Operand> {
         let result = match (operator, value) {
             ("+", Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }) => Some(value.clone()),
             ("-", Value::Integer(value)) => value.checked_neg().map(Value::Integer),
             ("-", Value::Float(value)) => Some(Value::Float(-value)),
-            ("-", Value::Fixed { unscaled, scale }) => Some(Value::Fixed { unscaled: -unscaled, scale: *scale }),
+            ("-", Value::Fixed { unscaled, scale }) => Some(Value::Fixed {
+                unscaled: -unscaled,
+                scale: *scale,
+            }),
             ("~", Value::Integer(value)) => {
                 // In an unsigned type all bits up to its size are turned round (7.10.1.2).
-                let all = integer_range(target).filter(|(least, _)| *least == 0).map(|(_, most)| most);
-                Some(Value::Integer(all.filter(|all| value <= all).map_or(!value, |all| all - value)))
+                let all = integer_range(target)
+                    .filter(|(least, _)| *least == 0)
+                    .map(|(_, most)| most);
+                Some(Value::Integer(
+                    all.filter(|all| value <= all)
+                        .map_or(!value, |all| all - value),
+                ))
             }
             _ => {
                 let message = format!("`{operator}` cannot be applied to {}", describe(value));
@@ -129,29 +158,48 @@ impl Checker<'_> {
         self.in_range(result, at)
     }
 
-    fn binary(&mut self, operator: &str, left: &Value, right: &Value, at: Location) -> Option<Operand> {
+    fn binary(
+        &mut self,
+        operator: &str,
+        left: &Value,
+        right: &Value,
+        at: Location,
+    ) -> Option<Operand> {
         let result = match (left, right) {
             (Value::Integer(left), Value::Integer(right)) => {
                 if matches!(operator, "<<" | ">>") && !(0..64).contains(right) {
-                    let diagnostic = Diagnostic::error(format!("a shift by {right} is not possible"))
-                        .at(at, "the number of bits must be from 0 to 63");
+                    let diagnostic =
+                        Diagnostic::error(format!("a shift by {right} is not possible"))
+                            .at(at, "the number of bits must be from 0 to 63");
                     self.diagnostics.push(diagnostic);
                     return None;
                 }
                 if matches!(operator, "/" | "%") && *right == 0 {
-                    self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                    self.diagnostics
+                        .push(Diagnostic::error("division by zero").at(at, "this has no value"));
                     return None;
                 }
                 integers(operator, *left, *right).map(Value::Integer)
             }
             // The standard forbids to mix them; compilers do not.
-            (Value::Integer(left), Value::Float(right)) => return self.floats(operator, *left as f64, *right, at),
-            (Value::Float(left), Value::Integer(right)) => return self.floats(operator, *left, *right as f64, at),
-            (Value::Float(left), Value::Float(right)) => return self.floats(operator, *left, *right, at),
-            (Value::Fixed { .. }, Value::Fixed { .. }) => return self.fixeds(operator, left, right, at),
+            (Value::Integer(left), Value::Float(right)) => {
+                return self.floats(operator, *left as f64, *right, at);
+            }
+            (Value::Float(left), Value::Integer(right)) => {
+                return self.floats(operator, *left, *right as f64, at);
+            }
+            (Value::Float(left), Value::Float(right)) => {
+                return self.floats(operator, *left, *right, at);
+            }
+            (Value::Fixed { .. }, Value::Fixed { .. }) => {
+                return self.fixeds(operator, left, right, at);
+            }
             _ => {
-                let message =
-                    format!("`{operator}` cannot be applied to {} and {}", describe(left), describe(right));
+                let message = format!(
+                    "`{operator}` cannot be applied to {} and {}",
+                    describe(left),
+                    describe(right)
+                );
                 self.diagnostics.push(Diagnostic::error(message).at(at, ""));
                 return None;
             }
@@ -165,7 +213,8 @@ impl Checker<'_> {
             "-" => left - right,
             "*" => left * right,
             "/" if right == 0.0 => {
-                self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                self.diagnostics
+                    .push(Diagnostic::error("division by zero").at(at, "this has no value"));
                 return None;
             }
             "/" => left / right,
@@ -174,14 +223,21 @@ impl Checker<'_> {
         self.in_range(value.is_finite().then_some(Value::Float(value)), at)
     }
 
-    fn fixeds(&mut self, operator: &str, left: &Value, right: &Value, at: Location) -> Option<Operand> {
+    fn fixeds(
+        &mut self,
+        operator: &str,
+        left: &Value,
+        right: &Value,
+        at: Location,
+    ) -> Option<Operand> {
         let (left, right) = (Decimal::of(left)?, Decimal::of(right)?);
         let value = match operator {
             "+" => left.plus(&right),
             "-" => left.plus(&right.negated()),
             "*" => left.times(&right),
             "/" if right.is_zero() => {
-                self.diagnostics.push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                self.diagnostics
+                    .push(Diagnostic::error("division by zero").at(at, "this has no value"));
                 return None;
             }
             "/" => left.over(&right),
@@ -192,13 +248,15 @@ impl Checker<'_> {
 
     fn integers_only(&mut self, operator: &str, what: &str, at: Location) -> Option<Operand> {
         let message = format!("`{operator}` cannot be applied to {what}");
-        self.diagnostics.push(Diagnostic::error(message).at(at, "this operator is for integers only"));
+        self.diagnostics
+            .push(Diagnostic::error(message).at(at, "this operator is for integers only"));
         None
     }
 
     fn in_range(&mut self, value: Option<Value>, at: Location) -> Option<Operand> {
         if value.is_none() {
-            self.diagnostics.push(Diagnostic::error("the value of this expression is too large").at(at, ""));
+            self.diagnostics
+                .push(Diagnostic::error("the value of this expression is too large").at(at, ""));
         }
         value.map(Operand::from)
     }
@@ -207,14 +265,22 @@ impl Checker<'_> {
     fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
         let Operand { value, wide } = operand;
         let fits = match (target, value) {
-            (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => return self.float(value, target, at),
+            (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => {
+                return self.float(value, target, at);
+            }
             // The standard wants a floating-point literal; compilers take an integer.
-            (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => Ok(Value::Float(value as f64)),
+            (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => {
+                Ok(Value::Float(value as f64))
+            }
             (Type::Boolean, value @ Value::Boolean(_)) => Ok(value),
             (Type::Char, Value::Char(value)) if !wide => return self.narrow(value, at),
             (Type::WChar, value @ Value::Char(_)) if wide => Ok(value),
-            (Type::String { bound }, Value::Text(text)) if !wide => return self.text(text, *bound, false, at),
-            (Type::WString { bound }, Value::Text(text)) if wide => return self.text(text, *bound, true, at),
+            (Type::String { bound }, Value::Text(text)) if !wide => {
+                return self.text(text, *bound, false, at);
+            }
+            (Type::WString { bound }, Value::Text(text)) if wide => {
+                return self.text(text, *bound, true, at);
+            }
             (Type::FixedConstant, value @ Value::Fixed { .. }) => Ok(value),
             (Type::Fixed { digits, scale }, value @ Value::Fixed { .. }) => {
                 return self.fixed(&value, *digits, *scale, at);
@@ -247,13 +313,21 @@ impl Checker<'_> {
             (Value::Char(_), true) => "a wide character",
             _ => describe(value),
         };
-        let mut diagnostic =
-            Diagnostic::error(format!("expected {wanted}, found {found}")).at(at, format!("this is {found}"));
+        let mut diagnostic = Diagnostic::error(format!("expected {wanted}, found {found}"))
+            .at(at, format!("this is {found}"));
         diagnostic = match (target, value, wide) {
-            (Type::WString { .. }, Value::Text(_), false) => diagnostic.help("a wide string is written L\"...\""),
-            (Type::WChar, Value::Char(_), false) => diagnostic.help("a wide character is written L'...'"),
-            (Type::Char | Type::WChar, Value::Text(_), _) => diagnostic.help("a character takes single quotes: 'x'"),
-            (Type::Boolean, Value::Integer(_), _) => diagnostic.help("the boolean values are `TRUE` and `FALSE`"),
+            (Type::WString { .. }, Value::Text(_), false) => {
+                diagnostic.help("a wide string is written L\"...\"")
+            }
+            (Type::WChar, Value::Char(_), false) => {
+                diagnostic.help("a wide character is written L'...'")
+            }
+            (Type::Char | Type::WChar, Value::Text(_), _) => {
+                diagnostic.help("a character takes single quotes: 'x'")
+            }
+            (Type::Boolean, Value::Integer(_), _) => {
+                diagnostic.help("the boolean values are `TRUE` and `FALSE`")
+            }
             (Type::Fixed { .. } | Type::FixedConstant, Value::Integer(_) | Value::Float(_), _) => {
                 diagnostic.help("a fixed-point number ends in `d`: 1.5d")
             }
@@ -278,7 +352,8 @@ impl Checker<'_> {
         if *target == Type::Float && value.abs() > f64::from(f32::MAX) {
             let message = format!("{value:e} does not fit into `float`");
             let label = format!("the largest `float` is {:e}", f32::MAX);
-            self.diagnostics.push(Diagnostic::error(message).at(at, label));
+            self.diagnostics
+                .push(Diagnostic::error(message).at(at, label));
             return None;
         }
         Some(Value::Float(value))
@@ -296,7 +371,13 @@ impl Checker<'_> {
         None
     }
 
-    fn text(&mut self, text: String, bound: Option<u32>, wide: bool, at: Location) -> Option<Value> {
+    fn text(
+        &mut self,
+        text: String,
+        bound: Option<u32>,
+        wide: bool,
+        at: Location,
+    ) -> Option<Value> {
         if text.contains('\0') {
             let diagnostic = Diagnostic::error("a string cannot contain the character 0")
                 .at(at, "strings end at the character 0 on the wire");
@@ -305,12 +386,16 @@ impl Checker<'_> {
         }
         let length = text.chars().count();
         if let Some(bound) = bound.filter(|&bound| length > bound as usize) {
-            let diagnostic = Diagnostic::error(format!("this string is longer than its bound of {bound}"))
-                .at(at, format!("it has {length} characters"));
+            let diagnostic =
+                Diagnostic::error(format!("this string is longer than its bound of {bound}"))
+                    .at(at, format!("it has {length} characters"));
             self.diagnostics.push(diagnostic);
             return None;
         }
-        if let Some(foreign) = text.chars().find(|&character| !wide && u32::from(character) > 0xff) {
+        if let Some(foreign) = text
+            .chars()
+            .find(|&character| !wide && u32::from(character) > 0xff)
+        {
             let diagnostic = Diagnostic::error(format!("`{foreign}` does not fit into a `string`"))
                 .at(at, "a `string` is made of characters of ISO 8859-1")
                 .help("use `wstring` and L\"...\"");
@@ -323,15 +408,28 @@ impl Checker<'_> {
     fn fixed(&mut self, value: &Value, digits: u16, scale: u16, at: Location) -> Option<Value> {
         let decimal = Decimal::of(value)?.truncated(scale);
         if decimal.whole_digits() > usize::from(digits - scale) {
-            let diagnostic = Diagnostic::error(format!("this value does not fit into `fixed<{digits}, {scale}>`"))
-                .at(at, format!("it has more than {} digits before the point", digits - scale));
+            let diagnostic = Diagnostic::error(format!(
+                "this value does not fit into `fixed<{digits}, {scale}>`"
+            ))
+            .at(
+                at,
+                format!(
+                    "it has more than {} digits before the point",
+                    digits - scale
+                ),
+            );
             self.diagnostics.push(diagnostic);
             return None;
         }
         decimal.value()
     }
 
-    fn other_enum(&mut self, wanted: crate::tree::ItemId, found: crate::tree::ItemId, at: Location) -> Option<Value> {
+    fn other_enum(
+        &mut self,
+        wanted: crate::tree::ItemId,
+        found: crate::tree::ItemId,
+        at: Location,
+    ) -> Option<Value> {
         let (wanted, found) = (&self.tree.item(wanted).name, &self.tree.item(found).name);
         let diagnostic = Diagnostic::error(format!("expected a value of the enum `{wanted}`"))
             .at(at, format!("this is a value of the enum `{found}`"));
@@ -358,7 +456,9 @@ impl Checker<'_> {
             Type::String { .. } => "a string",
             Type::WString { .. } => "a wide string",
             Type::Fixed { .. } | Type::FixedConstant => "a fixed-point number",
-            Type::Named(id) => return format!("a value of the enum `{}`", self.tree.item(*id).name),
+            Type::Named(id) => {
+                return format!("a value of the enum `{}`", self.tree.item(*id).name);
+            }
             _ => "a constant",
         };
         name.to_owned()

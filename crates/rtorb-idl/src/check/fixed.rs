@@ -16,15 +16,29 @@ pub(super) struct Decimal {
 impl Decimal {
     /// `None` if `value` is no fixed-point value.
     pub(super) fn of(value: &Value) -> Option<Self> {
-        let Value::Fixed { unscaled, scale } = value else { return None };
-        let digits = if *unscaled == 0 { String::new() } else { unscaled.unsigned_abs().to_string() };
+        let Value::Fixed { unscaled, scale } = value else {
+            return None;
+        };
+        let digits = if *unscaled == 0 {
+            String::new()
+        } else {
+            unscaled.unsigned_abs().to_string()
+        };
         let digits = digits.bytes().rev().map(|digit| digit - b'0').collect();
-        Some(Self { negative: *unscaled < 0, digits, scale: usize::from(*scale) })
+        Some(Self {
+            negative: *unscaled < 0,
+            digits,
+            scale: usize::from(*scale),
+        })
     }
 
     /// `None` if it has more than 31 digits before the point.
     pub(super) fn value(mut self) -> Option<Value> {
-        let extra = self.digits.len().saturating_sub(FIXED_DIGITS_MAX).max(self.scale.saturating_sub(FIXED_DIGITS_MAX));
+        let extra = self
+            .digits
+            .len()
+            .saturating_sub(FIXED_DIGITS_MAX)
+            .max(self.scale.saturating_sub(FIXED_DIGITS_MAX));
         if extra > self.scale {
             return None;
         }
@@ -32,9 +46,16 @@ impl Decimal {
         while self.scale > 0 && self.digits.first().is_none_or(|&digit| digit == 0) {
             self = self.cut(1);
         }
-        let magnitude = self.digits.iter().rev().fold(0i128, |value, &digit| value * 10 + i128::from(digit));
+        let magnitude = self
+            .digits
+            .iter()
+            .rev()
+            .fold(0i128, |value, &digit| value * 10 + i128::from(digit));
         let unscaled = if self.negative { -magnitude } else { magnitude };
-        Some(Value::Fixed { unscaled, scale: u16::try_from(self.scale).ok()? })
+        Some(Value::Fixed {
+            unscaled,
+            scale: u16::try_from(self.scale).ok()?,
+        })
     }
 
     pub(super) fn is_zero(&self) -> bool {
@@ -47,7 +68,10 @@ impl Decimal {
     }
 
     pub(super) fn negated(&self) -> Self {
-        Self { negative: !self.negative, ..self.clone() }
+        Self {
+            negative: !self.negative,
+            ..self.clone()
+        }
     }
 
     /// Without the digits beyond `scale` behind the point.
@@ -66,7 +90,11 @@ impl Decimal {
         } else {
             (self.negative, subtract(&left, &right))
         };
-        Self { negative, digits, scale }
+        Self {
+            negative,
+            digits,
+            scale,
+        }
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
@@ -80,7 +108,11 @@ impl Decimal {
             }
             digits[at + other.digits.len()] += carry;
         }
-        Self { negative: self.negative != other.negative, digits: trimmed(digits), scale: self.scale + other.scale }
+        Self {
+            negative: self.negative != other.negative,
+            digits: trimmed(digits),
+            scale: self.scale + other.scale,
+        }
     }
 
     /// `other` is not zero. The quotient is cut, not rounded.
@@ -101,7 +133,11 @@ impl Decimal {
             }
             quotient.insert(0, count);
         }
-        Self { negative: self.negative != other.negative, digits: trimmed(quotient), scale: FIXED_DIGITS_MAX }
+        Self {
+            negative: self.negative != other.negative,
+            digits: trimmed(quotient),
+            scale: FIXED_DIGITS_MAX,
+        }
     }
 
     /// Without its last `count` digits, which are behind the point.
@@ -128,7 +164,8 @@ fn trimmed(mut digits: Vec<u8>) -> Vec<u8> {
 }
 
 fn is_less(left: &[u8], right: &[u8]) -> bool {
-    (left.len(), left.iter().rev().collect::<Vec<_>>()) < (right.len(), right.iter().rev().collect::<Vec<_>>())
+    (left.len(), left.iter().rev().collect::<Vec<_>>())
+        < (right.len(), right.iter().rev().collect::<Vec<_>>())
 }
 
 fn add(left: &[u8], right: &[u8]) -> Vec<u8> {
@@ -170,10 +207,19 @@ mod tests {
     #[test]
     fn arithmetic_is_exact_as_long_as_31_digits_are() {
         assert_eq!(decimal(150, 2).plus(&decimal(25, 1)).value(), value(4, 0));
-        assert_eq!(decimal(150, 2).plus(&decimal(-1501, 3)).value(), value(-1, 3));
-        assert_eq!(decimal(-12, 1).times(&decimal(35, 1)).value(), value(-42, 1));
+        assert_eq!(
+            decimal(150, 2).plus(&decimal(-1501, 3)).value(),
+            value(-1, 3)
+        );
+        assert_eq!(
+            decimal(-12, 1).times(&decimal(35, 1)).value(),
+            value(-42, 1)
+        );
         assert_eq!(decimal(1, 0).over(&decimal(8, 0)).value(), value(125, 3));
-        assert_eq!(decimal(1, 0).over(&decimal(3, 0)).value(), value(3_333_333_333_333_333_333_333_333_333_333, 31));
+        assert_eq!(
+            decimal(1, 0).over(&decimal(3, 0)).value(),
+            value(3_333_333_333_333_333_333_333_333_333_333, 31)
+        );
         assert_eq!(decimal(5, 0).over(&decimal(-25, 2)).value(), value(-20, 0));
         assert_eq!(decimal(0, 3).times(&decimal(7, 2)).value(), value(0, 0));
     }
@@ -181,7 +227,10 @@ mod tests {
     #[test]
     fn what_is_too_long_behind_the_point_is_cut_and_before_it_is_refused() {
         let long = decimal(1_111_111_111_111_111_111_111_111_111_111, 30);
-        assert!(matches!(long.times(&long).value(), Some(Value::Fixed { scale: 30, .. })));
+        assert!(matches!(
+            long.times(&long).value(),
+            Some(Value::Fixed { scale: 30, .. })
+        ));
         let large = decimal(1_111_111_111_111_111_111_111_111_111_111, 0);
         assert_eq!(large.times(&large).value(), None);
     }

@@ -18,7 +18,10 @@ pub(super) struct Prefix {
 
 impl Prefix {
     pub(super) fn new(text: &str, scope: ScopeId) -> Self {
-        Self { text: text.to_owned(), scope }
+        Self {
+            text: text.to_owned(),
+            scope,
+        }
     }
 }
 
@@ -73,21 +76,30 @@ impl Checker<'_> {
 
     pub(super) fn pragma_prefix(&mut self, prefix: &str, location: Location) {
         if prefix.starts_with('/') || prefix.ends_with('/') {
-            let diagnostic = Diagnostic::error(format!("the prefix `{prefix}` begins or ends with `/`"))
-                .at(location, "")
-                .help("the `/` between the prefix and the name is set by the compiler");
+            let diagnostic =
+                Diagnostic::error(format!("the prefix `{prefix}` begins or ends with `/`"))
+                    .at(location, "")
+                    .help("the `/` between the prefix and the name is set by the compiler");
             self.diagnostics.push(diagnostic);
         }
         // An empty prefix takes back an outer one; names then count from the outside.
-        let scope = if prefix.is_empty() { GLOBAL } else { self.current };
+        let scope = if prefix.is_empty() {
+            GLOBAL
+        } else {
+            self.current
+        };
         self.prefix = Prefix::new(prefix, scope);
     }
 
     pub(super) fn pragma_id(&mut self, name: &[Token], id: &str, location: Location) {
-        let Some(item) = self.pragma_target(name, location) else { return };
+        let Some(item) = self.pragma_target(name, location) else {
+            return;
+        };
         if !id.contains(':') {
-            let diagnostic = Diagnostic::warning(format!("`{id}` is not a repository id"))
-                .at(location, "it has no format in front: `IDL:`, `RMI:`, `DCE:` or `LOCAL:`");
+            let diagnostic = Diagnostic::warning(format!("`{id}` is not a repository id")).at(
+                location,
+                "it has no format in front: `IDL:`, `RMI:`, `DCE:` or `LOCAL:`",
+            );
             self.diagnostics.push(diagnostic);
         }
         self.set_id(item, id, location);
@@ -107,7 +119,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn pragma_version(&mut self, name: &[Token], version: &str, location: Location) {
-        let Some(item) = self.pragma_target(name, location) else { return };
+        let Some(item) = self.pragma_target(name, location) else {
+            return;
+        };
         let identity = &self.facts(item).identity;
         let conflict = match (&identity.explicit, identity.version_location) {
             (Some((id, first)), _) if !id.ends_with(&format!(":{version}")) => Some(*first),
@@ -166,7 +180,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn type_prefix(&mut self, name: &ScopedName, prefix: &str, location: Location) {
-        let Some(entity) = self.lookup(name) else { return };
+        let Some(entity) = self.lookup(name) else {
+            return;
+        };
         let scope = match entity {
             Entity::Item(item) => self.facts(item).scope.map(|scope| (item, scope)),
             _ => None,
@@ -181,14 +197,21 @@ impl Checker<'_> {
         };
         if prefix.starts_with('/') || prefix.ends_with('/') {
             let message = format!("the prefix `{prefix}` begins or ends with `/`");
-            self.diagnostics.push(Diagnostic::error(message).at(location, ""));
+            self.diagnostics
+                .push(Diagnostic::error(message).at(location, ""));
         }
         let prefix = Prefix::new(prefix, GLOBAL);
         for index in 0..self.tree.items.len() {
             let candidate = ItemId(u32::try_from(index).unwrap_or(u32::MAX));
             if candidate == item || self.is_within(candidate, item) {
-                let parent = self.tree.items[index].scope.and_then(|owner| self.facts[owner.0 as usize].scope);
-                let path = self.path(GLOBAL, parent.unwrap_or(GLOBAL), &self.tree.items[index].name);
+                let parent = self.tree.items[index]
+                    .scope
+                    .and_then(|owner| self.facts[owner.0 as usize].scope);
+                let path = self.path(
+                    GLOBAL,
+                    parent.unwrap_or(GLOBAL),
+                    &self.tree.items[index].name,
+                );
                 let identity = &mut self.facts[index].identity;
                 identity.prefix.clone_from(&prefix.text);
                 identity.path = path;
@@ -223,10 +246,22 @@ impl Checker<'_> {
         if before.prefix == now.prefix || before.explicit.is_some() {
             return;
         }
-        let shown = |prefix: &str| if prefix.is_empty() { "no prefix".to_owned() } else { format!("prefix `{prefix}`") };
-        let diagnostic = Diagnostic::error(format!("`{}` is declared with two different prefixes", name.text))
-            .at(name.location, format!("{} holds here", shown(&now.prefix)))
-            .at(item.location, format!("{} holds here", shown(&before.prefix)));
+        let shown = |prefix: &str| {
+            if prefix.is_empty() {
+                "no prefix".to_owned()
+            } else {
+                format!("prefix `{prefix}`")
+            }
+        };
+        let diagnostic = Diagnostic::error(format!(
+            "`{}` is declared with two different prefixes",
+            name.text
+        ))
+        .at(name.location, format!("{} holds here", shown(&now.prefix)))
+        .at(
+            item.location,
+            format!("{} holds here", shown(&before.prefix)),
+        );
         self.diagnostics.push(diagnostic);
     }
 }

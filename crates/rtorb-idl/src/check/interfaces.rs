@@ -41,7 +41,9 @@ impl Checker<'_> {
 
     /// All declarations of an interface have the same modifiers (7.6.4).
     fn check_flavour(&mut self, declared: &InterfaceDcl) {
-        let Some(id) = self.declared_here(&declared.name) else { return };
+        let Some(id) = self.declared_here(&declared.name) else {
+            return;
+        };
         let known = match &self.tree.item(id).kind {
             ItemKind::Interface(interface) => interface.flavour,
             ItemKind::Undefined { what: "interface" } => self.facts[id.0 as usize].flavour,
@@ -49,10 +51,11 @@ impl Checker<'_> {
         };
         if known != declared.flavour {
             let name = &declared.name.text;
-            let diagnostic = Diagnostic::error(format!("`{name}` is declared with and without a modifier"))
-                .at(declared.name.location, keywords_of(declared.flavour))
-                .at(self.tree.item(id).location, keywords_of(known))
-                .help("write the same at every declaration");
+            let diagnostic =
+                Diagnostic::error(format!("`{name}` is declared with and without a modifier"))
+                    .at(declared.name.location, keywords_of(declared.flavour))
+                    .at(self.tree.item(id).location, keywords_of(known))
+                    .help("write the same at every declaration");
             self.diagnostics.push(diagnostic);
         }
     }
@@ -76,7 +79,9 @@ impl Checker<'_> {
     fn bases(&mut self, id: ItemId, declared: &InterfaceDcl) -> Vec<ItemId> {
         let mut bases: Vec<ItemId> = Vec::new();
         for name in &declared.bases {
-            let Some(base) = self.base(name, declared.flavour) else { continue };
+            let Some(base) = self.base(name, declared.flavour) else {
+                continue;
+            };
             if bases.contains(&base) {
                 let message = format!("`{name}` is inherited twice");
                 let diagnostic = Diagnostic::error(message).at(name.location(), "named again here");
@@ -95,8 +100,10 @@ impl Checker<'_> {
 
     pub(super) fn too_many_generations(&mut self, generation: u32, name: &ScopedName) -> bool {
         if generation > GENERATIONS_MAX {
-            let message = format!("more than {GENERATIONS_MAX} declarations inherit from each other");
-            self.diagnostics.push(Diagnostic::error(message).at(name.location(), "one too many"));
+            let message =
+                format!("more than {GENERATIONS_MAX} declarations inherit from each other");
+            self.diagnostics
+                .push(Diagnostic::error(message).at(name.location(), "one too many"));
         }
         generation > GENERATIONS_MAX
     }
@@ -108,7 +115,12 @@ impl Checker<'_> {
         let found = id.map(|id| (id, &self.tree.item(id).kind));
         let (id, base) = match found {
             Some((id, ItemKind::Interface(_))) if self.facts[id.0 as usize].open => {
-                self.refuse_base(name, id, "inherits from itself", "its definition is still open here");
+                self.refuse_base(
+                    name,
+                    id,
+                    "inherits from itself",
+                    "its definition is still open here",
+                );
                 return None;
             }
             Some((id, ItemKind::Interface(interface))) => (id, interface.flavour),
@@ -118,18 +130,31 @@ impl Checker<'_> {
             }
             _ => {
                 let what = self.describe(entity);
-                let diagnostic = Diagnostic::error(format!("`{name}` cannot be the base of an interface"))
-                    .at(name.location(), format!("expected an interface, this is {what}"));
+                let diagnostic =
+                    Diagnostic::error(format!("`{name}` cannot be the base of an interface")).at(
+                        name.location(),
+                        format!("expected an interface, this is {what}"),
+                    );
                 self.diagnostics.push(diagnostic);
                 return None;
             }
         };
         match (flavour, base) {
             (InterfaceFlavour::Abstract, InterfaceFlavour::Plain | InterfaceFlavour::Local) => {
-                self.refuse_base(name, id, "is not abstract: an abstract interface cannot inherit from it", "declared here");
+                self.refuse_base(
+                    name,
+                    id,
+                    "is not abstract: an abstract interface cannot inherit from it",
+                    "declared here",
+                );
             }
             (InterfaceFlavour::Plain, InterfaceFlavour::Local) => {
-                self.refuse_base(name, id, "is local: only a local interface can inherit from it", "declared here");
+                self.refuse_base(
+                    name,
+                    id,
+                    "is local: only a local interface can inherit from it",
+                    "declared here",
+                );
             }
             _ => return Some(id),
         }
@@ -145,15 +170,21 @@ impl Checker<'_> {
 
     /// Makes the names of `bases` visible in the current scope, and refuses operations that come from two of them.
     pub(super) fn inherit(&mut self, name: &Name, bases: &[ItemId]) {
-        let scopes: Vec<ScopeId> = bases.iter().filter_map(|base| self.facts[base.0 as usize].scope).collect();
-        let mut known: std::collections::HashMap<String, super::scopes::Symbol> = std::collections::HashMap::new();
+        let scopes: Vec<ScopeId> = bases
+            .iter()
+            .filter_map(|base| self.facts[base.0 as usize].scope)
+            .collect();
+        let mut known: std::collections::HashMap<String, super::scopes::Symbol> =
+            std::collections::HashMap::new();
         let mut clashes = Vec::new();
         if scopes.len() > 1 {
             for &scope in &scopes {
                 for symbol in self.callables(scope) {
                     let key = symbol.name.to_lowercase();
                     match known.get(&key) {
-                        Some(first) if first.location != symbol.location => clashes.push((first.clone(), symbol)),
+                        Some(first) if first.location != symbol.location => {
+                            clashes.push((first.clone(), symbol))
+                        }
                         Some(_) => {}
                         None => {
                             known.insert(key, symbol);
@@ -164,7 +195,10 @@ impl Checker<'_> {
         }
         clashes.sort_by_key(|(_, symbol)| symbol.location);
         for (first, second) in clashes {
-            let message = format!("`{}` inherits two different operations `{}`", name.text, second.name);
+            let message = format!(
+                "`{}` inherits two different operations `{}`",
+                name.text, second.name
+            );
             let diagnostic = Diagnostic::error(message)
                 .at(name.location, "both would be in here")
                 .at(first.location, "one is declared here")

@@ -1,9 +1,13 @@
 //! Operations and attributes (CORBA 3.3 part 1, 7.13 and 7.14).
 
-use crate::ast::{self, AttributeDcl, Definition, DefinitionKind, Lead, OperationDcl, ScopedName, TypeSpec};
+use crate::ast::{
+    self, AttributeDcl, Definition, DefinitionKind, Lead, OperationDcl, ScopedName, TypeSpec,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Type};
+use crate::tree::{
+    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Type,
+};
 
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
@@ -45,7 +49,12 @@ impl Checker<'_> {
         }
     }
 
-    fn operation(&mut self, lead: &Lead, declared: &OperationDcl, entity: Entity) -> Option<Operation> {
+    fn operation(
+        &mut self,
+        lead: &Lead,
+        declared: &OperationDcl,
+        entity: Entity,
+    ) -> Option<Operation> {
         let returns = self.declared_type(&declared.returns);
         self.declare(&declared.name, entity);
         if let Some(ty) = &returns {
@@ -96,27 +105,39 @@ impl Checker<'_> {
     fn check_oneway(&mut self, oneway: Location, declared: &OperationDcl, returns: Option<&Type>) {
         let name = &declared.name.text;
         if returns.is_some_and(|returns| *returns != Type::Void) {
-            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` returns something"))
-                .at(declared.returns.location, "must be `void`")
-                .at(oneway, "nothing comes back from a oneway operation");
+            let diagnostic =
+                Diagnostic::error(format!("the oneway operation `{name}` returns something"))
+                    .at(declared.returns.location, "must be `void`")
+                    .at(oneway, "nothing comes back from a oneway operation");
             self.diagnostics.push(diagnostic);
         }
-        for parameter in declared.parameters.iter().filter(|parameter| parameter.direction != Direction::In) {
-            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` has a parameter that comes back"))
-                .at(parameter.direction_location, "must be `in`")
-                .at(oneway, "nothing comes back from a oneway operation");
+        for parameter in declared
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.direction != Direction::In)
+        {
+            let diagnostic = Diagnostic::error(format!(
+                "the oneway operation `{name}` has a parameter that comes back"
+            ))
+            .at(parameter.direction_location, "must be `in`")
+            .at(oneway, "nothing comes back from a oneway operation");
             self.diagnostics.push(diagnostic);
         }
         if let (Some(first), Some(last)) = (declared.raises.first(), declared.raises.last()) {
-            let diagnostic = Diagnostic::error(format!("the oneway operation `{name}` raises exceptions"))
-                .at(first.location().to(last.location()), "not possible")
-                .at(oneway, "nothing comes back from a oneway operation");
+            let diagnostic =
+                Diagnostic::error(format!("the oneway operation `{name}` raises exceptions"))
+                    .at(first.location().to(last.location()), "not possible")
+                    .at(oneway, "nothing comes back from a oneway operation");
             self.diagnostics.push(diagnostic);
         }
     }
 
     fn check_factory(&mut self, declared: &OperationDcl) {
-        for parameter in declared.parameters.iter().filter(|parameter| parameter.direction != Direction::In) {
+        for parameter in declared
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.direction != Direction::In)
+        {
             let diagnostic = Diagnostic::error("a factory takes `in` parameters only")
                 .at(parameter.direction_location, "must be `in`");
             self.diagnostics.push(diagnostic);
@@ -151,10 +172,17 @@ impl Checker<'_> {
     fn raises(&mut self, names: &[ScopedName]) -> Vec<ItemId> {
         let mut raised: Vec<ItemId> = Vec::new();
         for name in names {
-            let Some(entity) = self.lookup(name) else { continue };
+            let Some(entity) = self.lookup(name) else {
+                continue;
+            };
             let what = self.describe(entity);
             match entity {
-                Entity::Item(id) if matches!(self.tree.item(id).kind, ItemKind::Exception { .. } | ItemKind::Native) => {
+                Entity::Item(id)
+                    if matches!(
+                        self.tree.item(id).kind,
+                        ItemKind::Exception { .. } | ItemKind::Native
+                    ) =>
+                {
                     if raised.contains(&id) {
                         let diagnostic = Diagnostic::warning(format!("`{name}` is raised twice"))
                             .at(name.location(), "named again here");
@@ -164,8 +192,10 @@ impl Checker<'_> {
                     }
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be raised"))
-                        .at(name.location(), format!("expected an exception, this is {what}"));
+                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be raised")).at(
+                        name.location(),
+                        format!("expected an exception, this is {what}"),
+                    );
                     self.diagnostics.push(diagnostic);
                 }
             }
@@ -191,9 +221,13 @@ impl Checker<'_> {
         };
         if plain && self.is_local(ty) {
             let name = &self.tree.item(owner).name;
-            let diagnostic = Diagnostic::error(format!("{what} is local, but the interface `{name}` is not"))
-                .at(location, "a local object cannot leave its process")
-                .help(format!("if `{name}` never leaves it either, declare it `local interface {name}`"));
+            let diagnostic = Diagnostic::error(format!(
+                "{what} is local, but the interface `{name}` is not"
+            ))
+            .at(location, "a local object cannot leave its process")
+            .help(format!(
+                "if `{name}` never leaves it either, declare it `local interface {name}`"
+            ));
             self.diagnostics.push(diagnostic);
         }
     }

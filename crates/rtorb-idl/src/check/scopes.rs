@@ -62,7 +62,14 @@ pub(super) enum Entity {
 
 impl Scope {
     pub(super) fn new(kind: ScopeKind, item: Option<ItemId>, parent: Option<ScopeId>) -> Self {
-        Self { kind, item, parent, names: HashMap::new(), bases: Vec::new(), type_prefix: None }
+        Self {
+            kind,
+            item,
+            parent,
+            names: HashMap::new(),
+            bases: Vec::new(),
+            type_prefix: None,
+        }
     }
 }
 
@@ -74,8 +81,15 @@ impl Checker<'_> {
 
     /// The item that the current scope itself declares by this name, in any case.
     pub(super) fn declared_here(&self, name: &Name) -> Option<ItemId> {
-        match self.scopes[self.current].names.get(&name.text.to_lowercase()) {
-            Some(Symbol { entity: Entity::Item(id), introduced: false, .. }) => Some(*id),
+        match self.scopes[self.current]
+            .names
+            .get(&name.text.to_lowercase())
+        {
+            Some(Symbol {
+                entity: Entity::Item(id),
+                introduced: false,
+                ..
+            }) => Some(*id),
             _ => None,
         }
     }
@@ -85,7 +99,12 @@ impl Checker<'_> {
         let reported = self.check_enclosing(name);
         self.check_inherited(name, entity);
         let key = name.text.to_lowercase();
-        let symbol = Symbol { name: name.text.clone(), location: name.location, entity, introduced: false };
+        let symbol = Symbol {
+            name: name.text.clone(),
+            location: name.location,
+            entity,
+            introduced: false,
+        };
         if let Some(known) = self.scopes[self.current].names.get(&key).cloned() {
             if known.introduced && !reported {
                 self.report_introduced(name, &known);
@@ -107,16 +126,20 @@ impl Checker<'_> {
                 .at(name.location, here)
                 .at(known.location, format!("first declared here, as {what}"))
         } else {
-            Diagnostic::error(format!("`{text}` differs from `{}` in case only", known.name))
-                .at(name.location, here)
-                .at(known.location, "first declared here")
-                .note("IDL names that differ in case only are the same name")
+            Diagnostic::error(format!(
+                "`{text}` differs from `{}` in case only",
+                known.name
+            ))
+            .at(name.location, here)
+            .at(known.location, "first declared here")
+            .note("IDL names that differ in case only are the same name")
         };
         let place = self.sources.position(name.location);
         if place != self.sources.position(known.location) {
             self.diagnostics.push(diagnostic);
         } else if !self.incomplete && self.included_twice.insert(place) {
-            let help = "the file is included twice: guard it with `#ifndef`, `#define` and `#endif`";
+            let help =
+                "the file is included twice: guard it with `#ifndef`, `#define` and `#endif`";
             self.diagnostics.push(diagnostic.help(help));
         }
     }
@@ -126,14 +149,25 @@ impl Checker<'_> {
     fn report_introduced(&mut self, name: &Name, used: &Symbol) {
         let text = &name.text;
         let diagnostic = if used.name == *text {
-            Diagnostic::error(format!("`{text}` gets a new meaning after it was used here"))
-                .at(name.location, "declared with another meaning")
-                .at(used.location, "used here with the meaning of an outer scope")
-                .help(format!("choose another name, or write the outer one in full: `{}`", self.full_name(used)))
+            Diagnostic::error(format!(
+                "`{text}` gets a new meaning after it was used here"
+            ))
+            .at(name.location, "declared with another meaning")
+            .at(
+                used.location,
+                "used here with the meaning of an outer scope",
+            )
+            .help(format!(
+                "choose another name, or write the outer one in full: `{}`",
+                self.full_name(used)
+            ))
         } else {
-            Diagnostic::warning(format!("`{text}` differs in case only from `{}`, which is used here", used.name))
-                .at(name.location, "accepted, though the standard forbids it")
-                .at(used.location, "used here")
+            Diagnostic::warning(format!(
+                "`{text}` differs in case only from `{}`, which is used here",
+                used.name
+            ))
+            .at(name.location, "accepted, though the standard forbids it")
+            .at(used.location, "used here")
         };
         self.diagnostics.push(diagnostic);
     }
@@ -154,7 +188,9 @@ impl Checker<'_> {
 
     /// What stands directly in a scope may not have the name of the scope (7.20.2); true if that was reported.
     fn check_enclosing(&mut self, name: &Name) -> bool {
-        let Some(owner) = self.scopes[self.current].item else { return false };
+        let Some(owner) = self.scopes[self.current].item else {
+            return false;
+        };
         let owner = self.tree.item(owner);
         if !owner.name.eq_ignore_ascii_case(&name.text) {
             return false;
@@ -164,7 +200,10 @@ impl Checker<'_> {
                 .at(name.location, "not allowed here")
                 .at(owner.location, "the enclosing declaration")
         } else {
-            let message = format!("`{}` differs in case only from `{}`, in which it stands", name.text, owner.name);
+            let message = format!(
+                "`{}` differs in case only from `{}`, in which it stands",
+                name.text, owner.name
+            );
             Diagnostic::warning(message)
                 .at(name.location, "accepted, though the standard forbids it")
                 .at(owner.location, "the enclosing declaration")
@@ -186,22 +225,38 @@ impl Checker<'_> {
             && (callable(entity) || symbol.name == name.text)
         {
             let what = self.describe(symbol.entity);
-            let diagnostic = Diagnostic::error(format!("`{}` is inherited and cannot be declared again", name.text))
-                .at(name.location, "declared again here")
-                .at(symbol.location, format!("inherited from here, as {what}"));
+            let diagnostic = Diagnostic::error(format!(
+                "`{}` is inherited and cannot be declared again",
+                name.text
+            ))
+            .at(name.location, "declared again here")
+            .at(symbol.location, format!("inherited from here, as {what}"));
             self.diagnostics.push(diagnostic);
         }
     }
 
     /// What `key` stands for in `scope` or, unless that declares it, in its bases.
-    fn inherited(&self, scope: ScopeId, key: &str, visited: &mut Vec<ScopeId>, found: &mut Vec<Symbol>) {
+    fn inherited(
+        &self,
+        scope: ScopeId,
+        key: &str,
+        visited: &mut Vec<ScopeId>,
+        found: &mut Vec<Symbol>,
+    ) {
         if visited.contains(&scope) {
             return;
         }
         visited.push(scope);
-        match self.scopes[scope].names.get(key).filter(|symbol| !symbol.introduced) {
+        match self.scopes[scope]
+            .names
+            .get(key)
+            .filter(|symbol| !symbol.introduced)
+        {
             Some(symbol) => {
-                if !found.iter().any(|known| known.entity == symbol.entity && known.location == symbol.location) {
+                if !found
+                    .iter()
+                    .any(|known| known.entity == symbol.entity && known.location == symbol.location)
+                {
                     found.push(symbol.clone());
                 }
             }
@@ -224,7 +279,10 @@ impl Checker<'_> {
             }
             visited.push(scope);
             let own = self.scopes[scope].names.values();
-            found.extend(own.filter(|s| matches!(s.entity, Entity::Operation | Entity::Attribute)).cloned());
+            found.extend(
+                own.filter(|s| matches!(s.entity, Entity::Operation | Entity::Attribute))
+                    .cloned(),
+            );
             pending.extend(self.scopes[scope].bases.iter().copied());
         }
         found
@@ -248,7 +306,10 @@ impl Checker<'_> {
             if symbol.name != part.text {
                 let message = format!("`{}` is declared as `{}`", part.text, symbol.name);
                 let diagnostic = Diagnostic::error(message)
-                    .at(part.location, "names must be written as they are declared, case included")
+                    .at(
+                        part.location,
+                        "names must be written as they are declared, case included",
+                    )
                     .at(symbol.location, "declared here");
                 self.diagnostics.push(diagnostic);
             }
@@ -262,12 +323,17 @@ impl Checker<'_> {
         let mut scope = Some(start);
         let mut symbol = None;
         while let (Some(here), None) = (scope, &symbol) {
-            symbol = self.visible(here, &name.first().text, true).into_iter().next();
+            symbol = self
+                .visible(here, &name.first().text, true)
+                .into_iter()
+                .next();
             scope = self.scopes[here].parent.filter(|_| !name.absolute);
         }
         let mut symbol = symbol?;
         for part in &name.parts[1..] {
-            let Entity::Item(id) = symbol.entity else { return None };
+            let Entity::Item(id) = symbol.entity else {
+                return None;
+            };
             let scope = self.facts[id.0 as usize].scope?;
             symbol = self.visible(scope, &part.text, false).into_iter().next()?;
         }
@@ -277,9 +343,14 @@ impl Checker<'_> {
     /// What a scope itself or its bases have by this name; several if it is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
-        if let Some(own) = self.scopes[scope].names.get(&key).filter(|own| with_introduced || !own.introduced) {
+        if let Some(own) = self.scopes[scope]
+            .names
+            .get(&key)
+            .filter(|own| with_introduced || !own.introduced)
+        {
             // A member `color` does not hide the type `Color`.
-            let hides = own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
+            let hides =
+                own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
             return if hides { vec![own.clone()] } else { Vec::new() };
         }
         let mut found = Vec::new();
@@ -287,7 +358,9 @@ impl Checker<'_> {
         for &base in &self.scopes[scope].bases {
             self.inherited(base, &key, &mut visited, &mut found);
         }
-        found.retain(|symbol| symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..)));
+        found.retain(|symbol| {
+            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
+        });
         found
     }
 
@@ -321,7 +394,9 @@ impl Checker<'_> {
 
     fn find_in(&mut self, scope: ScopeId, part: &Name, name: &ScopedName) -> Option<Symbol> {
         let mut found = self.visible(scope, &part.text, false);
-        let corba = self.scopes[scope].item.is_some_and(|item| self.is_module_corba(Entity::Item(item)));
+        let corba = self.scopes[scope]
+            .item
+            .is_some_and(|item| self.is_module_corba(Entity::Item(item)));
         let missing = match &name.parts[..] {
             [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
             _ => Some(&part.text).filter(|_| corba),
@@ -339,14 +414,27 @@ impl Checker<'_> {
     }
 
     /// A member of what `outer` stands for: enumerators are found in their enum, too.
-    fn find_member(&mut self, scope: ScopeId, outer: &Symbol, part: &Name, name: &ScopedName) -> Option<Symbol> {
+    fn find_member(
+        &mut self,
+        scope: ScopeId,
+        outer: &Symbol,
+        part: &Name,
+        name: &ScopedName,
+    ) -> Option<Symbol> {
         if let Entity::Item(id) = outer.entity
             && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators.iter().position(|enumerator| enumerator.name == part.text)
+            && let Some(at) = enumerators
+                .iter()
+                .position(|enumerator| enumerator.name == part.text)
         {
             let entity = Entity::Enumerator(id, u32::try_from(at).ok()?);
             let location = enumerators[at].location;
-            return Some(Symbol { name: part.text.clone(), location, entity, introduced: false });
+            return Some(Symbol {
+                name: part.text.clone(),
+                location,
+                entity,
+                introduced: false,
+            });
         }
         self.find_in(scope, part, name)
     }
@@ -373,7 +461,10 @@ impl Checker<'_> {
                 return Some(scope);
             }
             match self.tree.item(id).kind {
-                ItemKind::Other { what: "template module instance", .. } => {
+                ItemKind::Other {
+                    what: "template module instance",
+                    ..
+                } => {
                     let message = format!("nothing is known of what is in `{}`", before.text);
                     let diagnostic = Diagnostic::error(message)
                         .at(before.location, "an instance of a template module")
@@ -398,8 +489,15 @@ impl Checker<'_> {
     fn introduce(&mut self, part: &Name, symbol: &Symbol, declared_in: ScopeId) {
         let mut scope = self.current;
         while self.scopes[scope].kind == ScopeKind::Closed {
-            let introduced = Symbol { introduced: true, location: part.location, ..symbol.clone() };
-            self.scopes[scope].names.entry(part.text.to_lowercase()).or_insert(introduced);
+            let introduced = Symbol {
+                introduced: true,
+                location: part.location,
+                ..symbol.clone()
+            };
+            self.scopes[scope]
+                .names
+                .entry(part.text.to_lowercase())
+                .or_insert(introduced);
             match self.scopes[scope].parent {
                 Some(parent) if scope != declared_in => scope = parent,
                 _ => return,
@@ -413,9 +511,14 @@ impl Checker<'_> {
         if self.incomplete || self.lost.contains(text.as_str()) {
             return;
         }
-        let owner = scope.filter(|&scope| scope != GLOBAL).and_then(|scope| self.scopes[scope].item);
+        let owner = scope
+            .filter(|&scope| scope != GLOBAL)
+            .and_then(|scope| self.scopes[scope].item);
         let message = match owner {
-            Some(owner) => format!("`{}` has nothing called `{text}`", self.tree.item(owner).name),
+            Some(owner) => format!(
+                "`{}` has nothing called `{text}`",
+                self.tree.item(owner).name
+            ),
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
@@ -431,7 +534,12 @@ impl Checker<'_> {
         {
             return Some(format!("the IDL type is `{ours}`"));
         }
-        if let Some(elsewhere) = self.tree.items.iter().find(|item| item.name == text && scope.is_none()) {
+        if let Some(elsewhere) = self
+            .tree
+            .items
+            .iter()
+            .find(|item| item.name == text && scope.is_none())
+        {
             let mut path = text.to_owned();
             let mut next = elsewhere.scope;
             while let Some(owner) = next {
@@ -443,7 +551,12 @@ impl Checker<'_> {
         let mut known: Vec<&str> = Vec::new();
         let mut next = Some(scope.unwrap_or(self.current));
         while let Some(here) = next {
-            known.extend(self.scopes[here].names.values().map(|symbol| symbol.name.as_str()));
+            known.extend(
+                self.scopes[here]
+                    .names
+                    .values()
+                    .map(|symbol| symbol.name.as_str()),
+            );
             next = self.scopes[here].parent.filter(|_| scope.is_none());
         }
         known.sort_unstable();

@@ -12,20 +12,28 @@ impl Checker<'_> {
     pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
         let (lead, name) = (&constructed.lead, &constructed.name);
         match &constructed.kind {
-            ConstructedKind::Struct { base, members: Some(members) } => {
-                self.struct_definition(lead, name, base.as_ref(), members)
-            }
+            ConstructedKind::Struct {
+                base,
+                members: Some(members),
+            } => self.struct_definition(lead, name, base.as_ref(), members),
             ConstructedKind::Struct { members: None, .. } => self.forward(lead, name, "struct"),
             ConstructedKind::Union(Some(body)) => self.union_definition(lead, name, body),
             ConstructedKind::Union(None) => self.forward(lead, name, "union"),
             ConstructedKind::Enum { enumerators } => self.enum_definition(lead, name, enumerators),
-            ConstructedKind::Bitset { base, fields } => self.bitset(lead, name, base.as_ref(), fields),
+            ConstructedKind::Bitset { base, fields } => {
+                self.bitset(lead, name, base.as_ref(), fields)
+            }
             ConstructedKind::Bitmask { bits } => self.bitmask(lead, name, bits),
         }
     }
 
     /// `struct S;` and the like: as often as one wants, before and after the definition.
-    pub(super) fn forward(&mut self, lead: &Lead, name: &Name, what: &'static str) -> Option<ItemId> {
+    pub(super) fn forward(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        what: &'static str,
+    ) -> Option<ItemId> {
         if let Some(id) = self.declared_here(name).filter(|&id| self.is_a(id, what)) {
             self.check_spelling(name, id);
             self.check_forward_id(id, name);
@@ -68,7 +76,9 @@ impl Checker<'_> {
     /// True if the item was declared with this keyword, defined or not.
     fn is_a(&self, id: ItemId, what: &str) -> bool {
         match &self.tree.item(id).kind {
-            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared, .. } => *declared == what,
+            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared, .. } => {
+                *declared == what
+            }
             ItemKind::Interface(_) => what == "interface",
             ItemKind::Struct { .. } => what == "struct",
             ItemKind::Union(_) => what == "union",
@@ -85,14 +95,20 @@ impl Checker<'_> {
         members: &[ast::Member],
     ) -> Option<ItemId> {
         let inherited = base.map(|base| self.base_members(base)).unwrap_or_default();
-        let kind = ItemKind::Struct { members: Vec::new(), items: Vec::new() };
+        let kind = ItemKind::Struct {
+            members: Vec::new(),
+            items: Vec::new(),
+        };
         let Some(id) = self.begin_definition(lead, name, "struct", kind) else {
             self.within_nothing(|checker| checker.members(members));
             return None;
         };
         let own = self.within(id, ScopeKind::Closed, |checker| {
             for member in &inherited {
-                let name = Name { text: member.name.clone(), location: member.location };
+                let name = Name {
+                    text: member.name.clone(),
+                    location: member.location,
+                };
                 checker.declare(&name, Entity::Other("an inherited member"));
             }
             checker.members(members)
@@ -103,7 +119,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn exception(&mut self, lead: &Lead, name: &Name, members: &[ast::Member]) {
-        let kind = ItemKind::Exception { members: Vec::new(), items: Vec::new() };
+        let kind = ItemKind::Exception {
+            members: Vec::new(),
+            items: Vec::new(),
+        };
         match self.declare_item(lead, name, kind) {
             Some(id) => {
                 let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
@@ -129,14 +148,21 @@ impl Checker<'_> {
 
     /// The members of an IDL 4 base struct.
     fn base_members(&mut self, base: &ScopedName) -> Vec<Member> {
-        let Some(entity) = self.lookup(base) else { return Vec::new() };
+        let Some(entity) = self.lookup(base) else {
+            return Vec::new();
+        };
         let id = self.behind_aliases(entity);
         let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
-            Some((id, ItemKind::Struct { members, .. })) if !self.facts[id.0 as usize].open => members.clone(),
+            Some((id, ItemKind::Struct { members, .. })) if !self.facts[id.0 as usize].open => {
+                members.clone()
+            }
             _ => {
-                let diagnostic = Diagnostic::error(format!("`{base}` cannot be the base of a struct"))
-                    .at(base.location(), format!("expected a defined struct, this is {what}"));
+                let diagnostic =
+                    Diagnostic::error(format!("`{base}` cannot be the base of a struct")).at(
+                        base.location(),
+                        format!("expected a defined struct, this is {what}"),
+                    );
                 self.diagnostics.push(diagnostic);
                 Vec::new()
             }
@@ -150,12 +176,21 @@ impl Checker<'_> {
             let ty = self.type_of(&member.ty);
             for declarator in &member.declarators {
                 self.declare(&declarator.name, Entity::Other("a member"));
-                let Some(ty) = ty.as_ref().and_then(|ty| self.declarator_type(ty, declarator)) else { continue };
+                let Some(ty) = ty
+                    .as_ref()
+                    .and_then(|ty| self.declarator_type(ty, declarator))
+                else {
+                    continue;
+                };
                 found.push(Member {
                     name: declarator.name.text.clone(),
                     location: declarator.name.location,
                     documentation: member.lead.documentation.clone(),
-                    annotations: [member.lead.annotations.clone(), declarator.annotations.clone()].concat(),
+                    annotations: [
+                        member.lead.annotations.clone(),
+                        declarator.annotations.clone(),
+                    ]
+                    .concat(),
                     ty,
                 });
             }
@@ -163,8 +198,19 @@ impl Checker<'_> {
         found
     }
 
-    fn enum_definition(&mut self, lead: &Lead, name: &Name, written: &[ast::Enumerator]) -> Option<ItemId> {
-        let id = self.declare_item(lead, name, ItemKind::Enum { enumerators: Vec::new() });
+    fn enum_definition(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        written: &[ast::Enumerator],
+    ) -> Option<ItemId> {
+        let id = self.declare_item(
+            lead,
+            name,
+            ItemKind::Enum {
+                enumerators: Vec::new(),
+            },
+        );
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {
             // Enumerators are names of the scope that the enum stands in (7.20.2).
@@ -190,7 +236,14 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(lead, name, ItemKind::Other { what: "bitset", items: Vec::new() })?;
+        let id = self.declare_item(
+            lead,
+            name,
+            ItemKind::Other {
+                what: "bitset",
+                items: Vec::new(),
+            },
+        )?;
         self.within(id, ScopeKind::Closed, |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
@@ -208,7 +261,14 @@ impl Checker<'_> {
     }
 
     fn bitmask(&mut self, lead: &Lead, name: &Name, bits: &[ast::Enumerator]) -> Option<ItemId> {
-        let id = self.declare_item(lead, name, ItemKind::Other { what: "bitmask", items: Vec::new() })?;
+        let id = self.declare_item(
+            lead,
+            name,
+            ItemKind::Other {
+                what: "bitmask",
+                items: Vec::new(),
+            },
+        )?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
                 checker.declare(&bit.name, Entity::Other("a bit"));

@@ -31,8 +31,11 @@ pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> 
 impl Checker<'_> {
     /// Declares `CORBA::name` if the built-in module has it; true if so.
     pub(super) fn supply(&mut self, name: &str) -> bool {
-        let Some(definition) = self.orb.remove(name) else { return false };
-        self.orb.retain(|_, other| !std::ptr::eq(*other, definition));
+        let Some(definition) = self.orb.remove(name) else {
+            return false;
+        };
+        self.orb
+            .retain(|_, other| !std::ptr::eq(*other, definition));
         let outer = std::mem::replace(&mut self.current, GLOBAL);
         let outer_prefix = std::mem::replace(&mut self.prefix, Prefix::new("omg.org", GLOBAL));
         if let Some(module) = self.module_corba() {
@@ -48,11 +51,18 @@ impl Checker<'_> {
 
     /// The global module CORBA, which is made if need be; `None` if something else has that name.
     fn module_corba(&mut self) -> Option<ItemId> {
-        let name = Name { text: "CORBA".to_owned(), location: Location::default() };
+        let name = Name {
+            text: "CORBA".to_owned(),
+            location: Location::default(),
+        };
         match self.declared_here(&name) {
             Some(id) => self.is_module(id).then_some(id),
             None => {
-                let id = self.declare_item(&Lead::default(), &name, ItemKind::Module { items: Vec::new() })?;
+                let id = self.declare_item(
+                    &Lead::default(),
+                    &name,
+                    ItemKind::Module { items: Vec::new() },
+                )?;
                 self.within(id, ScopeKind::Module, |_| {});
                 Some(id)
             }
@@ -61,7 +71,9 @@ impl Checker<'_> {
 
     /// True if `entity` is the global module CORBA.
     pub(super) fn is_module_corba(&self, entity: Entity) -> bool {
-        let Entity::Item(id) = entity else { return false };
+        let Entity::Item(id) = entity else {
+            return false;
+        };
         let item = self.tree.item(id);
         item.name == "CORBA" && item.scope.is_none()
     }
@@ -72,7 +84,10 @@ fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
         DefinitionKind::Interface(interface) => vec![&interface.name],
         DefinitionKind::Valuetype(valuetype) => vec![&valuetype.name],
-        DefinitionKind::Typedef { declarators, .. } => declarators.iter().map(|declarator| &declarator.name).collect(),
+        DefinitionKind::Typedef { declarators, .. } => declarators
+            .iter()
+            .map(|declarator| &declarator.name)
+            .collect(),
         DefinitionKind::ValueBox { name, .. }
         | DefinitionKind::Exception { name, .. }
         | DefinitionKind::Constant { name, .. }

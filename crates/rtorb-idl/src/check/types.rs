@@ -15,7 +15,11 @@ impl Checker<'_> {
             TypeKind::Basic(ty) => Some(ty.clone()),
             TypeKind::Text { wide, bound } => {
                 let bound = self.optional_bound(bound.as_deref(), "string")?;
-                Some(if *wide { Type::WString { bound } } else { Type::String { bound } })
+                Some(if *wide {
+                    Type::WString { bound }
+                } else {
+                    Type::String { bound }
+                })
             }
             TypeKind::Fixed(None) => {
                 let diagnostic = Diagnostic::error("`fixed` needs its digits here")
@@ -28,13 +32,20 @@ impl Checker<'_> {
             TypeKind::Sequence { element, bound } => {
                 let element = self.element_type(element);
                 let bound = self.optional_bound(bound.as_deref(), "sequence");
-                Some(Type::Sequence { element: Box::new(element?), bound: bound? })
+                Some(Type::Sequence {
+                    element: Box::new(element?),
+                    bound: bound?,
+                })
             }
             TypeKind::Map { key, value, bound } => {
                 let key = self.element_type(key);
                 let value = self.element_type(value);
                 let bound = self.optional_bound(bound.as_deref(), "map");
-                Some(Type::Map { key: Box::new(key?), value: Box::new(value?), bound: bound? })
+                Some(Type::Map {
+                    key: Box::new(key?),
+                    value: Box::new(value?),
+                    bound: bound?,
+                })
             }
             TypeKind::Named(name) => {
                 let ty = self.named_type(name)?;
@@ -56,7 +67,10 @@ impl Checker<'_> {
     pub(super) fn declared_type(&mut self, spec: &TypeSpec) -> Option<Type> {
         if let TypeKind::Constructed(constructed) = &spec.kind {
             let diagnostic = Diagnostic::error("a type cannot be declared here")
-                .at(constructed.name.location, "declared within an operation or attribute")
+                .at(
+                    constructed.name.location,
+                    "declared within an operation or attribute",
+                )
                 .help("declare it before, and use its name here");
             self.diagnostics.push(diagnostic);
             return None;
@@ -74,8 +88,13 @@ impl Checker<'_> {
                 return Some(Type::TypeCode);
             }
             match self.tree.item(id).kind {
-                ItemKind::Module { .. } | ItemKind::Exception { .. } | ItemKind::Constant { .. } => {}
-                ItemKind::Other { what: "annotation" | "template module" | "template module instance", .. } => {}
+                ItemKind::Module { .. }
+                | ItemKind::Exception { .. }
+                | ItemKind::Constant { .. } => {}
+                ItemKind::Other {
+                    what: "annotation" | "template module" | "template module instance",
+                    ..
+                } => {}
                 _ => return Some(Type::Named(id)),
             }
         }
@@ -98,12 +117,20 @@ impl Checker<'_> {
         let texts: Vec<&str> = name.parts.iter().map(|part| part.text.as_str()).collect();
         match texts[..] {
             ["CORBA", keyword @ ("Object" | "ValueBase")] => {
-                let diagnostic = Diagnostic::warning(format!("`{keyword}` is a keyword"))
-                    .at(name.location(), format!("the standard writes plain `{keyword}`"));
+                let diagnostic = Diagnostic::warning(format!("`{keyword}` is a keyword")).at(
+                    name.location(),
+                    format!("the standard writes plain `{keyword}`"),
+                );
                 self.diagnostics.push(diagnostic);
-                return Some(if keyword == "Object" { Type::Object } else { Type::ValueBase });
+                return Some(if keyword == "Object" {
+                    Type::Object
+                } else {
+                    Type::ValueBase
+                });
             }
-            ["CORBA", "TypeCode"] if self.find_quietly(name).is_none() => return Some(Type::TypeCode),
+            ["CORBA", "TypeCode"] if self.find_quietly(name).is_none() => {
+                return Some(Type::TypeCode);
+            }
             ["TypeCode"] if self.in_module_corba() && self.find_quietly(name).is_none() => {
                 return Some(Type::TypeCode);
             }
@@ -158,7 +185,11 @@ impl Checker<'_> {
         let item = self.tree.item(id);
         let by_value = matches!(
             item.kind,
-            ItemKind::Struct { .. } | ItemKind::Union(_) | ItemKind::Undefined { what: "struct" | "union" }
+            ItemKind::Struct { .. }
+                | ItemKind::Union(_)
+                | ItemKind::Undefined {
+                    what: "struct" | "union"
+                }
         );
         let open = self.facts[id.0 as usize].open;
         if !by_value || !(open || matches!(item.kind, ItemKind::Undefined { .. })) {
@@ -173,7 +204,10 @@ impl Checker<'_> {
                 .at(location, "its definition must stand before this")
                 .at(item.location, "only declared here")
         };
-        let help = format!("a recursive type goes through a sequence: `sequence<{}>`", item.name);
+        let help = format!(
+            "a recursive type goes through a sequence: `sequence<{}>`",
+            item.name
+        );
         self.diagnostics.push(diagnostic.help(help));
         false
     }
@@ -182,20 +216,30 @@ impl Checker<'_> {
         let digits_value = self.size(digits, "the number of digits");
         let scale_value = self.evaluate(scale, &Type::UShort);
         let digits_value = digits_value?;
-        let crate::tree::Value::Integer(scale_value) = scale_value? else { return None };
+        let crate::tree::Value::Integer(scale_value) = scale_value? else {
+            return None;
+        };
         let limit = crate::literal::FIXED_DIGITS_MAX;
         if digits_value as usize > limit {
             let message = format!("a fixed type has at most {limit} digits");
-            self.diagnostics.push(Diagnostic::error(message).at(digits.location, format!("this is {digits_value}")));
+            self.diagnostics.push(
+                Diagnostic::error(message).at(digits.location, format!("this is {digits_value}")),
+            );
             return None;
         }
         if scale_value > i128::from(digits_value) {
-            let diagnostic = Diagnostic::error("the scale of a fixed type is larger than its digits")
-                .at(scale.location, format!("of {digits_value} digits, {scale_value} cannot be behind the point"));
+            let diagnostic =
+                Diagnostic::error("the scale of a fixed type is larger than its digits").at(
+                    scale.location,
+                    format!("of {digits_value} digits, {scale_value} cannot be behind the point"),
+                );
             self.diagnostics.push(diagnostic);
             return None;
         }
-        Some(Type::Fixed { digits: u16::try_from(digits_value).ok()?, scale: u16::try_from(scale_value).ok()? })
+        Some(Type::Fixed {
+            digits: u16::try_from(digits_value).ok()?,
+            scale: u16::try_from(scale_value).ok()?,
+        })
     }
 
     /// Outer `None`: wrong; inner `None`: no bound.
@@ -203,7 +247,9 @@ impl Checker<'_> {
     fn optional_bound(&mut self, bound: Option<&Expression>, what: &str) -> Option<Option<u32>> {
         match bound {
             None => Some(None),
-            Some(bound) => self.size(bound, &format!("the bound of the {what}")).map(Some),
+            Some(bound) => self
+                .size(bound, &format!("the bound of the {what}"))
+                .map(Some),
         }
     }
 
@@ -212,7 +258,8 @@ impl Checker<'_> {
         let value = self.evaluate(expression, &Type::ULong)?;
         match value {
             crate::tree::Value::Integer(0) => {
-                let diagnostic = Diagnostic::error(format!("{what} is 0")).at(expression.location, "must be at least 1");
+                let diagnostic = Diagnostic::error(format!("{what} is 0"))
+                    .at(expression.location, "must be at least 1");
                 self.diagnostics.push(diagnostic);
                 None
             }
@@ -231,13 +278,18 @@ impl Checker<'_> {
             return Some(ty.clone());
         }
         let dimensions: Option<Vec<u32>> = dimensions.into_iter().collect();
-        Some(Type::Array { element: Box::new(ty.clone()), dimensions: dimensions? })
+        Some(Type::Array {
+            element: Box::new(ty.clone()),
+            dimensions: dimensions?,
+        })
     }
 
     pub(super) fn typedef(&mut self, lead: &Lead, spec: &TypeSpec, declarators: &[Declarator]) {
         let ty = self.type_of(spec);
         for declarator in declarators {
-            let declared = ty.as_ref().and_then(|ty| self.declarator_type(ty, declarator));
+            let declared = ty
+                .as_ref()
+                .and_then(|ty| self.declarator_type(ty, declarator));
             let lead = Lead {
                 annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
                 ..lead.clone()
@@ -266,7 +318,9 @@ impl Checker<'_> {
 
     /// The item behind typedefs, if `entity` is an item.
     pub(super) fn behind_aliases(&self, entity: Entity) -> Option<ItemId> {
-        let Entity::Item(id) = entity else { return None };
+        let Entity::Item(id) = entity else {
+            return None;
+        };
         match self.tree.resolved(&Type::Named(id)) {
             Type::Named(id) => Some(*id),
             _ => Some(id),

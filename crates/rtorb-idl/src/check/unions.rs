@@ -11,7 +11,12 @@ use super::Checker;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    pub(super) fn union_definition(&mut self, lead: &Lead, name: &Name, body: &UnionBody) -> Option<ItemId> {
+    pub(super) fn union_definition(
+        &mut self,
+        lead: &Lead,
+        name: &Name,
+        body: &UnionBody,
+    ) -> Option<ItemId> {
         let empty = Union {
             discriminator: Type::Void,
             discriminator_annotations: body.annotations.clone(),
@@ -23,8 +28,9 @@ impl Checker<'_> {
             self.within_nothing(|checker| checker.union_body(name, body));
             return None;
         };
-        let (discriminator, cases, covers_all) =
-            self.within(id, ScopeKind::Closed, |checker| checker.union_body(name, body));
+        let (discriminator, cases, covers_all) = self.within(id, ScopeKind::Closed, |checker| {
+            checker.union_body(name, body)
+        });
         let local = cases.iter().any(|case| self.is_local(&case.member.ty));
         let facts = self.facts(id);
         facts.open = false;
@@ -37,7 +43,11 @@ impl Checker<'_> {
         Some(id)
     }
 
-    fn union_body(&mut self, name: &Name, body: &UnionBody) -> (Option<Type>, Vec<UnionCase>, bool) {
+    fn union_body(
+        &mut self,
+        name: &Name,
+        body: &UnionBody,
+    ) -> (Option<Type>, Vec<UnionCase>, bool) {
         let discriminator = self.discriminator(&body.discriminator);
         let mut labels = Labels::default();
         let mut cases = Vec::new();
@@ -52,7 +62,9 @@ impl Checker<'_> {
                         self.default_label(&mut labels, *location);
                     }
                     CaseLabel::Value(expression) => {
-                        let value = discriminator.as_ref().and_then(|ty| self.label(expression, ty));
+                        let value = discriminator
+                            .as_ref()
+                            .and_then(|ty| self.label(expression, ty));
                         if let Some(value) = value
                             && self.new_label(&mut labels, &value, expression.location)
                         {
@@ -62,25 +74,38 @@ impl Checker<'_> {
                 }
             }
             self.declare(&case.declarator.name, Entity::Other("a member"));
-            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else { continue };
+            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else {
+                continue;
+            };
             let member = Member {
                 name: case.declarator.name.text.clone(),
                 location: case.declarator.name.location,
                 documentation: case.lead.documentation.clone(),
-                annotations: [case.lead.annotations.clone(), case.declarator.annotations.clone()].concat(),
+                annotations: [
+                    case.lead.annotations.clone(),
+                    case.declarator.annotations.clone(),
+                ]
+                .concat(),
                 ty,
             };
-            cases.push(UnionCase { labels: values, is_default, member });
+            cases.push(UnionCase {
+                labels: values,
+                is_default,
+                member,
+            });
         }
         if body.cases.is_empty() {
             let message = format!("the union `{}` is empty", name.text);
-            self.diagnostics.push(Diagnostic::error(message).at(name.location, "expected at least one `case`"));
+            self.diagnostics
+                .push(Diagnostic::error(message).at(name.location, "expected at least one `case`"));
         }
         let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
         let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
         if let (true, Some(location)) = (covers_all, labels.default) {
-            let diagnostic = Diagnostic::error("this `default` can never be chosen")
-                .at(location, "the labels cover every value of the discriminator already");
+            let diagnostic = Diagnostic::error("this `default` can never be chosen").at(
+                location,
+                "the labels cover every value of the discriminator already",
+            );
             self.diagnostics.push(diagnostic);
         }
         (discriminator, cases, covers_all)
@@ -106,8 +131,10 @@ impl Checker<'_> {
             _ => false,
         };
         if !allowed {
-            let diagnostic = Diagnostic::error("a union cannot be chosen by this type")
-                .at(spec.location, "expected an integer, `char`, `wchar`, `boolean`, `octet` or an enum");
+            let diagnostic = Diagnostic::error("a union cannot be chosen by this type").at(
+                spec.location,
+                "expected an integer, `char`, `wchar`, `boolean`, `octet` or an enum",
+            );
             self.diagnostics.push(diagnostic);
         }
         allowed.then_some(ty)
@@ -119,7 +146,9 @@ impl Checker<'_> {
             && name.parts.len() == 1
             && let Type::Named(id) = *self.tree.resolved(discriminator)
             && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators.iter().position(|enumerator| enumerator.name == name.first().text)
+            && let Some(at) = enumerators
+                .iter()
+                .position(|enumerator| enumerator.name == name.first().text)
         {
             return Some(Value::Enumerator(id, u32::try_from(at).ok()?));
         }
@@ -129,7 +158,9 @@ impl Checker<'_> {
     fn default_label(&mut self, labels: &mut Labels, location: Location) {
         match labels.default {
             Some(first) => self.diagnostics.push(
-                Diagnostic::error("this union has two defaults").at(location, "the second one").at(first, "the first one"),
+                Diagnostic::error("this union has two defaults")
+                    .at(location, "the second one")
+                    .at(first, "the first one"),
             ),
             None => labels.default = Some(location),
         }

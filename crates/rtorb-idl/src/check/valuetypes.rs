@@ -50,7 +50,11 @@ impl Checker<'_> {
         }
     }
 
-    fn value_body(&mut self, body: &[Definition], declared: &ValuetypeDcl) -> (Vec<(bool, Member)>, Calls) {
+    fn value_body(
+        &mut self,
+        body: &[Definition],
+        declared: &ValuetypeDcl,
+    ) -> (Vec<(bool, Member)>, Calls) {
         let mut state = Vec::new();
         let mut calls = Calls::default();
         for definition in body {
@@ -61,7 +65,10 @@ impl Checker<'_> {
                         self.check_state(&first.ty, &member.ty);
                     }
                     state.extend(found.into_iter().map(|member| (*public, member)));
-                    member.declarators.first().map(|declarator| declarator.name.location)
+                    member
+                        .declarators
+                        .first()
+                        .map(|declarator| declarator.name.location)
                 }
                 DefinitionKind::Factory(factory) => {
                     self.export(definition, &mut calls);
@@ -74,8 +81,13 @@ impl Checker<'_> {
             };
             if let Some(location) = location.filter(|_| declared.is_abstract) {
                 let name = &declared.name.text;
-                let diagnostic = Diagnostic::error(format!("the abstract valuetype `{name}` has state or a factory"))
-                    .at(location, "an abstract valuetype has operations and attributes only");
+                let diagnostic = Diagnostic::error(format!(
+                    "the abstract valuetype `{name}` has state or a factory"
+                ))
+                .at(
+                    location,
+                    "an abstract valuetype has operations and attributes only",
+                );
                 self.diagnostics.push(diagnostic);
             }
         }
@@ -85,7 +97,9 @@ impl Checker<'_> {
     fn value_bases(&mut self, id: ItemId, declared: &ValuetypeDcl) -> Vec<ItemId> {
         let mut bases: Vec<ItemId> = Vec::new();
         for (at, name) in declared.bases.iter().enumerate() {
-            let Some(base) = self.value_base(name) else { continue };
+            let Some(base) = self.value_base(name) else {
+                continue;
+            };
             let base_is_abstract = self.is_abstract_value(base);
             let problem = if bases.contains(&base) {
                 "is inherited twice"
@@ -125,10 +139,15 @@ impl Checker<'_> {
                 None
             }
             _ => {
-                let diagnostic = Diagnostic::error(format!("`{name}` cannot be the base of a valuetype"))
-                    .at(name.location(), format!("expected a valuetype, this is {what}"));
+                let diagnostic =
+                    Diagnostic::error(format!("`{name}` cannot be the base of a valuetype")).at(
+                        name.location(),
+                        format!("expected a valuetype, this is {what}"),
+                    );
                 let diagnostic = match id.map(|id| &self.tree.item(id).kind) {
-                    Some(ItemKind::Interface(_)) => diagnostic.help(format!("interfaces are named by `supports {name}`")),
+                    Some(ItemKind::Interface(_)) => {
+                        diagnostic.help(format!("interfaces are named by `supports {name}`"))
+                    }
                     _ => diagnostic,
                 };
                 self.diagnostics.push(diagnostic);
@@ -145,17 +164,23 @@ impl Checker<'_> {
     }
 
     fn check_truncatable(&mut self, declared: &ValuetypeDcl, bases: &[ItemId]) {
-        let Some(location) = declared.truncatable else { return };
+        let Some(location) = declared.truncatable else {
+            return;
+        };
         let why = if declared.is_custom {
             "a custom valuetype cannot be truncated"
         } else if declared.is_abstract {
             "an abstract valuetype has no state that could be truncated"
-        } else if bases.first().is_some_and(|&base| self.is_abstract_value(base)) {
+        } else if bases
+            .first()
+            .is_some_and(|&base| self.is_abstract_value(base))
+        {
             "there is no state to truncate to: the base is abstract"
         } else {
             return;
         };
-        self.diagnostics.push(Diagnostic::error("`truncatable` cannot stand here").at(location, why));
+        self.diagnostics
+            .push(Diagnostic::error("`truncatable` cannot stand here").at(location, why));
     }
 
     /// The interfaces of a `supports` clause: at most one is not abstract (7.9.1).
@@ -163,7 +188,9 @@ impl Checker<'_> {
         let mut supported = Vec::new();
         let mut concrete: Option<&ScopedName> = None;
         for name in names {
-            let Some(entity) = self.lookup(name) else { continue };
+            let Some(entity) = self.lookup(name) else {
+                continue;
+            };
             let what = self.describe(entity);
             let id = self.behind_aliases(entity);
             match id.map(|id| (id, &self.tree.item(id).kind)) {
@@ -171,16 +198,20 @@ impl Checker<'_> {
                     if interface.flavour != InterfaceFlavour::Abstract
                         && let Some(first) = concrete.replace(name)
                     {
-                        let diagnostic = Diagnostic::error("a valuetype supports at most one interface that is not abstract")
-                            .at(name.location(), "the second one")
-                            .at(first.location(), "the first one");
+                        let diagnostic = Diagnostic::error(
+                            "a valuetype supports at most one interface that is not abstract",
+                        )
+                        .at(name.location(), "the second one")
+                        .at(first.location(), "the first one");
                         self.diagnostics.push(diagnostic);
                     }
                     supported.push(id);
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be supported"))
-                        .at(name.location(), format!("expected a defined interface, this is {what}"));
+                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be supported")).at(
+                        name.location(),
+                        format!("expected a defined interface, this is {what}"),
+                    );
                     self.diagnostics.push(diagnostic);
                 }
             }
@@ -196,13 +227,18 @@ impl Checker<'_> {
         let boxed_value = self.item_of(&ty).is_some_and(|id| {
             matches!(
                 self.tree.item(id).kind,
-                ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } | ItemKind::Undefined { what: "valuetype" }
+                ItemKind::Valuetype(_)
+                    | ItemKind::ValueBox { .. }
+                    | ItemKind::Undefined { what: "valuetype" }
             )
         });
         if boxed_value {
             let diagnostic = Diagnostic::error("a valuetype cannot be boxed")
                 .at(spec.location, "it is a value already")
-                .help(format!("to derive from it, write `valuetype {} : ... {{ }};`", name.text));
+                .help(format!(
+                    "to derive from it, write `valuetype {} : ... {{ }};`",
+                    name.text
+                ));
             self.diagnostics.push(diagnostic);
         }
         let local = self.is_local(&ty);

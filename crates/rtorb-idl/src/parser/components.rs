@@ -15,8 +15,14 @@ impl Parser<'_> {
             _ => "component",
         };
         let name = self.declared(&format!("a name for the {what}"))?;
-        let mut declared =
-            ComponentDcl { what, name, base: None, supports: Vec::new(), others: Vec::new(), body: None };
+        let mut declared = ComponentDcl {
+            what,
+            name,
+            base: None,
+            supports: Vec::new(),
+            others: Vec::new(),
+            body: None,
+        };
         if self.peek().is(";") {
             return Ok(DefinitionKind::Component(declared));
         }
@@ -28,12 +34,20 @@ impl Parser<'_> {
         }
         if what == "home" {
             self.expect_word("manages", "and the component of the home")?;
-            declared.others.push(self.scoped_name("the name of a component")?);
+            declared
+                .others
+                .push(self.scoped_name("the name of a component")?);
             if self.take_word("primarykey").is_some() {
-                declared.others.push(self.scoped_name("the type of the key")?);
+                declared
+                    .others
+                    .push(self.scoped_name("the type of the key")?);
             }
         }
-        let element = if what == "home" { Self::home_element } else { Self::component_element };
+        let element = if what == "home" {
+            Self::home_element
+        } else {
+            Self::component_element
+        };
         let mut body = self.block(&format!("the {what}"), element)?;
         self.drain_events_before_close(&mut body);
         declared.body = Some(body);
@@ -58,7 +72,9 @@ impl Parser<'_> {
                 self.take_word("multiple");
                 self.port()?
             }
-            _ => return Err(self.expected("`provides`, `uses`, `emits`, `publishes`, `consumes`, `port`, `attribute` or `}`")),
+            _ => return Err(self.expected(
+                "`provides`, `uses`, `emits`, `publishes`, `consumes`, `port`, `attribute` or `}`",
+            )),
         };
         elements.push(Definition { lead, kind });
         self.semicolon("the port")
@@ -67,10 +83,19 @@ impl Parser<'_> {
     fn port(&mut self) -> Parsed<DefinitionKind> {
         let location = self.peek().location;
         let ty = match self.take_word("Object") {
-            Some(location) => TypeSpec { location, kind: TypeKind::Basic(Type::Object) },
-            None => TypeSpec { location, kind: TypeKind::Named(self.scoped_name("the type of the port")?) },
+            Some(location) => TypeSpec {
+                location,
+                kind: TypeKind::Basic(Type::Object),
+            },
+            None => TypeSpec {
+                location,
+                kind: TypeKind::Named(self.scoped_name("the type of the port")?),
+            },
         };
-        Ok(DefinitionKind::Port(PortDcl { ty, name: self.declared("a name for the port")? }))
+        Ok(DefinitionKind::Port(PortDcl {
+            ty,
+            name: self.declared("a name for the port")?,
+        }))
     }
 
     fn home_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
@@ -97,8 +122,8 @@ impl Parser<'_> {
         while nested > 0 {
             let token = self.peek();
             if self.at_end() || token.is(";") || token.is("{") || token.is("}") {
-                let diagnostic =
-                    Diagnostic::error("the parameters of the module have no end").at(open, "this `<` is never closed");
+                let diagnostic = Diagnostic::error("the parameters of the module have no end")
+                    .at(open, "this `<` is never closed");
                 return Err(self.fail(diagnostic));
             }
             let token = self.bump();
@@ -109,7 +134,10 @@ impl Parser<'_> {
             self.skip_braces("the module")?;
             return Ok(DefinitionKind::TemplateModule { name });
         }
-        let template = crate::ast::ScopedName { absolute: false, parts: vec![name] };
+        let template = crate::ast::ScopedName {
+            absolute: false,
+            parts: vec![name],
+        };
         let name = self.declared("`{`, or a name for the instance of the module")?;
         Ok(DefinitionKind::TemplateInstance { template, name })
     }

@@ -15,8 +15,8 @@ impl Parser<'_> {
         while !self.at_end() {
             if self.peek().is("}") {
                 let location = self.bump().location;
-                let diagnostic =
-                    Diagnostic::error("this `}` closes nothing").at(location, "no `{` is open here");
+                let diagnostic = Diagnostic::error("this `}` closes nothing")
+                    .at(location, "no `{` is open here");
                 self.diagnostics.push(diagnostic);
                 self.take(";");
                 continue;
@@ -32,9 +32,16 @@ impl Parser<'_> {
 
     /// Pragmas and file boundaries that stand before the next token.
     pub(super) fn drain_events(&mut self, definitions: &mut Vec<Definition>) {
-        while let Some(event) = self.events.get(self.next_event).filter(|event| event.before <= self.at) {
+        while let Some(event) = self
+            .events
+            .get(self.next_event)
+            .filter(|event| event.before <= self.at)
+        {
             let kind = DefinitionKind::Event(event.kind.clone());
-            definitions.push(Definition { lead: Lead::default(), kind });
+            definitions.push(Definition {
+                lead: Lead::default(),
+                kind,
+            });
             self.next_event += 1;
         }
     }
@@ -66,8 +73,12 @@ impl Parser<'_> {
         Ok(match &*word {
             "module" => (self.module()?, "the module"),
             "interface" => (self.interface()?, "the interface"),
-            "abstract" | "local" if after_modifier.is_word("interface") => (self.interface()?, "the interface"),
-            "abstract" | "custom" | "valuetype" | "eventtype" => (self.valuetype()?, "the valuetype"),
+            "abstract" | "local" if after_modifier.is_word("interface") => {
+                (self.interface()?, "the interface")
+            }
+            "abstract" | "custom" | "valuetype" | "eventtype" => {
+                (self.valuetype()?, "the valuetype")
+            }
             "component" | "home" | "porttype" | "connector" => (self.component()?, "the component"),
             _ => return Err(self.not_a_definition(&token)),
         })
@@ -82,18 +93,35 @@ impl Parser<'_> {
         Ok(Some(match word {
             "typedef" => (self.typedef()?, "the typedef"),
             "const" => (self.constant()?, "the constant"),
-            "struct" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the struct"),
-            "union" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the union"),
-            "enum" => (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the enum"),
-            "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => {
-                (DefinitionKind::Constructed(self.constructed(lead.clone())?), "the declaration")
-            }
+            "struct" => (
+                DefinitionKind::Constructed(self.constructed(lead.clone())?),
+                "the struct",
+            ),
+            "union" => (
+                DefinitionKind::Constructed(self.constructed(lead.clone())?),
+                "the union",
+            ),
+            "enum" => (
+                DefinitionKind::Constructed(self.constructed(lead.clone())?),
+                "the enum",
+            ),
+            "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => (
+                DefinitionKind::Constructed(self.constructed(lead.clone())?),
+                "the declaration",
+            ),
             "exception" => (self.exception()?, "the exception"),
             "native" => {
                 self.bump();
-                (DefinitionKind::Native { name: self.declared("a name for the native type")? }, "the native type")
+                (
+                    DefinitionKind::Native {
+                        name: self.declared("a name for the native type")?,
+                    },
+                    "the native type",
+                )
             }
-            "typeid" | "typeprefix" if !self.peek_at(2).is("(") => (self.type_id(word)?, "the declaration"),
+            "typeid" | "typeprefix" if !self.peek_at(2).is("(") => {
+                (self.type_id(word)?, "the declaration")
+            }
             "import" if !self.peek_at(2).is("(") => (self.import()?, "the import"),
             _ => return Ok(None),
         }))
@@ -102,13 +130,18 @@ impl Parser<'_> {
     fn not_a_definition(&mut self, token: &Token) -> super::Failed {
         let word = token.spelling();
         let mut diagnostic = Diagnostic::error(format!("expected a declaration, found `{word}`"))
-            .at(token.location, "expected `module`, `interface`, `struct`, `typedef`, `const`, ...");
+            .at(
+                token.location,
+                "expected `module`, `interface`, `struct`, `typedef`, `const`, ...",
+            );
         if let Some(keyword) = keywords::with_case(&word).filter(|keyword| *keyword != word) {
             diagnostic = diagnostic.help(format!("keywords have their own case: `{keyword}`"));
-        } else if let Some(meant) = crate::suggest::closest(&word, DEFINITION_WORDS.iter().copied()) {
+        } else if let Some(meant) = crate::suggest::closest(&word, DEFINITION_WORDS.iter().copied())
+        {
             diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
         } else if word == "class" {
-            diagnostic = diagnostic.help("IDL has `interface` for objects and `valuetype` for values");
+            diagnostic =
+                diagnostic.help("IDL has `interface` for objects and `valuetype` for values");
         } else if matches!(&*word, "attribute" | "readonly" | "oneway" | "void") {
             diagnostic = diagnostic.help("operations and attributes stand inside an interface");
         }
@@ -125,7 +158,10 @@ impl Parser<'_> {
             let location = self.peek().location;
             let diagnostic = Diagnostic::error("a module is declared by a simple name")
                 .at(location, "expected `{`")
-                .help(format!("write `module {} {{ module ... {{ ... }}; }};`", name.text));
+                .help(format!(
+                    "write `module {} {{ module ... {{ ... }}; }};`",
+                    name.text
+                ));
             return Err(self.fail(diagnostic));
         }
         let mut body = self.block("the module", Self::definition)?;
@@ -136,9 +172,16 @@ impl Parser<'_> {
     /// Events right before the closing brace, which has been read, belong to the inside.
     pub(super) fn drain_events_before_close(&mut self, body: &mut Vec<Definition>) {
         let close = self.at.saturating_sub(1);
-        while let Some(event) = self.events.get(self.next_event).filter(|event| event.before <= close) {
+        while let Some(event) = self
+            .events
+            .get(self.next_event)
+            .filter(|event| event.before <= close)
+        {
             let kind = DefinitionKind::Event(event.kind.clone());
-            body.push(Definition { lead: Lead::default(), kind });
+            body.push(Definition {
+                lead: Lead::default(),
+                kind,
+            });
             self.next_event += 1;
         }
     }
@@ -173,20 +216,35 @@ impl Parser<'_> {
         let (text, end) = self.string_literal("a string literal")?;
         let location = start.to(end);
         Ok(match word {
-            "typeid" => DefinitionKind::TypeId { name, id: text, location },
-            _ => DefinitionKind::TypePrefix { name, prefix: text, location },
+            "typeid" => DefinitionKind::TypeId {
+                name,
+                id: text,
+                location,
+            },
+            _ => DefinitionKind::TypePrefix {
+                name,
+                prefix: text,
+                location,
+            },
         })
     }
 
     fn import(&mut self) -> Parsed<DefinitionKind> {
         let start = self.bump().location;
         if self.peek().is(";") || matches!(self.peek().kind, crate::lexer::TokenKind::Text { .. }) {
-            let (_, end) = self.string_literal("the name or the repository id of what is imported")?;
-            return Ok(DefinitionKind::Import { name: None, location: start.to(end) });
+            let (_, end) =
+                self.string_literal("the name or the repository id of what is imported")?;
+            return Ok(DefinitionKind::Import {
+                name: None,
+                location: start.to(end),
+            });
         }
         let name = self.scoped_name("the name or the repository id of what is imported")?;
         let location = start.to(name.location());
-        Ok(DefinitionKind::Import { name: Some(name), location })
+        Ok(DefinitionKind::Import {
+            name: Some(name),
+            location,
+        })
     }
 
     /// `@annotation name { ... }` (IDL 4.2, 7.4.15.1).
@@ -212,8 +270,8 @@ impl Parser<'_> {
                 }
                 nested -= 1;
             } else if self.at_end() {
-                let diagnostic =
-                    Diagnostic::error(format!("{what} has no end")).at(open, "this `{` is never closed");
+                let diagnostic = Diagnostic::error(format!("{what} has no end"))
+                    .at(open, "this `{` is never closed");
                 return Err(self.fail(diagnostic));
             }
         }
@@ -221,6 +279,19 @@ impl Parser<'_> {
 }
 
 const DEFINITION_WORDS: [&str; 15] = [
-    "module", "interface", "struct", "union", "enum", "typedef", "const", "exception", "native", "valuetype",
-    "abstract", "local", "custom", "component", "eventtype",
+    "module",
+    "interface",
+    "struct",
+    "union",
+    "enum",
+    "typedef",
+    "const",
+    "exception",
+    "native",
+    "valuetype",
+    "abstract",
+    "local",
+    "custom",
+    "component",
+    "eventtype",
 ];

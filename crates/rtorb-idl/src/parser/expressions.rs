@@ -40,7 +40,9 @@ impl Parser<'_> {
 
     fn operator(&self, level: usize) -> Option<&'static str> {
         let token = self.peek();
-        let TokenKind::Punct(punct) = token.kind else { return None };
+        let TokenKind::Punct(punct) = token.kind else {
+            return None;
+        };
         let next = self.peek_at(1);
         let doubled = next.is(punct) && next.touches(token);
         let operator = match punct {
@@ -52,16 +54,30 @@ impl Parser<'_> {
         LEVELS[level].contains(&operator).then_some(operator)
     }
 
-    fn joined(&mut self, operator: &'static str, left: Expression, right: Expression) -> Parsed<Expression> {
+    fn joined(
+        &mut self,
+        operator: &'static str,
+        left: Expression,
+        right: Expression,
+    ) -> Parsed<Expression> {
         let depth = left.depth.max(right.depth) + 1;
         if depth > EXPRESSION_DEPTH_MAX {
-            let diagnostic = Diagnostic::error("this expression is too long")
-                .at(left.location, format!("more than {EXPRESSION_DEPTH_MAX} operators in a row"));
+            let diagnostic = Diagnostic::error("this expression is too long").at(
+                left.location,
+                format!("more than {EXPRESSION_DEPTH_MAX} operators in a row"),
+            );
             return Err(self.fail(diagnostic));
         }
         let location = left.location.to(right.location);
-        let kind = ExpressionKind::Binary { operator, operands: Box::new((left, right)) };
-        Ok(Expression { location, depth, kind })
+        let kind = ExpressionKind::Binary {
+            operator,
+            operands: Box::new((left, right)),
+        };
+        Ok(Expression {
+            location,
+            depth,
+            kind,
+        })
     }
 
     fn unary(&mut self) -> Parsed<Expression> {
@@ -73,7 +89,14 @@ impl Parser<'_> {
         let operand = self.nested(Self::unary)?;
         let location = token.location.to(operand.location);
         let depth = operand.depth + 1;
-        Ok(Expression { location, depth, kind: ExpressionKind::Unary { operator, operand: Box::new(operand) } })
+        Ok(Expression {
+            location,
+            depth,
+            kind: ExpressionKind::Unary {
+                operator,
+                operand: Box::new(operand),
+            },
+        })
     }
 
     fn primary(&mut self, token: &Token) -> Parsed<Expression> {
@@ -94,7 +117,11 @@ impl Parser<'_> {
             _ => return Err(self.expected("a value")),
         };
         self.bump();
-        Ok(Expression { location: token.location, depth: 1, kind })
+        Ok(Expression {
+            location: token.location,
+            depth: 1,
+            kind,
+        })
     }
 
     fn parenthesized(&mut self) -> Parsed<Expression> {
@@ -111,25 +138,44 @@ impl Parser<'_> {
     fn named(&mut self) -> Parsed<Expression> {
         let token = self.peek();
         if token.is_word("true") || token.is_word("false") {
-            let right = if token.is_word("true") { "TRUE" } else { "FALSE" };
-            let diagnostic = Diagnostic::error(format!("boolean values are in capitals: `{right}`"))
-                .at(token.location, format!("write `{right}`"));
+            let right = if token.is_word("true") {
+                "TRUE"
+            } else {
+                "FALSE"
+            };
+            let diagnostic =
+                Diagnostic::error(format!("boolean values are in capitals: `{right}`"))
+                    .at(token.location, format!("write `{right}`"));
             let location = token.location;
             self.fail(diagnostic);
             self.bump();
-            return Ok(Expression { location, depth: 1, kind: ExpressionKind::Wrong });
+            return Ok(Expression {
+                location,
+                depth: 1,
+                kind: ExpressionKind::Wrong,
+            });
         }
         let name = self.scoped_name("a value")?;
-        Ok(Expression { location: name.location(), depth: 1, kind: ExpressionKind::Name(name) })
+        Ok(Expression {
+            location: name.location(),
+            depth: 1,
+            kind: ExpressionKind::Name(name),
+        })
     }
 
     fn character(&mut self, wide: bool, text: &str, location: Location) -> ExpressionKind {
         match literal::characters(text, wide) {
             Ok(characters) => match characters[..] {
                 [value] => ExpressionKind::Char { wide, value },
-                [] => self.bad_literal(&BadLiteral::new("a character literal with no character"), location),
+                [] => self.bad_literal(
+                    &BadLiteral::new("a character literal with no character"),
+                    location,
+                ),
                 _ => self.bad_literal(
-                    &BadLiteral::helped("a character literal with more than one character", "strings take double quotes"),
+                    &BadLiteral::helped(
+                        "a character literal with more than one character",
+                        "strings take double quotes",
+                    ),
                     location,
                 ),
             },
@@ -147,7 +193,10 @@ impl Parser<'_> {
         while let TokenKind::Text { wide, text } = &self.peek().kind.clone() {
             last = self.peek().location;
             if *is_wide.get_or_insert(*wide) != *wide {
-                self.bad_literal(&BadLiteral::new("a string and a wide string cannot be joined"), last);
+                self.bad_literal(
+                    &BadLiteral::new("a string and a wide string cannot be joined"),
+                    last,
+                );
                 wrong = true;
             }
             match literal::characters(text, *wide) {
@@ -161,8 +210,16 @@ impl Parser<'_> {
         }
         let location = first.location.to(last);
         let wide = is_wide == Some(true);
-        let kind = if wrong { ExpressionKind::Wrong } else { ExpressionKind::Text { wide, value } };
-        Expression { location, depth: 1, kind }
+        let kind = if wrong {
+            ExpressionKind::Wrong
+        } else {
+            ExpressionKind::Text { wide, value }
+        };
+        Expression {
+            location,
+            depth: 1,
+            kind,
+        }
     }
 
     fn bad_literal(&mut self, bad: &BadLiteral, location: Location) -> ExpressionKind {
@@ -193,6 +250,13 @@ impl Parser<'_> {
 }
 
 /// From the loosest to the tightest.
-const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
+const LEVELS: [&[&str]; 6] = [
+    &["|"],
+    &["^"],
+    &["&"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
 /// Expressions within each other: the checker evaluates them by recursion.
 const EXPRESSION_DEPTH_MAX: u32 = 300;

@@ -1,8 +1,8 @@
 //! Interfaces, valuetypes, and what stands in them.
 
 use crate::ast::{
-    AttributeDcl, Definition, DefinitionKind, InterfaceDcl, Lead, Member, OperationDcl, Parameter, ScopedName,
-    TypeKind, TypeSpec, ValuetypeDcl,
+    AttributeDcl, Definition, DefinitionKind, InterfaceDcl, Lead, Member, OperationDcl, Parameter,
+    ScopedName, TypeKind, TypeSpec, ValuetypeDcl,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
@@ -22,12 +22,26 @@ impl Parser<'_> {
         self.expect_word("interface", "here")?;
         let name = self.declared("a name for the interface")?;
         if self.peek().is(";") {
-            return Ok(DefinitionKind::Interface(InterfaceDcl { flavour, name, bases: Vec::new(), body: None }));
+            return Ok(DefinitionKind::Interface(InterfaceDcl {
+                flavour,
+                name,
+                bases: Vec::new(),
+                body: None,
+            }));
         }
-        let bases = if self.take(":") { self.scoped_names("the name of a base interface")? } else { Vec::new() };
+        let bases = if self.take(":") {
+            self.scoped_names("the name of a base interface")?
+        } else {
+            Vec::new()
+        };
         let mut body = self.block("the interface", Self::export)?;
         self.drain_events_before_close(&mut body);
-        Ok(DefinitionKind::Interface(InterfaceDcl { flavour, name, bases, body: Some(body) }))
+        Ok(DefinitionKind::Interface(InterfaceDcl {
+            flavour,
+            name,
+            bases,
+            body: Some(body),
+        }))
     }
 
     pub(super) fn valuetype(&mut self) -> Parsed<DefinitionKind> {
@@ -43,7 +57,10 @@ impl Parser<'_> {
             if is_abstract || is_custom {
                 return Err(self.expected("`{`, `:` or `;`"));
             }
-            return Ok(DefinitionKind::ValueBox { name, ty: self.type_spec("`{`, or the type that is boxed")? });
+            return Ok(DefinitionKind::ValueBox {
+                name,
+                ty: self.type_spec("`{`, or the type that is boxed")?,
+            });
         }
         let mut declared = ValuetypeDcl {
             is_abstract,
@@ -100,7 +117,10 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        Ok((DefinitionKind::Operation(self.operation()?), "the operation"))
+        Ok((
+            DefinitionKind::Operation(self.operation()?),
+            "the operation",
+        ))
     }
 
     fn value_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
@@ -114,8 +134,18 @@ impl Parser<'_> {
             self.bump();
             let ty = self.type_spec("the type of the member")?;
             let declarators = self.declarators("a name for the member")?;
-            let member = Member { lead: lead.clone(), ty, declarators };
-            (DefinitionKind::State { public: token.is_word("public"), member }, "the member")
+            let member = Member {
+                lead: lead.clone(),
+                ty,
+                declarators,
+            };
+            (
+                DefinitionKind::State {
+                    public: token.is_word("public"),
+                    member,
+                },
+                "the member",
+            )
         } else if token.is_word("factory") {
             (self.factory()?, "the factory")
         } else {
@@ -131,8 +161,18 @@ impl Parser<'_> {
         let name = self.declared("a name for the factory")?;
         let parameters = self.parameters()?;
         let raises = self.raises("raises")?;
-        let returns = TypeSpec { location, kind: TypeKind::Basic(Type::Void) };
-        let factory = OperationDcl { oneway: None, returns, name, parameters, raises, context: Vec::new() };
+        let returns = TypeSpec {
+            location,
+            kind: TypeKind::Basic(Type::Void),
+        };
+        let factory = OperationDcl {
+            oneway: None,
+            returns,
+            name,
+            parameters,
+            raises,
+            context: Vec::new(),
+        };
         Ok(DefinitionKind::Factory(factory))
     }
 
@@ -141,7 +181,10 @@ impl Parser<'_> {
         let returns = self.return_type()?;
         if self.peek().is("(") {
             let diagnostic = Diagnostic::error("an operation needs a type of its result")
-                .at(returns.location, "this is taken for the type; a name should follow")
+                .at(
+                    returns.location,
+                    "this is taken for the type; a name should follow",
+                )
                 .help("what returns nothing is `void`");
             return Err(self.fail(diagnostic));
         }
@@ -152,16 +195,26 @@ impl Parser<'_> {
         let parameters = self.parameters()?;
         let raises = self.raises("raises")?;
         let context = self.context()?;
-        Ok(OperationDcl { oneway, returns, name, parameters, raises, context })
+        Ok(OperationDcl {
+            oneway,
+            returns,
+            name,
+            parameters,
+            raises,
+            context,
+        })
     }
 
     fn not_an_operation(&mut self) -> super::Failed {
         let token = self.peek().clone();
-        let mut diagnostic =
-            Diagnostic::error(format!("expected `(` and the parameters of the operation, found {}", token.description()))
-                .at(token.location, "expected `(`");
+        let mut diagnostic = Diagnostic::error(format!(
+            "expected `(` and the parameters of the operation, found {}",
+            token.description()
+        ))
+        .at(token.location, "expected `(`");
         if token.is(";") || token.is(",") {
-            diagnostic = diagnostic.help("interfaces have no members: what holds a value is an `attribute`");
+            diagnostic =
+                diagnostic.help("interfaces have no members: what holds a value is an `attribute`");
         }
         self.fail(diagnostic)
     }
@@ -194,18 +247,30 @@ impl Parser<'_> {
             Direction::InOut
         } else {
             let token = self.peek().clone();
-            let mut diagnostic = Diagnostic::error(format!("expected `in`, `out` or `inout`, found {}", token.description()))
-                .at(token.location, "each parameter begins with its direction");
+            let mut diagnostic = Diagnostic::error(format!(
+                "expected `in`, `out` or `inout`, found {}",
+                token.description()
+            ))
+            .at(token.location, "each parameter begins with its direction");
             if token.is_word("void") {
                 diagnostic = diagnostic.help("an operation without parameters is written `name()`");
             }
             return Err(self.fail(diagnostic));
         };
         let annotations = self.annotations()?;
-        let lead = Lead { annotations: [lead.annotations, annotations].concat(), ..lead };
+        let lead = Lead {
+            annotations: [lead.annotations, annotations].concat(),
+            ..lead
+        };
         let ty = self.type_spec("the type of the parameter")?;
         let name = self.declared("a name for the parameter")?;
-        Ok(Parameter { lead, direction, direction_location, ty, name })
+        Ok(Parameter {
+            lead,
+            direction,
+            direction_location,
+            ty,
+            name,
+        })
     }
 
     /// `raises (A, B)`, and `getraises` and `setraises` of attributes.
@@ -216,8 +281,8 @@ impl Parser<'_> {
         self.expect("(", &format!("after `{word}`"))?;
         if self.take(")") {
             let location = self.tokens[self.at - 1].location;
-            let diagnostic =
-                Diagnostic::error(format!("`{word}` needs the name of an exception")).at(location, "expected a name");
+            let diagnostic = Diagnostic::error(format!("`{word}` needs the name of an exception"))
+                .at(location, "expected a name");
             self.diagnostics.push(diagnostic);
             return Ok(Vec::new());
         }
@@ -248,7 +313,11 @@ impl Parser<'_> {
     fn check_context_name(&mut self, name: &str, location: Location) {
         let body = name.strip_suffix('*').unwrap_or(name);
         let starts = body.starts_with(|first: char| first.is_ascii_alphabetic());
-        if !starts || !body.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_') {
+        if !starts
+            || !body
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
+        {
             self.diagnostics.push(
                 Diagnostic::error(format!("`{name}` is not a context name"))
                     .at(location, "expected a letter, then letters, digits, `.` and `_`, and perhaps a `*` at the end"),
@@ -276,6 +345,12 @@ impl Parser<'_> {
                 .at(set_location, "so it has no `setraises`");
             self.diagnostics.push(diagnostic);
         }
-        Ok(DefinitionKind::Attribute(AttributeDcl { readonly, ty, names, get_raises, set_raises }))
+        Ok(DefinitionKind::Attribute(AttributeDcl {
+            readonly,
+            ty,
+            names,
+            get_raises,
+            set_raises,
+        }))
     }
 }

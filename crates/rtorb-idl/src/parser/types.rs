@@ -1,8 +1,8 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Lead, Member, TypeKind, TypeSpec,
-    UnionBody,
+    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Lead, Member,
+    TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
@@ -17,14 +17,21 @@ impl Parser<'_> {
             let start = parser.peek().location;
             let kind = parser.type_kind(what)?;
             let last = parser.tokens[parser.at.saturating_sub(1)].location;
-            Ok(TypeSpec { location: start.to(last), kind })
+            Ok(TypeSpec {
+                location: start.to(last),
+                kind,
+            })
         })
     }
 
     fn type_kind(&mut self, what: &str) -> Parsed<TypeKind> {
         let token = self.peek().clone();
         let Some(word) = token.word().cloned() else {
-            return if token.is("::") { Ok(TypeKind::Named(self.scoped_name(what)?)) } else { Err(self.expected(what)) };
+            return if token.is("::") {
+                Ok(TypeKind::Named(self.scoped_name(what)?))
+            } else {
+                Err(self.expected(what))
+            };
         };
         if let Some(ty) = self.basic_type()? {
             return Ok(TypeKind::Basic(ty));
@@ -32,8 +39,15 @@ impl Parser<'_> {
         match &*word {
             "string" | "wstring" => {
                 self.bump();
-                let bound = if self.take("<") { Some(Box::new(self.bound_and_close()?)) } else { None };
-                Ok(TypeKind::Text { wide: &*word == "wstring", bound })
+                let bound = if self.take("<") {
+                    Some(Box::new(self.bound_and_close()?))
+                } else {
+                    None
+                };
+                Ok(TypeKind::Text {
+                    wide: &*word == "wstring",
+                    bound,
+                })
             }
             "sequence" => self.sequence(),
             "fixed" => self.fixed(),
@@ -43,8 +57,10 @@ impl Parser<'_> {
                 Ok(TypeKind::Constructed(Box::new(constructed)))
             }
             "void" => {
-                let diagnostic = Diagnostic::error("`void` is not a type of a value")
-                    .at(token.location, "only an operation that returns nothing is `void`");
+                let diagnostic = Diagnostic::error("`void` is not a type of a value").at(
+                    token.location,
+                    "only an operation that returns nothing is `void`",
+                );
                 self.bump();
                 Err(self.fail(diagnostic))
             }
@@ -54,7 +70,9 @@ impl Parser<'_> {
     }
 
     fn basic_type(&mut self) -> Parsed<Option<Type>> {
-        let Some(word) = self.peek().word().cloned() else { return Ok(None) };
+        let Some(word) = self.peek().word().cloned() else {
+            return Ok(None);
+        };
         let ty = match &*word {
             "short" => Type::Short,
             "float" => Type::Float,
@@ -91,14 +109,25 @@ impl Parser<'_> {
             return Ok(Type::UShort);
         }
         if self.take_word("long").is_some() {
-            return Ok(if self.take_word("long").is_some() { Type::ULongLong } else { Type::ULong });
+            return Ok(if self.take_word("long").is_some() {
+                Type::ULongLong
+            } else {
+                Type::ULong
+            });
         }
         let token = self.peek().clone();
         if token.is_word("int") || token.is_word("char") {
-            let other = if token.is_word("int") { "unsigned long" } else { "octet" };
-            let diagnostic = Diagnostic::error(format!("`unsigned {}` is not an IDL type", token.spelling()))
-                .at(token.location, "")
-                .help(format!("in IDL this is `{other}`"));
+            let other = if token.is_word("int") {
+                "unsigned long"
+            } else {
+                "octet"
+            };
+            let diagnostic = Diagnostic::error(format!(
+                "`unsigned {}` is not an IDL type",
+                token.spelling()
+            ))
+            .at(token.location, "")
+            .help(format!("in IDL this is `{other}`"));
             return Err(self.fail(diagnostic));
         }
         Err(self.expected("`short`, `long` or `long long` after `unsigned`"))
@@ -115,7 +144,11 @@ impl Parser<'_> {
         self.expect("<", "after `sequence`: the type of its elements")?;
         self.annotations()?;
         let element = Box::new(self.type_spec("the type of the elements")?);
-        let bound = if self.take(",") { Some(Box::new(self.bound()?)) } else { None };
+        let bound = if self.take(",") {
+            Some(Box::new(self.bound()?))
+        } else {
+            None
+        };
         self.expect(">", "to end the sequence type")?;
         Ok(TypeKind::Sequence { element, bound })
     }
@@ -126,7 +159,11 @@ impl Parser<'_> {
         let key = Box::new(self.type_spec("the type of the keys")?);
         self.expect(",", "and the type of the values")?;
         let value = Box::new(self.type_spec("the type of the values")?);
-        let bound = if self.take(",") { Some(Box::new(self.bound()?)) } else { None };
+        let bound = if self.take(",") {
+            Some(Box::new(self.bound()?))
+        } else {
+            None
+        };
         self.expect(">", "to end the map type")?;
         Ok(TypeKind::Map { key, value, bound })
     }
@@ -149,14 +186,29 @@ impl Parser<'_> {
         let name = self.declared(&format!("a name for the {word}"))?;
         let kind = match &*word {
             "union" => self.union_body()?,
-            "enum" => ConstructedKind::Enum { enumerators: self.enumerators("the enum")? },
-            "bitmask" => ConstructedKind::Bitmask { bits: self.enumerators("the bitmask")? },
+            "enum" => ConstructedKind::Enum {
+                enumerators: self.enumerators("the enum")?,
+            },
+            "bitmask" => ConstructedKind::Bitmask {
+                bits: self.enumerators("the bitmask")?,
+            },
             "bitset" => {
-                let base = if self.take(":") { Some(self.scoped_name("the base bitset")?) } else { None };
-                ConstructedKind::Bitset { base, fields: self.bit_fields()? }
+                let base = if self.take(":") {
+                    Some(self.scoped_name("the base bitset")?)
+                } else {
+                    None
+                };
+                ConstructedKind::Bitset {
+                    base,
+                    fields: self.bit_fields()?,
+                }
             }
             _ => {
-                let base = if self.take(":") { Some(self.scoped_name("the base struct")?) } else { None };
+                let base = if self.take(":") {
+                    Some(self.scoped_name("the base struct")?)
+                } else {
+                    None
+                };
                 let members = if base.is_some() || !self.peek().is(";") {
                     Some(self.block("the struct", Self::member)?)
                 } else {
@@ -175,7 +227,11 @@ impl Parser<'_> {
         let lead = self.lead()?;
         let ty = self.type_spec("a type or `}`")?;
         let declarators = self.declarators("a name for the member")?;
-        members.push(Member { lead, ty, declarators });
+        members.push(Member {
+            lead,
+            ty,
+            declarators,
+        });
         self.semicolon("the member")
     }
 
@@ -185,7 +241,8 @@ impl Parser<'_> {
             return false;
         }
         let location = self.bump().location;
-        self.diagnostics.push(Diagnostic::warning("this `;` ends nothing").at(location, "it may be left out"));
+        self.diagnostics
+            .push(Diagnostic::warning("this `;` ends nothing").at(location, "it may be left out"));
         true
     }
 
@@ -201,8 +258,10 @@ impl Parser<'_> {
         let annotations = self.annotations()?;
         if self.peek().is("*") || self.peek().is("&") {
             let token = self.peek().clone();
-            let diagnostic = Diagnostic::error("IDL has no pointers or references")
-                .at(token.location, format!("`{}` cannot stand here", token.spelling()));
+            let diagnostic = Diagnostic::error("IDL has no pointers or references").at(
+                token.location,
+                format!("`{}` cannot stand here", token.spelling()),
+            );
             return Err(self.fail(diagnostic));
         }
         let name = self.declared(what)?;
@@ -219,7 +278,11 @@ impl Parser<'_> {
             dimensions.push(self.expression()?);
             self.expect("]", "after the size of the array")?;
         }
-        Ok(Declarator { name, annotations, dimensions })
+        Ok(Declarator {
+            name,
+            annotations,
+            dimensions,
+        })
     }
 
     fn enumerators(&mut self, what: &str) -> Parsed<Vec<Enumerator>> {
@@ -291,7 +354,11 @@ impl Parser<'_> {
         let discriminator = self.type_spec("the type of the discriminator")?;
         self.expect(")", "after the type of the discriminator")?;
         let cases = self.block("the union", Self::case)?;
-        Ok(ConstructedKind::Union(Some(UnionBody { discriminator, annotations, cases })))
+        Ok(ConstructedKind::Union(Some(UnionBody {
+            discriminator,
+            annotations,
+            cases,
+        })))
     }
 
     fn case(&mut self, cases: &mut Vec<Case>) -> Parsed<()> {
@@ -318,7 +385,12 @@ impl Parser<'_> {
         lead.annotations.extend(inner.annotations);
         let ty = self.type_spec("the type of the member")?;
         let declarator = self.declarator("a name for the member")?;
-        cases.push(Case { labels, lead, ty, declarator });
+        cases.push(Case {
+            labels,
+            lead,
+            ty,
+            declarator,
+        });
         self.semicolon("the member")
     }
 
@@ -351,7 +423,10 @@ impl Parser<'_> {
     /// `void` or a type.
     pub(super) fn return_type(&mut self) -> Parsed<TypeSpec> {
         match self.take_word("void") {
-            Some(location) => Ok(TypeSpec { location, kind: TypeKind::Basic(Type::Void) }),
+            Some(location) => Ok(TypeSpec {
+                location,
+                kind: TypeKind::Basic(Type::Void),
+            }),
             None => self.type_spec("a declaration"),
         }
     }

@@ -9,12 +9,25 @@ use crate::tree::Value;
 use super::macros::Macros;
 
 /// True if the expression is not 0; a wrong one is reported and does not hold.
-pub(super) fn holds(line: Vec<Token>, at: Location, macros: &mut Macros, diagnostics: &mut Diagnostics) -> bool {
+pub(super) fn holds(
+    line: Vec<Token>,
+    at: Location,
+    macros: &mut Macros,
+    diagnostics: &mut Diagnostics,
+) -> bool {
     let tokens = macros.expand_list(replace_defined(line, macros), diagnostics);
-    let mut reader = Reader { tokens: &tokens, at: 0, depth: 0, end: at };
+    let mut reader = Reader {
+        tokens: &tokens,
+        at: 0,
+        depth: 0,
+        end: at,
+    };
     let value = reader.conditional().and_then(|value| match reader.peek() {
         None => Ok(value),
-        Some(token) => Err(reader.wrong(format!("expected an operator, found {}", token.description()))),
+        Some(token) => Err(reader.wrong(format!(
+            "expected an operator, found {}",
+            token.description()
+        ))),
     });
     match value {
         Ok(value) => value != 0,
@@ -53,7 +66,9 @@ impl Reader<'_> {
     fn conditional(&mut self) -> Outcome {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.wrong(format!("more than {DEPTH_MAX} expressions within each other")));
+            return Err(self.wrong(format!(
+                "more than {DEPTH_MAX} expressions within each other"
+            )));
         }
         let condition = self.binary(0)?;
         let value = if self.take("?") {
@@ -75,15 +90,24 @@ impl Reader<'_> {
         let mut left = self.unary()?;
         while let Some((operator, found)) = self.operator().filter(|&(_, found)| found >= level) {
             let place = self.peek().map_or(self.end, |token| token.location);
-            self.at += if matches!(operator, "<<" | ">>") { 2 } else { 1 };
+            self.at += if matches!(operator, "<<" | ">>") {
+                2
+            } else {
+                1
+            };
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return Err(self.wrong(format!("more than {DEPTH_MAX} expressions within each other")));
+                return Err(self.wrong(format!(
+                    "more than {DEPTH_MAX} expressions within each other"
+                )));
             }
             let right = self.binary(found + 1)?;
             self.depth -= 1;
             left = apply(operator, left, right).ok_or_else(|| {
-                Box::new(Diagnostic::error("this condition has no value").at(place, "division by zero or overflow"))
+                Box::new(
+                    Diagnostic::error("this condition has no value")
+                        .at(place, "division by zero or overflow"),
+                )
             })?;
         }
         Ok(left)
@@ -91,8 +115,13 @@ impl Reader<'_> {
 
     fn operator(&self) -> Option<(&'static str, usize)> {
         let token = self.peek()?;
-        let TokenKind::Punct(punct) = token.kind else { return None };
-        let doubled = self.tokens.get(self.at + 1).is_some_and(|next| next.is(punct) && next.touches(token));
+        let TokenKind::Punct(punct) = token.kind else {
+            return None;
+        };
+        let doubled = self
+            .tokens
+            .get(self.at + 1)
+            .is_some_and(|next| next.is(punct) && next.touches(token));
         let operator = match (punct, doubled) {
             ("<", true) => "<<",
             (">", true) => ">>",
@@ -104,17 +133,22 @@ impl Reader<'_> {
 
     fn unary(&mut self) -> Outcome {
         let mut operators = Vec::new();
-        while let Some(TokenKind::Punct(punct @ ("!" | "-" | "+" | "~"))) = self.peek().map(|token| &token.kind) {
+        while let Some(TokenKind::Punct(punct @ ("!" | "-" | "+" | "~"))) =
+            self.peek().map(|token| &token.kind)
+        {
             operators.push(*punct);
             self.at += 1;
         }
         let value = self.primary()?;
-        Ok(operators.iter().rev().fold(value, |value, &operator| match operator {
-            "!" => i128::from(value == 0),
-            "-" => value.saturating_neg(),
-            "~" => !value,
-            _ => value,
-        }))
+        Ok(operators
+            .iter()
+            .rev()
+            .fold(value, |value, &operator| match operator {
+                "!" => i128::from(value == 0),
+                "-" => value.saturating_neg(),
+                "~" => !value,
+                _ => value,
+            }))
     }
 
     fn primary(&mut self) -> Outcome {
@@ -123,7 +157,11 @@ impl Reader<'_> {
         };
         if self.take("(") {
             let value = self.conditional()?;
-            return if self.take(")") { Ok(value) } else { Err(self.wrong("expected `)`".to_owned())) };
+            return if self.take(")") {
+                Ok(value)
+            } else {
+                Err(self.wrong("expected `)`".to_owned()))
+            };
         }
         let value = match &token.kind {
             TokenKind::Number(text) => number(text),
@@ -134,7 +172,9 @@ impl Reader<'_> {
             TokenKind::Word(word) => Some(i128::from(matches!(&**word, "true" | "TRUE"))),
             _ => None,
         };
-        let value = value.ok_or_else(|| self.wrong(format!("expected a number, found {}", token.description())))?;
+        let value = value.ok_or_else(|| {
+            self.wrong(format!("expected a number, found {}", token.description()))
+        })?;
         self.at += 1;
         Ok(value)
     }
@@ -194,7 +234,8 @@ fn replace_defined(line: Vec<Token>, macros: &Macros) -> Vec<Token> {
     let mut at = 0;
     while let Some(token) = line.get(at) {
         let name = |offset: usize| line.get(at + offset).and_then(Token::word);
-        let punct = |offset: usize, punct: &str| line.get(at + offset).is_some_and(|token| token.is(punct));
+        let punct =
+            |offset: usize, punct: &str| line.get(at + offset).is_some_and(|token| token.is(punct));
         let (answer, length) = if !token.is_word("defined") {
             (None, 1)
         } else if let Some(name) = name(1) {

@@ -10,7 +10,12 @@ use super::{Condition, EventKind, Preprocessor, condition};
 
 impl Preprocessor<'_> {
     /// Handles the directive whose `#` has just been read, up to the end of its line.
-    pub(super) fn directive(&mut self, lexer: &mut Lexer, hash: &Token, conditions: &mut Vec<Condition>) {
+    pub(super) fn directive(
+        &mut self,
+        lexer: &mut Lexer,
+        hash: &Token,
+        conditions: &mut Vec<Condition>,
+    ) {
         let name = lexer.next(self.diagnostics);
         let location = hash.location.to(name.location);
         match &name.kind {
@@ -30,30 +35,44 @@ impl Preprocessor<'_> {
                 }
                 "error" => {
                     let (text, _) = lexer.rest_of_line();
-                    self.diagnostics.push(Diagnostic::error(format!("#error: {text}")).at(location, ""));
+                    self.diagnostics
+                        .push(Diagnostic::error(format!("#error: {text}")).at(location, ""));
                 }
                 "warning" => {
                     let (text, _) = lexer.rest_of_line();
-                    self.diagnostics.push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
+                    self.diagnostics
+                        .push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
                 }
                 // Of old compilers: they mean nothing to anyone.
                 "ident" | "sccs" => {}
                 _ => self.diagnostics.push(unknown_directive(word, location)),
             },
             _ => self.diagnostics.push(
-                Diagnostic::error("this is not a preprocessor directive")
-                    .at(location, format!("expected a word like `include` after `#`, found {}", name.description())),
+                Diagnostic::error("this is not a preprocessor directive").at(
+                    location,
+                    format!(
+                        "expected a word like `include` after `#`, found {}",
+                        name.description()
+                    ),
+                ),
             ),
         }
         lexer.rest_of_line();
     }
 
-    fn conditional(&mut self, lexer: &mut Lexer, word: &str, location: Location, conditions: &mut Vec<Condition>) {
+    fn conditional(
+        &mut self,
+        lexer: &mut Lexer,
+        word: &str,
+        location: Location,
+        conditions: &mut Vec<Condition>,
+    ) {
         match word {
             "if" | "ifdef" | "ifndef" => {
                 if conditions.len() >= CONDITIONS_MAX {
                     let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
-                    self.diagnostics.push(Diagnostic::error(message).at(location, ""));
+                    self.diagnostics
+                        .push(Diagnostic::error(message).at(location, ""));
                     lexer.rest_of_line();
                     return;
                 }
@@ -62,7 +81,12 @@ impl Preprocessor<'_> {
                     "ifdef" => ("ifdef", self.defined(lexer, "#ifdef", location)),
                     _ => ("ifndef", !self.defined(lexer, "#ifndef", location)),
                 };
-                conditions.push(Condition { word, location, has_else: false, done: taken });
+                conditions.push(Condition {
+                    word,
+                    location,
+                    has_else: false,
+                    done: taken,
+                });
                 if !taken {
                     self.skip_group(lexer, conditions);
                 }
@@ -70,7 +94,8 @@ impl Preprocessor<'_> {
             _ => {
                 let Some(open) = conditions.last_mut() else {
                     let message = format!("`#{word}` without `#if`");
-                    self.diagnostics.push(Diagnostic::error(message).at(location, "no condition is open here"));
+                    self.diagnostics
+                        .push(Diagnostic::error(message).at(location, "no condition is open here"));
                     lexer.rest_of_line();
                     return;
                 };
@@ -114,8 +139,16 @@ impl Preprocessor<'_> {
     }
 
     /// At `#elif`, `#else` or `#endif`: true if what follows is to be skipped.
-    fn close_group(&mut self, lexer: &mut Lexer, word: &str, at: Location, conditions: &mut Vec<Condition>) -> bool {
-        let Some(open) = conditions.last_mut() else { return false };
+    fn close_group(
+        &mut self,
+        lexer: &mut Lexer,
+        word: &str,
+        at: Location,
+        conditions: &mut Vec<Condition>,
+    ) -> bool {
+        let Some(open) = conditions.last_mut() else {
+            return false;
+        };
         if word == "endif" {
             conditions.pop();
             lexer.rest_of_line();
@@ -124,7 +157,11 @@ impl Preprocessor<'_> {
         if open.has_else {
             let message = format!("`#{word}` after `#else`");
             let first = open.location;
-            self.diagnostics.push(Diagnostic::error(message).at(at, "").at(first, "the condition begins here"));
+            self.diagnostics.push(
+                Diagnostic::error(message)
+                    .at(at, "")
+                    .at(first, "the condition begins here"),
+            );
         }
         if word == "else" {
             open.has_else = true;
@@ -153,7 +190,8 @@ impl Preprocessor<'_> {
             None => {
                 let message = format!("`{directive}` needs the name of a macro");
                 let label = format!("expected a name, found {}", name.description());
-                self.diagnostics.push(Diagnostic::error(message).at(location, label));
+                self.diagnostics
+                    .push(Diagnostic::error(message).at(location, label));
                 false
             }
         };
@@ -179,10 +217,13 @@ impl Preprocessor<'_> {
         let name = lexer.clone().next(self.diagnostics);
         match name.word() {
             Some(word) => self.macros.undefine(word),
-            None => self.diagnostics.push(
-                Diagnostic::error("`#undef` needs the name of a macro")
-                    .at(location, format!("expected a name, found {}", name.description())),
-            ),
+            None => {
+                self.diagnostics
+                    .push(Diagnostic::error("`#undef` needs the name of a macro").at(
+                        location,
+                        format!("expected a name, found {}", name.description()),
+                    ))
+            }
         }
     }
 
@@ -196,14 +237,19 @@ impl Preprocessor<'_> {
 
     /// `#line 7 "file"` and `# 7 "file" 1 3`.
     fn line_marker(&mut self, lexer: &mut Lexer, number: Token, location: Location) {
-        let rest = if number.kind == TokenKind::Newline { Vec::new() } else { self.rest_tokens(lexer) };
+        let rest = if number.kind == TokenKind::Newline {
+            Vec::new()
+        } else {
+            self.rest_tokens(lexer)
+        };
         let line = match &number.kind {
             TokenKind::Number(text) => text.parse::<u32>().ok(),
             _ => None,
         };
         let Some(line) = line else {
             let label = format!("expected a line number, found {}", number.description());
-            self.diagnostics.push(Diagnostic::error("this line directive has no number").at(location, label));
+            self.diagnostics
+                .push(Diagnostic::error("this line directive has no number").at(location, label));
             return;
         };
         let name = rest.first().and_then(|token| match &token.kind {
@@ -220,7 +266,9 @@ impl Preprocessor<'_> {
         let mut ahead = lexer.clone();
         ahead.quiet = true;
         let line = self.rest_tokens(&mut ahead);
-        let Some(word) = line.first().and_then(Token::word) else { return };
+        let Some(word) = line.first().and_then(Token::word) else {
+            return;
+        };
         let rest = &line[1..];
         match &**word {
             "prefix" => match text(rest) {
@@ -228,16 +276,29 @@ impl Preprocessor<'_> {
                 None => self.bad_pragma(location, "`#pragma prefix \"omg.org\"`"),
             },
             "ID" => match rest.split_last() {
-                Some((last, name)) if is_scoped_name(name) && text(std::slice::from_ref(last)).is_some() => {
+                Some((last, name))
+                    if is_scoped_name(name) && text(std::slice::from_ref(last)).is_some() =>
+                {
                     let id = text(std::slice::from_ref(last)).unwrap_or_default();
-                    self.event(EventKind::Id { name: name.to_vec(), id, location });
+                    self.event(EventKind::Id {
+                        name: name.to_vec(),
+                        id,
+                        location,
+                    });
                 }
-                _ => self.bad_pragma(location, "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`"),
+                _ => self.bad_pragma(
+                    location,
+                    "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`",
+                ),
             },
             "version" => match rest.split_last() {
                 Some((last, name)) if is_scoped_name(name) && version(last).is_some() => {
                     let version = version(last).unwrap_or_default();
-                    self.event(EventKind::Version { name: name.to_vec(), version, location });
+                    self.event(EventKind::Version {
+                        name: name.to_vec(),
+                        version,
+                        location,
+                    });
                 }
                 _ => self.bad_pragma(location, "`#pragma version Module::Name 2.1`"),
             },
@@ -249,7 +310,9 @@ impl Preprocessor<'_> {
 
     fn bad_pragma(&mut self, location: Location, form: &str) {
         self.diagnostics.push(
-            Diagnostic::error("this pragma is not complete").at(location, "").help(format!("it is written {form}")),
+            Diagnostic::error("this pragma is not complete")
+                .at(location, "")
+                .help(format!("it is written {form}")),
         );
     }
 }
@@ -265,19 +328,28 @@ fn unknown_directive(word: &str, location: Location) -> Diagnostic {
 
 fn text(tokens: &[Token]) -> Option<String> {
     match tokens {
-        [Token { kind: TokenKind::Text { wide: false, text }, .. }] => {
-            literal::characters(text, false).ok().map(|characters| characters.into_iter().collect())
-        }
+        [
+            Token {
+                kind: TokenKind::Text { wide: false, text },
+                ..
+            },
+        ] => literal::characters(text, false)
+            .ok()
+            .map(|characters| characters.into_iter().collect()),
         _ => None,
     }
 }
 
 /// `1.2`, which the lexer takes for a floating-point number.
 fn version(token: &Token) -> Option<String> {
-    let TokenKind::Number(text) = &token.kind else { return None };
+    let TokenKind::Number(text) = &token.kind else {
+        return None;
+    };
     let (major, minor) = text.split_once('.')?;
-    let is_number = |part: &str| matches!(literal::number(&format!("1{part}")), Ok(Value::Integer(_)));
-    (!major.is_empty() && !minor.is_empty() && is_number(major) && is_number(minor)).then(|| text.to_string())
+    let is_number =
+        |part: &str| matches!(literal::number(&format!("1{part}")), Ok(Value::Integer(_)));
+    (!major.is_empty() && !minor.is_empty() && is_number(major) && is_number(minor))
+        .then(|| text.to_string())
 }
 
 fn is_scoped_name(tokens: &[Token]) -> bool {
@@ -286,5 +358,11 @@ fn is_scoped_name(tokens: &[Token]) -> bool {
         _ => tokens,
     };
     names.len() % 2 == 1
-        && names.iter().enumerate().all(|(at, token)| if at % 2 == 0 { token.word().is_some() } else { token.is("::") })
+        && names.iter().enumerate().all(|(at, token)| {
+            if at % 2 == 0 {
+                token.word().is_some()
+            } else {
+                token.is("::")
+            }
+        })
 }

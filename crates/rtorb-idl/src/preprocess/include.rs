@@ -12,12 +12,20 @@ use super::Preprocessor;
 impl Preprocessor<'_> {
     /// Reads a file that the user gave, unless an earlier one has included it.
     pub(super) fn main_file(&mut self, path: &Path) {
-        let known = self.sources.files().iter().any(|file| file.path().is_some_and(|known| same_file(known, path)));
+        let known = self
+            .sources
+            .files()
+            .iter()
+            .any(|file| file.path().is_some_and(|known| same_file(known, path)));
         if known {
             return;
         }
         match read_text(path) {
-            Ok(text) => self.read(SourceFile::new(path.to_string_lossy(), text).at_path(path).main()),
+            Ok(text) => self.read(
+                SourceFile::new(path.to_string_lossy(), text)
+                    .at_path(path)
+                    .main(),
+            ),
             Err(reason) => {
                 self.output.incomplete = true;
                 let message = format!("cannot read `{}`: {reason}", path.display());
@@ -29,22 +37,40 @@ impl Preprocessor<'_> {
     /// `#include "file"`, `#include <file>` and `#include MACRO`.
     pub(super) fn include_directive(&mut self, lexer: &mut Lexer, directive: Location) {
         let (text, location) = lexer.rest_of_line();
-        let spelled = if text.starts_with(['"', '<']) { text } else { self.expanded_name(&text, location) };
-        let quoted = spelled.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-        let angled = spelled.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        let spelled = if text.starts_with(['"', '<']) {
+            text
+        } else {
+            self.expanded_name(&text, location)
+        };
+        let quoted = spelled
+            .strip_prefix('"')
+            .and_then(|rest| rest.split_once('"'));
+        let angled = spelled
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'));
         match (quoted, angled) {
             (Some((name, _)), _) if !name.is_empty() => self.include(name, true, location),
             (_, Some((name, _))) if !name.is_empty() => self.include(name, false, location),
-            _ => self.diagnostics.push(
-                Diagnostic::error("`#include` needs the name of a file")
-                    .at(if spelled.is_empty() { directive } else { location }, "expected \"file.idl\" or <file.idl>"),
-            ),
+            _ => {
+                self.diagnostics
+                    .push(Diagnostic::error("`#include` needs the name of a file").at(
+                        if spelled.is_empty() {
+                            directive
+                        } else {
+                            location
+                        },
+                        "expected \"file.idl\" or <file.idl>",
+                    ))
+            }
         }
     }
 
     /// The file being read is not to be read again.
     pub(super) fn once_only(&mut self) {
-        let path = self.open.last().and_then(|&file| self.sources.files()[file as usize].path());
+        let path = self
+            .open
+            .last()
+            .and_then(|&file| self.sources.files()[file as usize].path());
         if let Some(path) = path {
             self.once.push(path.to_owned());
         }
@@ -58,7 +84,12 @@ impl Preprocessor<'_> {
             if token.kind == TokenKind::End {
                 return output.iter().map(Token::spelling).collect();
             }
-            self.macros.expand_from(Token { location, ..token }, &mut lexer, self.diagnostics, &mut output);
+            self.macros.expand_from(
+                Token { location, ..token },
+                &mut lexer,
+                self.diagnostics,
+                &mut output,
+            );
         }
     }
 
@@ -68,7 +99,9 @@ impl Preprocessor<'_> {
         }
         let Some(path) = self.find(name, quoted) else {
             match builtin::file(name) {
-                Some(text) => self.read(SourceFile::new(format!("<built in>/{name}"), text).included_from(location)),
+                Some(text) => self.read(
+                    SourceFile::new(format!("<built in>/{name}"), text).included_from(location),
+                ),
                 None => self.not_found(name, quoted, location),
             }
             return;
@@ -87,20 +120,30 @@ impl Preprocessor<'_> {
                 self.give_up(location, "too much text is included", BYTES_MAX, "bytes");
             }
             Ok(text) => {
-                let file = SourceFile::new(path.to_string_lossy(), text).at_path(&path).included_from(location);
-                self.read(if self.is_given(&path) { file.main() } else { file });
+                let file = SourceFile::new(path.to_string_lossy(), text)
+                    .at_path(&path)
+                    .included_from(location);
+                self.read(if self.is_given(&path) {
+                    file.main()
+                } else {
+                    file
+                });
             }
             Err(reason) => {
                 self.output.incomplete = true;
                 let message = format!("cannot read `{}`: {reason}", path.display());
-                self.diagnostics.push(Diagnostic::error(message).at(location, "included here"));
+                self.diagnostics
+                    .push(Diagnostic::error(message).at(location, "included here"));
             }
         }
     }
 
     /// Quoted names are looked for beside the including file first (CORBA 3.3 part 1, 7.3: as in C++).
     fn find(&self, name: &str, quoted: bool) -> Option<PathBuf> {
-        let including = self.open.last().and_then(|&file| self.sources.files()[file as usize].path());
+        let including = self
+            .open
+            .last()
+            .and_then(|&file| self.sources.files()[file as usize].path());
         let beside = including.and_then(Path::parent).filter(|_| quoted);
         let beside = beside.into_iter().map(Path::to_path_buf);
         let mut folders = beside.chain(self.options.include_dirs.iter().cloned());
@@ -108,7 +151,11 @@ impl Preprocessor<'_> {
             return Some(PathBuf::from(name)).filter(|path| path.is_file());
         }
         folders.find_map(|folder| {
-            let path = if folder.as_os_str().is_empty() { PathBuf::from(name) } else { folder.join(name) };
+            let path = if folder.as_os_str().is_empty() {
+                PathBuf::from(name)
+            } else {
+                folder.join(name)
+            };
             path.is_file().then_some(path)
         })
     }
@@ -119,19 +166,34 @@ impl Preprocessor<'_> {
 
     fn not_found(&mut self, name: &str, quoted: bool, location: Location) {
         self.output.incomplete = true;
-        let mut diagnostic = Diagnostic::error(format!("cannot find the file `{name}`")).at(location, "included here");
-        let folders: Vec<String> = self.options.include_dirs.iter().map(|dir| format!("`{}`", dir.display())).collect();
+        let mut diagnostic = Diagnostic::error(format!("cannot find the file `{name}`"))
+            .at(location, "included here");
+        let folders: Vec<String> = self
+            .options
+            .include_dirs
+            .iter()
+            .map(|dir| format!("`{}`", dir.display()))
+            .collect();
         diagnostic = match (folders.is_empty(), quoted) {
-            (true, true) => diagnostic.note("looked beside the including file; no include directory is given"),
+            (true, true) => {
+                diagnostic.note("looked beside the including file; no include directory is given")
+            }
             (true, false) => diagnostic.note("no include directory is given"),
-            (false, true) => diagnostic.note(format!("looked beside the including file and in {}", folders.join(", "))),
+            (false, true) => diagnostic.note(format!(
+                "looked beside the including file and in {}",
+                folders.join(", ")
+            )),
             (false, false) => diagnostic.note(format!("looked in {}", folders.join(", "))),
         };
-        self.diagnostics.push(diagnostic.help("add the directory that holds it: `-I DIRECTORY`"));
+        self.diagnostics
+            .push(diagnostic.help("add the directory that holds it: `-I DIRECTORY`"));
     }
 
     fn too_deep(&mut self, path: &Path, location: Location) {
-        let cyclic = self.open.iter().any(|&file| self.sources.files()[file as usize].path() == Some(path));
+        let cyclic = self
+            .open
+            .iter()
+            .any(|&file| self.sources.files()[file as usize].path() == Some(path));
         if cyclic {
             self.gave_up = true;
             self.output.incomplete = true;
@@ -141,7 +203,12 @@ impl Preprocessor<'_> {
                     .help("guard the file: `#ifndef NAME`, `#define NAME`, its text, `#endif`; or write `#pragma once`"),
             );
         } else {
-            self.give_up(location, "files are included too deep", INCLUDES_MAX, "files within each other");
+            self.give_up(
+                location,
+                "files are included too deep",
+                INCLUDES_MAX,
+                "files within each other",
+            );
         }
     }
 }
@@ -163,10 +230,18 @@ fn same_file(one: &Path, other: &Path) -> bool {
 
 /// Old IDL files carry ISO 8859-1 in their comments: what is not UTF-8 is read as that.
 fn read_text(path: &Path) -> Result<String, String> {
-    let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    let length = std::fs::metadata(path)
+        .map_err(|error| error.to_string())?
+        .len();
     if length > BYTES_MAX as u64 {
         return Err(format!("it is longer than {BYTES_MAX} bytes"));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().iter().map(|&byte| char::from(byte)).collect()))
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        error
+            .into_bytes()
+            .iter()
+            .map(|&byte| char::from(byte))
+            .collect()
+    }))
 }

@@ -35,9 +35,15 @@ impl Macros {
     }
 
     /// `line` is what follows `#define`.
-    pub(super) fn define(&mut self, line: &[Token], directive: Location, diagnostics: &mut Diagnostics) {
+    pub(super) fn define(
+        &mut self,
+        line: &[Token],
+        directive: Location,
+        diagnostics: &mut Diagnostics,
+    ) {
         let Some((name, rest)) = line.split_first() else {
-            diagnostics.push(Diagnostic::error("`#define` needs the name of a macro").at(directive, ""));
+            diagnostics
+                .push(Diagnostic::error("`#define` needs the name of a macro").at(directive, ""));
             return;
         };
         let Some(word) = name.word().filter(|word| &***word != "defined") else {
@@ -45,32 +51,57 @@ impl Macros {
             diagnostics.push(Diagnostic::error("this cannot be a macro").at(name.location, label));
             return;
         };
-        let has_parameters = rest.first().is_some_and(|next| next.is("(") && next.touches(name));
+        let has_parameters = rest
+            .first()
+            .is_some_and(|next| next.is("(") && next.touches(name));
         let definition = if has_parameters {
             match parameters(&rest[1..]) {
-                Ok((parameters, variadic, length)) => {
-                    Macro { parameters: Some(parameters), variadic, body: rest[1 + length..].to_vec(), location: name.location }
-                }
+                Ok((parameters, variadic, length)) => Macro {
+                    parameters: Some(parameters),
+                    variadic,
+                    body: rest[1 + length..].to_vec(),
+                    location: name.location,
+                },
                 Err(wrong) => {
                     let location = wrong.map_or(directive, |token| token.location);
                     diagnostics.push(
                         Diagnostic::error(format!("the parameters of macro `{word}` are wrong"))
-                            .at(location, "expected names with commas between them and `)` at the end"),
+                            .at(
+                                location,
+                                "expected names with commas between them and `)` at the end",
+                            ),
                     );
                     return;
                 }
             }
         } else {
-            Macro { parameters: None, variadic: false, body: rest.to_vec(), location: name.location }
+            Macro {
+                parameters: None,
+                variadic: false,
+                body: rest.to_vec(),
+                location: name.location,
+            }
         };
         self.insert(word.clone(), definition, diagnostics);
     }
 
     /// Expands a whole list.
-    pub(super) fn expand_list(&mut self, tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Token> {
+    pub(super) fn expand_list(
+        &mut self,
+        tokens: Vec<Token>,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<Token> {
         let mut output = Vec::with_capacity(tokens.len());
         let pending = tokens.into_iter().rev().map(Pending::Token).collect();
-        Expansion { macros: self, pending, lexer: None, active: Vec::new(), depth: 0, diagnostics }.run(&mut output);
+        Expansion {
+            macros: self,
+            pending,
+            lexer: None,
+            active: Vec::new(),
+            depth: 0,
+            diagnostics,
+        }
+        .run(&mut output);
         output
     }
 
@@ -87,18 +118,29 @@ impl Macros {
             return;
         }
         let pending = vec![Pending::Token(token)];
-        Expansion { macros: self, pending, lexer: Some(lexer), active: Vec::new(), depth: 0, diagnostics }.run(output);
+        Expansion {
+            macros: self,
+            pending,
+            lexer: Some(lexer),
+            active: Vec::new(),
+            depth: 0,
+            diagnostics,
+        }
+        .run(output);
     }
 
     fn insert(&mut self, name: Rc<str>, definition: Macro, diagnostics: &mut Diagnostics) {
         let spelled = |tokens: &[Token]| tokens.iter().map(Token::spelling).collect::<Vec<_>>();
         if let Some(old) = self.table.get(&name)
-            && (spelled(&old.body) != spelled(&definition.body) || old.parameters != definition.parameters)
+            && (spelled(&old.body) != spelled(&definition.body)
+                || old.parameters != definition.parameters)
         {
             diagnostics.push(
-                Diagnostic::warning(format!("the macro `{name}` is defined again with another meaning"))
-                    .at(definition.location, "this definition holds from here on")
-                    .at(old.location, "first defined here"),
+                Diagnostic::warning(format!(
+                    "the macro `{name}` is defined again with another meaning"
+                ))
+                .at(definition.location, "this definition holds from here on")
+                .at(old.location, "first defined here"),
             );
         }
         self.table.insert(name, Rc::new(definition));
@@ -143,8 +185,11 @@ impl Expansion<'_> {
     }
 
     fn token(&mut self, mut token: Token, output: &mut Vec<Token>) {
-        let known = token.word().and_then(|word| Some((word.clone(), self.macros.table.get(word)?.clone())));
-        let Some((name, definition)) = known.filter(|_| !token.painted && !self.macros.exhausted) else {
+        let known = token
+            .word()
+            .and_then(|word| Some((word.clone(), self.macros.table.get(word)?.clone())));
+        let Some((name, definition)) = known.filter(|_| !token.painted && !self.macros.exhausted)
+        else {
             output.push(token);
             return;
         };
@@ -182,7 +227,11 @@ impl Expansion<'_> {
         self.pending.push(Pending::Leave(name));
         let comments = token.comments.take();
         let location = token.location;
-        let placed = body.into_iter().map(|made| Token { location, comments: None, ..made });
+        let placed = body.into_iter().map(|made| Token {
+            location,
+            comments: None,
+            ..made
+        });
         let first = self.pending.len();
         self.pending.extend(placed.rev().map(Pending::Token));
         if let Some(Pending::Token(made)) = self.pending[first..].last_mut() {
@@ -194,15 +243,19 @@ impl Expansion<'_> {
     fn exhaust(&mut self, name: &str, location: Location) {
         self.macros.exhausted = true;
         self.pending.clear();
-        self.diagnostics.push(
-            Diagnostic::error("macros expand to too much")
-                .at(location, format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens")),
-        );
+        self.diagnostics
+            .push(Diagnostic::error("macros expand to too much").at(
+                location,
+                format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens"),
+            ));
     }
 
     /// Steps over an opening parenthesis if it is the next token.
     fn opens(&mut self) -> bool {
-        let next = self.pending.iter().rposition(|pending| matches!(pending, Pending::Token(_)));
+        let next = self
+            .pending
+            .iter()
+            .rposition(|pending| matches!(pending, Pending::Token(_)));
         if let Some(at) = next {
             let found = matches!(&self.pending[at], Pending::Token(token) if token.is("("));
             if found {
@@ -215,7 +268,9 @@ impl Expansion<'_> {
             }
             return found;
         }
-        let Some(lexer) = self.lexer.as_deref_mut() else { return false };
+        let Some(lexer) = self.lexer.as_deref_mut() else {
+            return false;
+        };
         let mut ahead = lexer.clone();
         let mut quiet = Diagnostics::default();
         loop {
@@ -248,7 +303,12 @@ impl Expansion<'_> {
         }
     }
 
-    fn arguments(&mut self, name: &str, definition: &Macro, call: Location) -> Option<Vec<Vec<Token>>> {
+    fn arguments(
+        &mut self,
+        name: &str,
+        definition: &Macro,
+        call: Location,
+    ) -> Option<Vec<Vec<Token>>> {
         let count = definition.parameters.as_ref().map_or(0, Vec::len);
         let mut arguments = vec![Vec::new()];
         let mut nested = 0usize;
@@ -283,21 +343,32 @@ impl Expansion<'_> {
         }
         if arguments.len() != count {
             self.diagnostics.push(
-                Diagnostic::error(format!("macro `{name}` takes {count} arguments, not {}", arguments.len()))
-                    .at(call, "used here")
-                    .at(definition.location, "defined here"),
+                Diagnostic::error(format!(
+                    "macro `{name}` takes {count} arguments, not {}",
+                    arguments.len()
+                ))
+                .at(call, "used here")
+                .at(definition.location, "defined here"),
             );
             return None;
         }
         Some(arguments)
     }
 
-    fn substitute(&mut self, definition: &Macro, arguments: &[Vec<Token>], call: Location) -> Vec<Token> {
+    fn substitute(
+        &mut self,
+        definition: &Macro,
+        arguments: &[Vec<Token>],
+        call: Location,
+    ) -> Vec<Token> {
         let no_parameters = Vec::new();
         let parameters = definition.parameters.as_ref().unwrap_or(&no_parameters);
         let argument = |token: &Token| {
             let word = token.word()?;
-            parameters.iter().position(|parameter| parameter == word).map(|at| &arguments[at])
+            parameters
+                .iter()
+                .position(|parameter| parameter == word)
+                .map(|at| &arguments[at])
         };
         let mut expanded: HashMap<usize, Vec<Token>> = HashMap::new();
         let mut output: Vec<Token> = Vec::new();
@@ -313,13 +384,19 @@ impl Expansion<'_> {
             let made = match next.and_then(argument) {
                 Some(argument) if token.is("#") && definition.parameters.is_some() => {
                     body.next();
-                    vec![Token { kind: stringized(argument), ..token.clone() }]
+                    vec![Token {
+                        kind: stringized(argument),
+                        ..token.clone()
+                    }]
                 }
                 _ => match argument(token) {
                     Some(raw) if pasting || next.is_some_and(|next| next.is("##")) => raw.clone(),
                     Some(raw) => {
                         let key = raw.as_ptr() as usize;
-                        expanded.entry(key).or_insert_with(|| self.expanded(raw)).clone()
+                        expanded
+                            .entry(key)
+                            .or_insert_with(|| self.expanded(raw))
+                            .clone()
                     }
                     None => vec![token.clone()],
                 },
@@ -343,10 +420,11 @@ impl Expansion<'_> {
         let mut output = Vec::new();
         if self.depth >= DEPTH_MAX {
             if let Some(first) = argument.first() {
-                self.diagnostics.push(
-                    Diagnostic::error("macros are nested too deep")
-                        .at(first.location, format!("more than {DEPTH_MAX} macro arguments within each other")),
-                );
+                self.diagnostics
+                    .push(Diagnostic::error("macros are nested too deep").at(
+                        first.location,
+                        format!("more than {DEPTH_MAX} macro arguments within each other"),
+                    ));
             }
             return output;
         }
@@ -373,10 +451,14 @@ impl Expansion<'_> {
         lexer.quiet = true;
         let token = lexer.next(self.diagnostics);
         if lexer.next(self.diagnostics).kind == TokenKind::End {
-            output.push(Token { spaced: left.spaced, ..token });
+            output.push(Token {
+                spaced: left.spaced,
+                ..token
+            });
         } else {
             self.diagnostics.push(
-                Diagnostic::error(format!("`##` makes `{text}`, which is not one token")).at(call, "in this macro"),
+                Diagnostic::error(format!("`##` makes `{text}`, which is not one token"))
+                    .at(call, "in this macro"),
             );
             output.extend([left, right]);
         }
@@ -384,8 +466,11 @@ impl Expansion<'_> {
     }
 }
 
-/// The parameters up to the closing parenthesis, whether the last takes the rest, and how many tokens that were.
-fn parameters(tokens: &[Token]) -> Result<(Vec<Rc<str>>, bool, usize), Option<&Token>> {
+/// The names, whether the last one takes the rest, and how many tokens that were.
+type Parameters = (Vec<Rc<str>>, bool, usize);
+
+/// The parameters up to the closing parenthesis; otherwise the token that is wrong, if there is one.
+fn parameters(tokens: &[Token]) -> Result<Parameters, Option<&Token>> {
     let mut found = Vec::new();
     let mut at = 0;
     if tokens.first().is_some_and(|token| token.is(")")) {
@@ -393,9 +478,16 @@ fn parameters(tokens: &[Token]) -> Result<(Vec<Rc<str>>, bool, usize), Option<&T
     }
     loop {
         let token = tokens.get(at).ok_or(tokens.last())?;
-        let dots = tokens[at..].iter().take_while(|token| token.kind == TokenKind::Stray('.')).count();
+        let dots = tokens[at..]
+            .iter()
+            .take_while(|token| token.kind == TokenKind::Stray('.'))
+            .count();
         let variadic = dots == 3;
-        let name = if variadic { "__VA_ARGS__".into() } else { token.word().cloned().ok_or(Some(token))? };
+        let name = if variadic {
+            "__VA_ARGS__".into()
+        } else {
+            token.word().cloned().ok_or(Some(token))?
+        };
         if found.contains(&name) {
             return Err(Some(token));
         }
@@ -426,5 +518,8 @@ fn stringized(argument: &[Token]) -> TokenKind {
             text.push_str(&spelling);
         }
     }
-    TokenKind::Text { wide: false, text: text.into() }
+    TokenKind::Text {
+        wide: false,
+        text: text.into(),
+    }
 }

@@ -5,37 +5,71 @@ use super::*;
 fn run(text: &str) -> (String, Vec<String>) {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();
-    let output = preprocess_file(SourceFile::new("t.idl", text).main(), &Options::default(), &mut sources, &mut diagnostics);
+    let output = preprocess_file(
+        SourceFile::new("t.idl", text).main(),
+        &Options::default(),
+        &mut sources,
+        &mut diagnostics,
+    );
     let tokens: Vec<String> = output.tokens.iter().map(Token::spelling).collect();
-    let messages = diagnostics.into_sorted().into_iter().map(|diagnostic| diagnostic.message).collect();
+    let messages = diagnostics
+        .into_sorted()
+        .into_iter()
+        .map(|diagnostic| diagnostic.message)
+        .collect();
     (tokens.join(" ").trim().to_owned(), messages)
 }
 
 fn expands(text: &str, expected: &str) {
     let (output, messages) = run(text);
-    assert_eq!((output.as_str(), messages), (expected, Vec::new()), "{text}");
+    assert_eq!(
+        (output.as_str(), messages),
+        (expected, Vec::new()),
+        "{text}"
+    );
 }
 
 #[test]
 fn macros_expand_as_in_c() {
     expands("#define A 1 + B\n#define B 2\nA;", "1 + 2 ;");
-    expands("#define f(x, y) x y\nf(a, (b, c)) f f(\n1,\n2)", "a ( b , c ) f 1 2");
+    expands(
+        "#define f(x, y) x y\nf(a, (b, c)) f f(\n1,\n2)",
+        "a ( b , c ) f 1 2",
+    );
     expands("#define f(x) #x x##_t\nf(a  b)", "\"a b\" a b_t");
     expands("#define A B\n#define B A\nA B", "A B");
     expands("#define f(x) g(x)\n#define g(x) f(x) h\nf(1)", "f ( 1 ) h");
-    expands("#define E\n#define cat(a, b) a##b\ncat(x, 1) cat(, y) E cat(z,)", "x1 y z");
-    expands("#define v(a, ...) a __VA_ARGS__\nv(1, 2, 3) v(4)", "1 2 , 3 4");
+    expands(
+        "#define E\n#define cat(a, b) a##b\ncat(x, 1) cat(, y) E cat(z,)",
+        "x1 y z",
+    );
+    expands(
+        "#define v(a, ...) a __VA_ARGS__\nv(1, 2, 3) v(4)",
+        "1 2 , 3 4",
+    );
     expands("#define A 1\n#undef A\nA __LINE__", "A 3");
     expands("#define f() x\n#define g f\ng() f ()", "x x");
 }
 
 #[test]
 fn conditions_choose_one_group() {
-    expands("#if 0\na don't\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif\ne", "b e");
+    expands(
+        "#if 0\na don't\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif\ne",
+        "b e",
+    );
     expands("#ifdef X\na\n#else\nb\n#endif", "b");
-    expands("#define X\n#ifndef X\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif", "c");
-    expands("#if defined(X) || !defined Y && (1 + 2 * 3 == 7)\na\n#endif", "a");
-    expands("#define V 3\n#if V >= 3 && (V << 2) == 12 && 'a' == 97 && ~0 == -1 && (V ? 1 : 0)\na\n#endif", "a");
+    expands(
+        "#define X\n#ifndef X\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif",
+        "c",
+    );
+    expands(
+        "#if defined(X) || !defined Y && (1 + 2 * 3 == 7)\na\n#endif",
+        "a",
+    );
+    expands(
+        "#define V 3\n#if V >= 3 && (V << 2) == 12 && 'a' == 97 && ~0 == -1 && (V ? 1 : 0)\na\n#endif",
+        "a",
+    );
     expands("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif", "c");
     expands("#if 1\na\n#else\n\"unterminated\n#bad\n#endif\nb", "a b");
 }
@@ -54,15 +88,25 @@ fn wrong_directives_are_reported_and_the_rest_is_read() {
         ("#undef\na", "`#undef` needs the name of a macro"),
         ("#ifdef\n#endif\na", "`#ifdef` needs the name of a macro"),
         ("#define f(x\na", "the parameters of macro `f` are wrong"),
-        ("#define f(x) x\na f(1, 2)", "macro `f` takes 1 arguments, not 2"),
-        ("#define f(x) x\na f(1", "the arguments of macro `f` have no end"),
+        (
+            "#define f(x) x\na f(1, 2)",
+            "macro `f` takes 1 arguments, not 2",
+        ),
+        (
+            "#define f(x) x\na f(1",
+            "the arguments of macro `f` have no end",
+        ),
         ("#error don't\na", "#error: don't"),
         ("#include\na", "`#include` needs the name of a file"),
         ("#include <none.idl>\na", "cannot find the file `none.idl`"),
         ("#pragma prefix omg\na", "this pragma is not complete"),
         ("#line x\na", "this line directive has no number"),
     ] {
-        assert_eq!(run(text), ("a".to_owned(), vec![message.to_owned()]), "{text}");
+        assert_eq!(
+            run(text),
+            ("a".to_owned(), vec![message.to_owned()]),
+            "{text}"
+        );
     }
 }
 
@@ -81,6 +125,9 @@ fn a_macro_bomb_is_defused() {
 fn built_in_files_are_found() {
     expands("#include <orb.idl>\n#include \"TypeCode.idl\"\n", "");
     let (output, messages) = run("#include <IOP.idl>\n#include \"IOP.idl\"\n");
-    assert!(output.starts_with("module IOP {") && messages.is_empty(), "{messages:?}");
+    assert!(
+        output.starts_with("module IOP {") && messages.is_empty(),
+        "{messages:?}"
+    );
     assert_eq!(output.matches("TaggedProfileSeq").count(), 1);
 }

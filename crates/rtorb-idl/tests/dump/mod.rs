@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use rtorb_idl::tree::{
-    Annotation, Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type, Value,
+    Annotation, Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree,
+    Type, Value,
 };
 
 /// One line a declaration, what stands inside it indented below.
-pub fn dump(tree: &Tree) -> String {
+pub(crate) fn dump(tree: &Tree) -> String {
     let mut out = String::new();
     for &root in &tree.roots {
         item(tree, root, 0, &mut out);
@@ -23,13 +24,30 @@ fn item(tree: &Tree, id: ItemId, depth: usize, out: &mut String) {
     }
     let (what, rest) = headline(tree, &item.kind);
     let origin = if item.in_main_file { "" } else { " (included)" };
-    let _ = writeln!(out, "{pad}{}{what} {}{rest}  [{}]{origin}", annotations(&item.annotations), item.name, item.repository_id);
+    let _ = writeln!(
+        out,
+        "{pad}{}{what} {}{rest}  [{}]{origin}",
+        annotations(&item.annotations),
+        item.name,
+        item.repository_id
+    );
     contents(tree, &item.kind, depth + 1, out);
 }
 
 fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
-    let names = |ids: &[ItemId]| ids.iter().map(|&id| scoped(tree, id)).collect::<Vec<_>>().join(", ");
-    let after = |mark: &str, ids: &[ItemId]| if ids.is_empty() { String::new() } else { format!(" {mark} {}", names(ids)) };
+    let names = |ids: &[ItemId]| {
+        ids.iter()
+            .map(|&id| scoped(tree, id))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let after = |mark: &str, ids: &[ItemId]| {
+        if ids.is_empty() {
+            String::new()
+        } else {
+            format!(" {mark} {}", names(ids))
+        }
+    };
     match kind {
         ItemKind::Module { .. } => ("module".into(), String::new()),
         ItemKind::Interface(interface) => {
@@ -45,21 +63,44 @@ fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
         ItemKind::Union(union) => {
             let all = if union.covers_all { " covers all" } else { "" };
             let annotated = annotations(&union.discriminator_annotations);
-            ("union".into(), format!(" switch ({annotated}{}){all}", ty(tree, &union.discriminator)))
+            (
+                "union".into(),
+                format!(
+                    " switch ({annotated}{}){all}",
+                    ty(tree, &union.discriminator)
+                ),
+            )
         }
         ItemKind::Enum { .. } => ("enum".into(), String::new()),
         ItemKind::Alias { ty: aliased } => ("typedef".into(), format!(" = {}", ty(tree, aliased))),
-        ItemKind::Constant { ty: of, value: is } => ("const".into(), format!(": {} = {}", ty(tree, of), value(tree, is))),
+        ItemKind::Constant { ty: of, value: is } => (
+            "const".into(),
+            format!(": {} = {}", ty(tree, of), value(tree, is)),
+        ),
         ItemKind::Native => ("native".into(), String::new()),
         ItemKind::ValueBox { ty: boxed } => ("valuebox".into(), format!(" of {}", ty(tree, boxed))),
         ItemKind::Valuetype(valuetype) => {
             let mut what = String::new();
-            for (holds, word) in [(valuetype.is_abstract, "abstract "), (valuetype.is_custom, "custom ")] {
+            for (holds, word) in [
+                (valuetype.is_abstract, "abstract "),
+                (valuetype.is_custom, "custom "),
+            ] {
                 what.push_str(if holds { word } else { "" });
             }
-            what.push_str(if valuetype.is_event { "eventtype" } else { "valuetype" });
-            let mark = if valuetype.is_truncatable { ": truncatable" } else { ":" };
-            (what, after(mark, &valuetype.bases) + &after("supports", &valuetype.supports))
+            what.push_str(if valuetype.is_event {
+                "eventtype"
+            } else {
+                "valuetype"
+            });
+            let mark = if valuetype.is_truncatable {
+                ": truncatable"
+            } else {
+                ":"
+            };
+            (
+                what,
+                after(mark, &valuetype.bases) + &after("supports", &valuetype.supports),
+            )
         }
         ItemKind::Undefined { what } => (format!("undefined {what}"), String::new()),
         ItemKind::Other { what, .. } => (format!("other {what}"), String::new()),
@@ -85,30 +126,61 @@ fn contents(tree: &Tree, kind: &ItemKind, depth: usize, out: &mut String) {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
             members.iter().for_each(|m| member(tree, m, &pad, "", out));
         }
-        ItemKind::Union(union) => {
-            for case in &union.cases {
-                let mut labels: Vec<String> = case.labels.iter().map(|label| value(tree, label)).collect();
-                labels.extend(case.is_default.then(|| "default".to_owned()));
-                member(tree, &case.member, &pad, &format!("{} => ", labels.join(" | ")), out);
-            }
-        }
+        ItemKind::Union(union) => cases(tree, union, &pad, out),
         ItemKind::Enum { enumerators } => {
             for enumerator in enumerators {
                 comment(&enumerator.documentation, &pad, out);
-                let _ = writeln!(out, "{pad}{}{}", annotations(&enumerator.annotations), enumerator.name);
+                let _ = writeln!(
+                    out,
+                    "{pad}{}{}",
+                    annotations(&enumerator.annotations),
+                    enumerator.name
+                );
             }
         }
-        ItemKind::Interface(interface) => calls(tree, &interface.operations, &interface.attributes, &pad, out),
+        ItemKind::Interface(interface) => calls(
+            tree,
+            &interface.operations,
+            &interface.attributes,
+            &pad,
+            out,
+        ),
         ItemKind::Valuetype(valuetype) => {
             for (public, state) in &valuetype.state {
-                member(tree, state, &pad, if *public { "public " } else { "private " }, out);
+                member(
+                    tree,
+                    state,
+                    &pad,
+                    if *public { "public " } else { "private " },
+                    out,
+                );
             }
             for factory in &valuetype.factories {
                 let _ = writeln!(out, "{pad}factory {}", call(tree, factory));
             }
-            calls(tree, &valuetype.operations, &valuetype.attributes, &pad, out);
+            calls(
+                tree,
+                &valuetype.operations,
+                &valuetype.attributes,
+                &pad,
+                out,
+            );
         }
         _ => {}
+    }
+}
+
+fn cases(tree: &Tree, union: &rtorb_idl::tree::Union, pad: &str, out: &mut String) {
+    for case in &union.cases {
+        let mut labels: Vec<String> = case.labels.iter().map(|label| value(tree, label)).collect();
+        labels.extend(case.is_default.then(|| "default".to_owned()));
+        member(
+            tree,
+            &case.member,
+            pad,
+            &format!("{} => ", labels.join(" | ")),
+            out,
+        );
     }
 }
 
@@ -120,17 +192,34 @@ fn comment(lines: &[String], pad: &str, out: &mut String) {
 
 fn member(tree: &Tree, member: &Member, pad: &str, before: &str, out: &mut String) {
     comment(&member.documentation, pad, out);
-    let _ = writeln!(out, "{pad}{}{before}{}: {}", annotations(&member.annotations), member.name, ty(tree, &member.ty));
+    let _ = writeln!(
+        out,
+        "{pad}{}{before}{}: {}",
+        annotations(&member.annotations),
+        member.name,
+        ty(tree, &member.ty)
+    );
 }
 
-fn calls(tree: &Tree, operations: &[Operation], attributes: &[Attribute], pad: &str, out: &mut String) {
+fn calls(
+    tree: &Tree,
+    operations: &[Operation],
+    attributes: &[Attribute],
+    pad: &str,
+    out: &mut String,
+) {
     for attribute in attributes {
         comment(&attribute.documentation, pad, out);
         let readonly = if attribute.readonly { "readonly " } else { "" };
         let get = raised(tree, "get raises", &attribute.get_raises);
         let set = raised(tree, "set raises", &attribute.set_raises);
         let annotated = annotations(&attribute.annotations);
-        let _ = writeln!(out, "{pad}{annotated}{readonly}attribute {}: {}{get}{set}", attribute.name, ty(tree, &attribute.ty));
+        let _ = writeln!(
+            out,
+            "{pad}{annotated}{readonly}attribute {}: {}{get}{set}",
+            attribute.name,
+            ty(tree, &attribute.ty)
+        );
     }
     for operation in operations {
         comment(&operation.documentation, pad, out);
@@ -145,11 +234,20 @@ fn call(tree: &Tree, operation: &Operation) -> String {
             Direction::Out => "out",
             Direction::InOut => "inout",
         };
-        format!("{}{direction} {}: {}", annotations(&parameter.annotations), parameter.name, ty(tree, &parameter.ty))
+        format!(
+            "{}{direction} {}: {}",
+            annotations(&parameter.annotations),
+            parameter.name,
+            ty(tree, &parameter.ty)
+        )
     };
     let parameters: Vec<String> = operation.parameters.iter().map(parameter).collect();
     let oneway = if operation.oneway { "oneway " } else { "" };
-    let context = if operation.context.is_empty() { String::new() } else { format!(" context {:?}", operation.context) };
+    let context = if operation.context.is_empty() {
+        String::new()
+    } else {
+        format!(" context {:?}", operation.context)
+    };
     format!(
         "{}{oneway}{}({}) -> {}{}{context}",
         annotations(&operation.annotations),
@@ -164,14 +262,30 @@ fn raised(tree: &Tree, word: &str, ids: &[ItemId]) -> String {
     if ids.is_empty() {
         return String::new();
     }
-    format!(" {word} {}", ids.iter().map(|&id| scoped(tree, id)).collect::<Vec<_>>().join(", "))
+    format!(
+        " {word} {}",
+        ids.iter()
+            .map(|&id| scoped(tree, id))
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 fn annotations(annotations: &[Annotation]) -> String {
     let one = |annotation: &Annotation| {
-        let parameter = |(name, value): &(String, String)| if name.is_empty() { value.clone() } else { format!("{name}={value}") };
+        let parameter = |(name, value): &(String, String)| {
+            if name.is_empty() {
+                value.clone()
+            } else {
+                format!("{name}={value}")
+            }
+        };
         let parameters: Vec<String> = annotation.parameters.iter().map(parameter).collect();
-        let parameters = if parameters.is_empty() { String::new() } else { format!("({})", parameters.join(", ")) };
+        let parameters = if parameters.is_empty() {
+            String::new()
+        } else {
+            format!("({})", parameters.join(", "))
+        };
         format!("@{}{parameters} ", annotation.name)
     };
     annotations.iter().map(one).collect()
@@ -179,19 +293,35 @@ fn annotations(annotations: &[Annotation]) -> String {
 
 fn scoped(tree: &Tree, id: ItemId) -> String {
     let item = tree.item(id);
-    item.scope.map_or_else(|| item.name.clone(), |scope| format!("{}::{}", scoped(tree, scope), item.name))
+    item.scope.map_or_else(
+        || item.name.clone(),
+        |scope| format!("{}::{}", scoped(tree, scope), item.name),
+    )
 }
 
 fn ty(tree: &Tree, of: &Type) -> String {
-    let bounded = |name: String, bound: &Option<u32>| bound.map_or(name.clone(), |bound| format!("{name}<{bound}>"));
+    let bounded = |name: String, bound: &Option<u32>| {
+        bound.map_or(name.clone(), |bound| format!("{name}<{bound}>"))
+    };
     match of {
         Type::String { bound } => bounded("string".into(), bound),
         Type::WString { bound } => bounded("wstring".into(), bound),
         Type::Fixed { digits, scale } => format!("fixed<{digits}, {scale}>"),
-        Type::Sequence { element, bound: None } => format!("sequence<{}>", ty(tree, element)),
-        Type::Sequence { element, bound: Some(bound) } => format!("sequence<{}, {bound}>", ty(tree, element)),
-        Type::Array { element, dimensions } => format!("{}{dimensions:?}", ty(tree, element)),
-        Type::Map { key, value, bound } => format!("map<{}, {}, {bound:?}>", ty(tree, key), ty(tree, value)),
+        Type::Sequence {
+            element,
+            bound: None,
+        } => format!("sequence<{}>", ty(tree, element)),
+        Type::Sequence {
+            element,
+            bound: Some(bound),
+        } => format!("sequence<{}, {bound}>", ty(tree, element)),
+        Type::Array {
+            element,
+            dimensions,
+        } => format!("{}{dimensions:?}", ty(tree, element)),
+        Type::Map { key, value, bound } => {
+            format!("map<{}, {}, {bound:?}>", ty(tree, key), ty(tree, value))
+        }
         Type::Named(id) => scoped(tree, *id),
         simple => format!("{simple:?}"),
     }
@@ -206,7 +336,9 @@ fn value(tree: &Tree, of: &Value) -> String {
         Value::Char(value) => format!("{value:?}"),
         Value::Text(value) => format!("{value:?}"),
         Value::Enumerator(id, at) => match &tree.item(*id).kind {
-            ItemKind::Enum { enumerators } => format!("{}::{}", scoped(tree, *id), enumerators[*at as usize].name),
+            ItemKind::Enum { enumerators } => {
+                format!("{}::{}", scoped(tree, *id), enumerators[*at as usize].name)
+            }
             _ => "not an enumerator".to_owned(),
         },
     }

@@ -1,0 +1,73 @@
+//! What a `build.rs` gets.
+
+use std::path::Path;
+
+use rtorb_idl::Compiler;
+
+fn out_dir(name: &str) -> std::path::PathBuf {
+    let dir = std::env::temp_dir().join(format!("rtorb-idl-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
+    dir
+}
+
+#[test]
+fn a_right_file_becomes_rust_under_its_own_name() {
+    let dir = out_dir("right");
+    let file = dir.join("two.parts.idl");
+    std::fs::write(
+        &file,
+        "#include \"shared.idl\"\ninterface Counter { Shared add(in long n); };\n",
+    )
+    .expect("it can be written");
+    let compiler = Compiler::new()
+        .include_dir("tests/right/include")
+        .out_dir(&dir);
+    let compiled = compiler
+        .try_compile(&file)
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(compiled.output, dir.join("two.parts.rs"));
+    let text = std::fs::read_to_string(&compiled.output).expect("it was written");
+    assert!(
+        text.contains("trait CounterServant") && text.contains("struct Shared"),
+        "{text}"
+    );
+    let read: Vec<&Path> = compiled
+        .sources
+        .files()
+        .iter()
+        .filter_map(|file| file.path())
+        .collect();
+    assert_eq!(
+        read,
+        [file.as_path(), Path::new("tests/right/include/shared.idl")]
+    );
+    std::fs::remove_dir_all(dir).expect("it is ours");
+}
+
+#[test]
+fn a_wrong_file_becomes_messages() {
+    let dir = out_dir("wrong");
+    let error = Compiler::new()
+        .out_dir(&dir)
+        .try_compile(Path::new("tests/wrong/oneway_wrong.idl"));
+    let message = error.expect_err("it is wrong").to_string();
+    assert!(
+        message.contains("oneway_wrong.idl:3:10") && message.contains("must be `void`"),
+        "{message}"
+    );
+    assert_eq!(
+        std::fs::read_dir(&dir).expect("it exists").count(),
+        0,
+        "nothing is written"
+    );
+    let error = Compiler::new()
+        .out_dir(&dir)
+        .try_compile(Path::new("tests/nowhere.idl"));
+    assert!(
+        error
+            .expect_err("it does not exist")
+            .to_string()
+            .contains("cannot read `tests/nowhere.idl`")
+    );
+    std::fs::remove_dir_all(dir).expect("it is ours");
+}
