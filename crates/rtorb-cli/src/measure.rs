@@ -108,7 +108,7 @@ fn print_results(all: &[Results], page: &Path) -> anyhow::Result<()> {
         for target in &results.targets {
             let verdict = if target.holds { "holds" } else { "MISSED" };
             line(format!(
-                "{verdict:>6}  {}: {:.2}, at most {:.2}",
+                "{verdict:>6}  {}: {:.3}, at most {:.2}",
                 target.what, target.value, target.limit
             ))?;
         }

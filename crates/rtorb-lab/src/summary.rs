@@ -109,14 +109,19 @@ pub fn contestant(series: &Series) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What is called: `octetseq 1024`, or `1000 objects, 300 operations`.
+/// What is called: `octetseq 1024`, or `objects 1000 operations 300`.
 #[must_use]
 pub fn row_name(series: &Series) -> String {
+    row_name_of(&series.labels)
+}
+
+/// The same of labels.
+#[must_use]
+pub fn row_name_of(labels: &Labels) -> String {
     let mut words = Vec::new();
-    words.extend(text(&series.labels, "operation"));
-    words.extend(text(&series.labels, "len").filter(|len| len != "0"));
-    let rest = series
-        .labels
+    words.extend(text(labels, "operation"));
+    words.extend(text(labels, "len").filter(|len| len != "0"));
+    let rest = labels
         .iter()
         .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));
     words.extend(rest.map(|(name, value)| format!("{name} {value}")));
@@ -152,8 +157,8 @@ pub fn contestants(results: &Results) -> Vec<String> {
 pub fn microseconds(ns: f64) -> String {
     let us = ns / 1e3;
     match us.abs() {
-        small if small < 1.0 => format!("{us:.2}"),
-        medium if medium < 100.0 => format!("{us:.1}"),
+        small if small < 100.0 => format!("{us:.2}"),
+        medium if medium < 1_000.0 => format!("{us:.1}"),
         _ => format!("{us:.0}"),
     }
 }

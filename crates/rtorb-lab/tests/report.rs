@@ -1,4 +1,5 @@
 //! The results file and the page made of it, from outside the crate.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::path::Path;
 use std::process::Command;
@@ -45,7 +46,12 @@ fn results() -> Results {
             .collect(),
         derived: vec![Derived {
             name: "time_above_raw".to_owned(),
-            labels: labels([("operation", "long".into())]),
+            labels: labels([
+                ("operation", "long".into()),
+                ("orb", "rtorb".into()),
+                ("transport", "tcp".into()),
+                ("payload_bytes", 4usize.into()),
+            ]),
             unit: "ns".to_owned(),
             value: 450.0,
             rounds: vec![440.0, 460.0],
@@ -191,13 +197,13 @@ fn a_browser_draws_every_figure() {
             .output()
             .unwrap();
         let dom = String::from_utf8_lossy(&output.stdout);
-        // The page counts what it has drawn when its script is through: medians, tails, sizes.
+        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes.
         assert!(
-            dom.contains("data-figures=\"3\""),
+            dom.contains("data-figures=\"4\""),
             "width {width}: {}",
             &dom[..dom.len().min(400)]
         );
-        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 3);
+        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 4);
         assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
     }
 }

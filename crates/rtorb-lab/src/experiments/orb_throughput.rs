@@ -113,7 +113,7 @@ impl Plan {
         match effort {
             Effort::Quick => Self {
                 effort,
-                rounds: 5,
+                rounds: 9,
                 warm_up: 100,
                 count: 2_000,
                 budget_ns: 40_000_000,

@@ -7,7 +7,7 @@ use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot, Scatter};
 
 use crate::results::{LabelValue, Results, Series};
-use crate::summary::{calls, contestant, contestants, row_name, row_names, text};
+use crate::summary::{calls, contestant, contestants, row_name, row_name_of, row_names, text};
 
 /// One plot, or several of a kind that the reader chooses from.
 pub(super) struct Figure {
@@ -27,6 +27,7 @@ pub(super) struct Choice {
 /// Every figure that the results of an experiment have something for.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let figures = [
+        above_raw(results),
         medians(results),
         tails(results),
         sizes(results),
@@ -36,6 +37,70 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         .into_iter()
         .filter(|figure| !figure.choices.is_empty())
         .collect()
+}
+
+/// What an ORB is to blame for: its time less that of the octets alone.
+fn above_raw(results: &Results) -> Figure {
+    let mut transports: Vec<String> = Vec::new();
+    for derived in results
+        .derived
+        .iter()
+        .filter(|derived| derived.name == ABOVE_RAW)
+    {
+        let transport = text(&derived.labels, "transport").unwrap_or_default();
+        if !transports.contains(&transport) {
+            transports.push(transport);
+        }
+    }
+    Figure {
+        id: id(results, "above-raw"),
+        title: "What the ORB adds to the octets".to_owned(),
+        caption: "The call less the raw exchange of the same octets on the same transport, median over rounds. What \
+                  the servant does is in it too, and is the larger part for long sequences."
+            .to_owned(),
+        choices: transports
+            .iter()
+            .flat_map(|transport| {
+                [("short messages", false), ("long messages", true)].map(|(name, large)| {
+                    choice(&format!("{transport}, {name}"), above_raw_plot(results, transport, large))
+                })
+            })
+            .collect(),
+    }
+}
+
+fn above_raw_plot(results: &Results, transport: &str, large: bool) -> Plot {
+    let mut bars: BTreeMap<String, (Vec<String>, Vec<f64>)> = BTreeMap::new();
+    for derived in results
+        .derived
+        .iter()
+        .filter(|derived| derived.name == ABOVE_RAW)
+    {
+        let is_large = matches!(derived.labels.get("payload_bytes"), Some(LabelValue::Number(n)) if *n > LARGE_BYTES);
+        if text(&derived.labels, "transport").as_deref() == Some(transport) && is_large == large {
+            let name = format!(
+                "{} {transport}",
+                text(&derived.labels, "orb").unwrap_or_default()
+            );
+            let (rows, values) = bars.entry(name).or_default();
+            rows.push(row_name_of(&derived.labels));
+            values.push(derived.value / 1e3);
+        }
+    }
+    let mut plot = Plot::new();
+    // Ours first, as everywhere.
+    for (name, (rows, values)) in bars.into_iter().rev() {
+        let bar = Bar::new(rows, values)
+            .name(&name)
+            .marker(Marker::new().color(color(&name)));
+        plot.add_trace(bar.hover_template("%{x}: %{y:.2f} us"));
+    }
+    plot.set_layout(
+        Layout::new()
+            .x_axis(Axis::new().type_(AxisType::Category))
+            .y_axis(axis("us above raw")),
+    );
+    plot
 }
 
 fn medians(results: &Results) -> Figure {
@@ -334,6 +399,7 @@ fn id(results: &Results, kind: &str) -> String {
 
 /// What an experiment may count.
 const COUNTED: [&str; 1] = ["objects"];
+const ABOVE_RAW: &str = "time_above_raw";
 const TAIL_HOVER: &str = "one in %{x:.0f}: %{y:.2f} us";
 const LINE_COLORS: [&str; 6] = [
     "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87",
