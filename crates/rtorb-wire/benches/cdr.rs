@@ -11,7 +11,7 @@ use rtorb_wire::giop::{
     Header, ReplyHeader, ReplyStatus, RequestHeader, RequestStart, Response, Version, begin_reply,
     begin_request, encode_body, end_message,
 };
-use rtorb_wire::{Decode, Encode, Reader, Writer};
+use rtorb_wire::{Any, Decode, Encode, Reader, TypeCode, Typed, Writer};
 use std::hint::black_box;
 
 const ELEMENTS: usize = 4096;
@@ -24,6 +24,17 @@ struct Many {
     l: i32,
     s: i16,
 }
+impl Typed for Many {
+    fn type_code() -> TypeCode {
+        let members = [
+            ("o", TypeCode::OCTET),
+            ("l", TypeCode::LONG),
+            ("s", TypeCode::SHORT),
+        ];
+        TypeCode::structure("IDL:Many:1.0", "Many", members)
+    }
+}
+
 rtorb_wire::fixed_layout!(Many {
     o: u8,
     l: i32,
@@ -109,6 +120,42 @@ fn sequences(c: &mut Criterion) {
     }
 }
 
+/// A struct, and a sequence of structs, in an any.
+fn anys(c: &mut Criterion) {
+    let one = Many { o: 1, l: 2, s: 3 };
+    let all = vec![one; ELEMENTS];
+    let mut group = c.benchmark_group("any");
+    group.bench_function("struct/make", |b| {
+        b.iter(|| Any::from_value(black_box(&one)).unwrap());
+    });
+    for (name, any) in [
+        ("struct", Any::from_value(&one).unwrap()),
+        ("structs", Any::from_value(&all).unwrap()),
+    ] {
+        let mut buffer = Some(Vec::new());
+        group.bench_function(format!("{name}/encode"), |b| {
+            b.iter(|| {
+                let mut w = Writer::new(buffer.take().unwrap(), OCTETS_MAX);
+                black_box(&any).encode(&mut w).unwrap();
+                buffer = Some(w.finish().0);
+            });
+        });
+        let mut w = Writer::new(Vec::new(), OCTETS_MAX);
+        any.encode(&mut w).unwrap();
+        let octets = w.into_octets();
+        group.bench_function(format!("{name}/decode"), |b| {
+            b.iter(|| {
+                Any::decode(&mut Reader::new(black_box(&octets), ByteOrder::NATIVE)).unwrap()
+            });
+        });
+    }
+    let any = Any::from_value(&all).unwrap();
+    group.bench_function("structs/extract", |b| {
+        b.iter(|| black_box(&any).extract::<Vec<Many>>().unwrap());
+    });
+    group.finish();
+}
+
 fn run<T: Encode + Decode + Clone>(c: &mut Criterion, name: &str, items: &Vec<T>, order: ByteOrder)
 where
     Vec<T>: Encode + Decode,
@@ -141,5 +188,5 @@ where
     group.finish();
 }
 
-criterion_group!(benches, headers, sequences);
+criterion_group!(benches, headers, sequences, anys);
 criterion_main!(benches);

@@ -55,6 +55,9 @@ pub enum DecodeError {
     /// A fixed-point number with a nibble that is neither digit nor sign, or with too many digits.
     #[error("not a packed decimal number")]
     BadFixed,
+    /// A value of another type than the one expected here, or a reference to none that came before.
+    #[error("a value is not of the type expected")]
+    UnknownValue,
     /// Values nested deeper than the reader's bound.
     #[error("values are nested more than {max} deep")]
     TooDeep {
@@ -163,6 +166,12 @@ pub enum EncodeError {
     /// A value that is not of the type that its TypeCode says (BAD_PARAM).
     #[error("the value is not of the type of its TypeCode")]
     WrongType,
+    /// Values nested deeper than a reader would follow (BAD_PARAM).
+    #[error("values are nested more than {max} deep")]
+    TooDeep {
+        /// The bound.
+        max: u8,
+    },
     /// A value that must not leave the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,

@@ -13,12 +13,14 @@ pub mod giop;
 pub mod ior;
 pub mod type_code;
 pub mod url;
+pub mod valuetype;
 
 pub use any::{Any, Typed};
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};
 pub use error::{DecodeError, EncodeError};
 pub use ior::Ior;
 pub use type_code::TypeCode;
+pub use valuetype::ValueType;
 
 #[doc(hidden)]
 pub use arrayvec;

@@ -93,12 +93,14 @@ impl TypeCode {
 
     /// `sequence<element, bound>`; 0 for no bound.
     pub fn sequence(element: Self, bound: u32) -> Self {
-        Self(Shape::Sequence(Arc::new(Elements::new(element, bound))))
+        Self(Shape::Sequence(Arc::new(Elements::of_sequence(
+            element, bound,
+        ))))
     }
 
     /// An array of one dimension; further ones are arrays of arrays, the outermost first.
     pub fn array(element: Self, length: u32) -> Self {
-        Self(Shape::Array(Arc::new(Elements::new(element, length))))
+        Self(Shape::Array(Arc::new(Elements::of_array(element, length))))
     }
 
     /// `struct name { members }`

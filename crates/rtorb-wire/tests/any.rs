@@ -188,7 +188,7 @@ fn unions_select_by_label_and_default() {
         discriminator: 1,
         value: Some(Box::new(Value::Octet(1))),
     };
-    assert_eq!(Any::from_parts(union, &wrong), Err(EncodeError::WrongType));
+    assert!(Any::from_parts(union, &wrong).is_err());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Values copied from stream to stream by their TypeCode: other byte order, other alignment, other code set.
 
+use super::layout;
 use crate::cdr::{LongDouble, Primitive, WChar, WString};
 use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
@@ -30,12 +31,6 @@ pub(super) fn copy(
     w: &mut Writer<'_>,
 ) -> Result<(), Refused> {
     value(type_code, None, r, w)
-}
-
-/// Checks that a value of `type_code` is next, and moves behind it.
-pub(super) fn check(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<(), Refused> {
-    let mut copied = super::writer(r.char_code_set());
-    copy(type_code, r, &mut copied)
 }
 
 fn value(
@@ -141,10 +136,22 @@ fn run(
         Kind::Short | Kind::UShort => numbers::<u16>(count, r, w),
         Kind::Long | Kind::ULong | Kind::Float => numbers::<u32>(count, r, w),
         Kind::LongLong | Kind::ULongLong | Kind::Double => numbers::<u64>(count, r, w),
+        _ if goes_as_it_is(element, r, w) => {
+            let length = layout::run_length(element, count, r.position(), r.remaining());
+            let octets = r.take(length.unwrap_or(usize::MAX))?;
+            Ok(w.octets(octets)?)
+        }
         _ => deeper(r, |r| {
             (0..count).try_for_each(|_| value(element, outer, r, w))
         }),
     }
+}
+
+/// True if the octets of such elements are the same on both sides, the padding between them included.
+fn goes_as_it_is(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
+    let summary = element.shape().summary();
+    let apart = r.position() ^ w.position();
+    summary.fixed && r.order() == w.order() && apart & (usize::from(summary.alignment) - 1) == 0
 }
 
 fn number<T: Primitive>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {

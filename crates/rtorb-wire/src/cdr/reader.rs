@@ -4,6 +4,8 @@ use super::{ByteOrder, CharCodeSet, Primitive};
 use crate::DecodeError;
 use core::any::Any;
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
 pub(crate) const DEPTH_MAX: u8 = 64;
@@ -43,6 +45,16 @@ pub struct Reader<'m> {
     depth: u8,
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
+    values: Option<Box<Values>>,
+}
+
+/// What is known of the values of one stream.
+#[derive(Default)]
+struct Values {
+    /// Those read, by the position where they begin.
+    read: HashMap<usize, Arc<dyn Any + Send + Sync>>,
+    /// True while the state of one is read out of a chunk.
+    in_chunk: bool,
 }
 
 impl<'m> Reader<'m> {
@@ -58,6 +70,7 @@ impl<'m> Reader<'m> {
             depth: 0,
             char_code_set: CharCodeSet::Latin1,
             context: None,
+            values: None,
         }
     }
 
@@ -336,6 +349,33 @@ impl<'m> Reader<'m> {
         self.depth -= 1;
     }
 
+    /// Keeps a value for what refers to the position where it began.
+    pub(crate) fn keep_value(&mut self, position: usize, value: Arc<dyn Any + Send + Sync>) {
+        self.values.get_or_insert_default().read.insert(position, value);
+    }
+
+    /// The value that began at that position.
+    pub(crate) fn value_at(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.values.as_ref()?.read.get(&position).cloned()
+    }
+
+    /// Runs `read` inside a chunk, where no further one may begin.
+    ///
+    /// # Errors
+    /// [`DecodeError::UnknownValue`] inside a chunk already, or what `read` answers.
+    pub(crate) fn in_chunk<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let values = self.values.get_or_insert_default();
+        if core::mem::replace(&mut values.in_chunk, true) {
+            return Err(DecodeError::UnknownValue);
+        }
+        let value = read(self);
+        self.values.get_or_insert_default().in_chunk = false;
+        value
+    }
+
     /// The `count` octets before the position, which were read and are in memory still.
     #[inline]
     pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
@@ -359,6 +399,7 @@ impl<'m> Reader<'m> {
             octets: self.octets,
             at,
             rest: None,
+            values: None,
             ..*self
         }
     }

@@ -42,6 +42,19 @@ pub struct Writer<'a> {
     order: ByteOrder,
     minor: u8,
     char_code_set: CharCodeSet,
+    values: Option<Box<Values>>,
+}
+
+/// What tells one value from another: its address and its type.
+type Identity = (usize, TypeId);
+
+/// What is known of the values of one stream.
+#[derive(Debug, Default)]
+struct Values {
+    /// Where those written begin.
+    written: HashMap<Identity, usize>,
+    /// How many of them are being written, each inside the one before.
+    depth: u8,
 }
 
 impl<'a> Writer<'a> {
@@ -59,6 +72,7 @@ impl<'a> Writer<'a> {
             order: ByteOrder::NATIVE,
             minor: 2,
             char_code_set: CharCodeSet::Latin1,
+            values: None,
         }
     }
 
@@ -179,9 +193,12 @@ impl<'a> Writer<'a> {
     ) -> Result<(), EncodeError> {
         self.sized(|w| {
             let outer = w.origin;
+            // Nothing inside an encapsulation refers to what stands outside.
+            let outer_values = w.values.take();
             w.origin = w.at + w.gathered;
             let written = w.primitive(w.order.flag()).and_then(|()| content(w));
             w.origin = outer;
+            w.values = outer_values;
             written
         })
     }
@@ -220,6 +237,9 @@ impl<'a> Writer<'a> {
 
     /// Takes back everything behind the first `at` octets of the stream; what was lent behind them is let go.
     pub fn truncate(&mut self, at: usize) {
+        if let Some(values) = &mut self.values {
+            values.written.retain(|_, position| *position < at);
+        }
         while let Some(segment) = self.segments.last_mut()
             && segment.after + self.gathered > at
         {
@@ -324,6 +344,35 @@ impl<'a> Writer<'a> {
     /// The transmission code set of `char` and `string`.
     pub fn char_code_set(&self) -> CharCodeSet {
         self.char_code_set
+    }
+
+    /// Where a value that was written before begins.
+    pub(crate) fn value_position(&self, identity: Identity) -> Option<usize> {
+        self.values.as_ref()?.written.get(&identity).copied()
+    }
+
+    /// Notes where a value begins, whose state is written until [`close_value`](Self::close_value).
+    ///
+    /// # Errors
+    /// [`EncodeError::TooDeep`] when it is inside too many others.
+    pub(crate) fn open_value(
+        &mut self,
+        identity: Identity,
+        position: usize,
+    ) -> Result<(), EncodeError> {
+        let values = self.values.get_or_insert_default();
+        if values.depth == DEPTH_MAX {
+            return Err(EncodeError::TooDeep { max: DEPTH_MAX });
+        }
+        values.depth += 1;
+        values.written.insert(identity, position);
+        Ok(())
+    }
+
+    pub(crate) fn close_value(&mut self) {
+        if let Some(values) = &mut self.values {
+            values.depth -= 1;
+        }
     }
 
     /// Takes the next `N` octets for the caller to fill; the position must be aligned as they need it.

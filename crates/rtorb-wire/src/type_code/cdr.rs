@@ -310,8 +310,10 @@ impl Decoder {
             let count = r.primitive()?;
             return match (kind, count) {
                 (Kind::Array, 0) => Err(DecodeError::BadTypeCode { value: kind as u32 }),
-                (Kind::Array, _) => Ok(Shape::Array(Elements::new(element, count).into())),
-                _ => Ok(Shape::Sequence(Elements::new(element, count).into())),
+                (Kind::Array, _) => Ok(Shape::Array(Elements::of_array(element, count).into())),
+                _ => Ok(Shape::Sequence(
+                    Elements::of_sequence(element, count).into(),
+                )),
             };
         }
         let named = self.named(r)?;

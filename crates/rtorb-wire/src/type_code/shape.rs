@@ -71,7 +71,9 @@ impl Shape {
             Self::String { .. } | Self::WString { .. } => Summary::leaf(4, true),
             Self::Fixed { .. } => Summary::leaf(1, false),
             Self::Sequence(elements) | Self::Array(elements) => elements.summary,
-            Self::Struct(aggregate) | Self::Except(aggregate) => aggregate.summary,
+            Self::Struct(aggregate) => aggregate.summary,
+            // Its repository id comes first.
+            Self::Except(aggregate) => aggregate.summary.with_text(),
             Self::Union(union) => union.summary,
             Self::Enum(_) => Summary::leaf(4, false),
             Self::Alias(alias) | Self::ValueBox(alias) => alias.summary,
@@ -113,14 +115,23 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Of that type and bound or length.
-    pub fn new(element: TypeCode, count: u32) -> Self {
-        let summary = Summary::leaf(1, false).with(&element);
-        // The count of a sequence is an unsigned long; counted for an array too, for simplicity: it never harms.
-        let summary = Summary {
-            alignment: summary.alignment.max(4),
-            ..summary
+    /// Of that type and bound.
+    pub fn of_sequence(element: TypeCode, bound: u32) -> Self {
+        // The count before the elements is an unsigned long.
+        Self::new(Summary::leaf(4, false), element, bound)
+    }
+
+    /// Of that type and length.
+    pub fn of_array(element: TypeCode, length: u32) -> Self {
+        let start = Summary {
+            empty: false,
+            ..Summary::EMPTY
         };
+        Self::new(start, element, length)
+    }
+
+    fn new(start: Summary, element: TypeCode, count: u32) -> Self {
+        let summary = start.with(&element);
         Self {
             element,
             count,
@@ -213,7 +224,10 @@ impl Union {
         default: Option<u32>,
         members: Box<[UnionMember]>,
     ) -> Self {
-        let start = Summary::EMPTY.with(&discriminator);
+        let start = Summary {
+            fixed: false,
+            ..Summary::EMPTY.with(&discriminator)
+        };
         let summary = members
             .iter()
             .fold(start, |all, member| all.with(&member.type_code));
@@ -313,7 +327,7 @@ pub struct ValueType {
 impl ValueType {
     /// Of those members.
     pub fn new(named: Named, modifier: i16, base: TypeCode, members: Box<[ValueMember]>) -> Self {
-        let start = Summary::EMPTY.with(&base);
+        let start = Summary::EMPTY.with(&base).with_text();
         let summary = members
             .iter()
             .fold(start, |all, member| all.with(&member.type_code));
@@ -340,6 +354,8 @@ pub(crate) struct Summary {
     pub(crate) text: bool,
     /// True if values have no octets at all.
     pub(crate) empty: bool,
+    /// True if every run of octets of the right length is a value: numbers, and structs and arrays of them.
+    pub(crate) fixed: bool,
 }
 
 impl Summary {
@@ -349,6 +365,7 @@ impl Summary {
         alignment: 1,
         text: false,
         empty: true,
+        fixed: true,
     };
 
     const fn leaf(alignment: u8, text: bool) -> Self {
@@ -358,21 +375,38 @@ impl Summary {
             alignment,
             text,
             empty: false,
+            fixed: false,
+        }
+    }
+
+    const fn number(alignment: u8) -> Self {
+        Self {
+            fixed: true,
+            ..Self::leaf(alignment, false)
         }
     }
 
     const fn of_plain(kind: Kind) -> Self {
         match kind {
             Kind::Null | Kind::Void => Self::EMPTY,
-            Kind::Short | Kind::UShort => Self::leaf(2, false),
-            Kind::Long | Kind::ULong | Kind::Float | Kind::Principal => Self::leaf(4, false),
-            Kind::Double | Kind::LongLong | Kind::ULongLong | Kind::LongDouble => {
-                Self::leaf(8, false)
-            }
-            Kind::Boolean | Kind::Octet => Self::leaf(1, false),
+            Kind::Boolean | Kind::Octet => Self::number(1),
+            Kind::Short | Kind::UShort => Self::number(2),
+            Kind::Long | Kind::ULong | Kind::Float => Self::number(4),
+            Kind::Double | Kind::LongLong | Kind::ULongLong | Kind::LongDouble => Self::number(8),
+            Kind::Principal => Self::leaf(4, false),
             Kind::Char | Kind::WChar => Self::leaf(1, true),
             // An any or a TypeCode may hold whatever it likes.
             _ => Self::leaf(8, true),
+        }
+    }
+
+    fn with_text(self) -> Self {
+        Self {
+            alignment: self.alignment.max(4),
+            text: true,
+            empty: false,
+            fixed: false,
+            ..self
         }
     }
 
@@ -384,6 +418,7 @@ impl Summary {
             alignment: self.alignment.max(inner.alignment),
             text: self.text | inner.text,
             empty: self.empty & inner.empty,
+            fixed: self.fixed & inner.fixed,
         }
     }
 }

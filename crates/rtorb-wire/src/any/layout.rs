@@ -1,0 +1,67 @@
+//! How long runs of values are whose types are made of numbers alone: they are copied in one piece.
+
+use crate::type_code::{Kind, Shape, TypeCode};
+
+/// Octets of `count` values that begin at `position` in their stream; `None` if they are more than `octets_max`.
+///
+/// Only for types whose values are fixed, as their summary says.
+pub(super) fn run_length(
+    element: &TypeCode,
+    count: usize,
+    position: usize,
+    octets_max: usize,
+) -> Option<usize> {
+    let limit = position.checked_add(octets_max)?;
+    let end = run_end(element, count, position, limit)?;
+    Some(end - position)
+}
+
+/// Where a value depends on its place only by the place modulo 8: each length is found once.
+const PHASES: usize = 8;
+
+fn run_end(element: &TypeCode, count: usize, start: usize, limit: usize) -> Option<usize> {
+    let mut lengths = [None; PHASES];
+    let mut at = start;
+    // Every value has an octet at least, so that a wrong count ends at the limit.
+    for _ in 0..count {
+        let known = &mut lengths[at % PHASES];
+        let length = match *known {
+            Some(length) => length,
+            None => *known.insert(end(element, at, limit)? - at),
+        };
+        at += length;
+        if at > limit {
+            return None;
+        }
+    }
+    Some(at)
+}
+
+fn end(type_code: &TypeCode, at: usize, limit: usize) -> Option<usize> {
+    let end = match type_code.shape() {
+        Shape::Plain(kind) => {
+            let (size, alignment) = number(*kind)?;
+            at.next_multiple_of(alignment) + size
+        }
+        Shape::Alias(alias) => end(&alias.content, at, limit)?,
+        Shape::Struct(aggregate) => {
+            let mut members = aggregate.members.iter();
+            members.try_fold(at, |at, member| end(&member.type_code, at, limit))?
+        }
+        Shape::Array(elements) => run_end(&elements.element, elements.count as usize, at, limit)?,
+        _ => return None,
+    };
+    (end <= limit).then_some(end)
+}
+
+/// Size and alignment.
+const fn number(kind: Kind) -> Option<(usize, usize)> {
+    match kind {
+        Kind::Boolean | Kind::Octet => Some((1, 1)),
+        Kind::Short | Kind::UShort => Some((2, 2)),
+        Kind::Long | Kind::ULong | Kind::Float => Some((4, 4)),
+        Kind::LongLong | Kind::ULongLong | Kind::Double => Some((8, 8)),
+        Kind::LongDouble => Some((16, 8)),
+        _ => None,
+    }
+}
