@@ -68,11 +68,17 @@ pub fn type_code<'s>(
     base: TypeCode,
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
 ) -> TypeCode {
-    let members = members.into_iter().map(|(name, type_code, is_public)| ValueMember {
-        name: name.into(),
-        type_code,
-        visibility: if is_public { Visibility::Public } else { Visibility::Private },
-    });
+    let members = members
+        .into_iter()
+        .map(|(name, type_code, is_public)| ValueMember {
+            name: name.into(),
+            type_code,
+            visibility: if is_public {
+                Visibility::Public
+            } else {
+                Visibility::Private
+            },
+        });
     let value = type_code::ValueType::new(Named::new(id, name), 0, base, members.collect());
     TypeCode::from_shape(Shape::Value(Arc::new(value)))
 }
@@ -97,8 +103,8 @@ fn write<'a, T: ValueType>(value: &'a Arc<T>, w: &mut Writer<'a>) -> Result<(), 
 }
 
 /// Reads the state of a value of type `T`, or of one that may be truncated to it.
-fn read_state<T: ValueType>(start: &ValueStart, r: &mut Reader<'_>) -> Result<T, DecodeError> {
-    let is_expected = |id: &String| id == T::REPOSITORY_ID;
+fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Result<T, DecodeError> {
+    let is_expected = |id: &&[u8]| *id == T::REPOSITORY_ID.as_bytes();
     let is_exact = start.repository_ids.first().is_none_or(is_expected);
     let can_be_truncated = start.chunked && start.repository_ids.iter().any(is_expected);
     if !is_exact && !can_be_truncated {
@@ -107,10 +113,14 @@ fn read_state<T: ValueType>(start: &ValueStart, r: &mut Reader<'_>) -> Result<T,
     if !start.chunked {
         return T::decode(r);
     }
-    let Chunk::State(octets) = r.chunk()? else { return Err(DecodeError::UnknownValue) };
+    let Chunk::State(octets) = r.chunk()? else {
+        return Err(DecodeError::UnknownValue);
+    };
     let end = r.position().saturating_add(octets);
     let state = r.in_chunk(T::decode)?;
-    let left = end.checked_sub(r.position()).ok_or(DecodeError::UnknownValue)?;
+    let left = end
+        .checked_sub(r.position())
+        .ok_or(DecodeError::UnknownValue)?;
     if is_exact && left > 0 {
         return Err(DecodeError::UnknownValue);
     }
@@ -145,7 +155,10 @@ mod tests {
     impl Decode for Link {
         const OCTETS_MIN: usize = 8;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-            Ok(Self { number: Decode::decode(r)?, next: Decode::decode(r)? })
+            Ok(Self {
+                number: Decode::decode(r)?,
+                next: Decode::decode(r)?,
+            })
         }
     }
 
@@ -187,18 +200,26 @@ mod tests {
         let value = Some(Arc::new(V(7)));
         let written = octets(&[value.clone(), value], ByteOrder::Little);
         let head = b"\x02\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x07\0\0\0";
-        assert_eq!(written, [&head[..], b"\xff\xff\xff\xff\xe4\xff\xff\xff"].concat());
+        assert_eq!(
+            written,
+            [&head[..], b"\xff\xff\xff\xff\xe4\xff\xff\xff"].concat()
+        );
     }
 
     #[test]
     fn shared_values_and_nil_come_out_as_they_went_in() {
         let value = Some(Arc::new(V(7)));
         for order in [ByteOrder::Big, ByteOrder::Little] {
-            let written = octets(&vec![value.clone(), None, value.clone(), Some(Arc::new(V(7)))], order);
+            let written = octets(
+                &vec![value.clone(), None, value.clone(), Some(Arc::new(V(7)))],
+                order,
+            );
             let mut r = Reader::new(&written, order);
             let read = Values::decode(&mut r).unwrap();
             assert_eq!((r.remaining(), &read[1]), (0, &None));
-            let [Some(first), None, Some(second), Some(third)] = &read[..] else { panic!("{read:?}") };
+            let [Some(first), None, Some(second), Some(third)] = &read[..] else {
+                panic!("{read:?}")
+            };
             assert!(Arc::ptr_eq(first, second) && !Arc::ptr_eq(first, third));
             assert_eq!(first, third);
         }
@@ -206,23 +227,30 @@ mod tests {
 
     #[test]
     fn lists_nest_and_end_before_the_stack_does() {
-        let list = |length| (0..length).fold(None, |next, number| Some(Arc::new(Link { number, next })));
+        let list =
+            |length| (0..length).fold(None, |next, number| Some(Arc::new(Link { number, next })));
         let written = octets(&list(40), ByteOrder::NATIVE);
-        let read = <Option<Arc<Link>>>::decode(&mut Reader::new(&written, ByteOrder::NATIVE)).unwrap();
+        let read =
+            <Option<Arc<Link>>>::decode(&mut Reader::new(&written, ByteOrder::NATIVE)).unwrap();
         assert_eq!(read, list(40));
         let long = list(1000);
         let mut w = Writer::new(Vec::new(), 1 << 20);
-        assert!(matches!(long.encode(&mut w), Err(EncodeError::TooDeep { .. })));
+        assert!(matches!(
+            long.encode(&mut w),
+            Err(EncodeError::TooDeep { .. })
+        ));
     }
 
     /// Golden vector V20, and the same with a derived type that may be truncated.
     #[test]
     fn a_value_in_a_chunk_is_read_and_truncated() {
-        let chunked = b"\x0a\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x04\0\0\0\x07\0\0\0\xff\xff\xff\xff";
+        let chunked =
+            b"\x0a\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x04\0\0\0\x07\0\0\0\xff\xff\xff\xff";
         let mut r = Reader::new(chunked, ByteOrder::Little);
         assert_eq!(<Option<Arc<V>>>::decode(&mut r), Ok(Some(Arc::new(V(7)))));
         assert_eq!(r.remaining(), 0);
-        let derived = b"\x0e\xff\xff\x7f\x02\0\0\0\x0a\0\0\0IDL:W:1.0\0\0\0\x0a\0\0\0IDL:V:1.0\0\0\0\
+        let derived =
+            b"\x0e\xff\xff\x7f\x02\0\0\0\x0a\0\0\0IDL:W:1.0\0\0\0\x0a\0\0\0IDL:V:1.0\0\0\0\
             \x08\0\0\0\x07\0\0\0\x09\0\0\0\x04\0\0\0\x0a\0\0\0\xff\xff\xff\xff";
         let mut r = Reader::new(derived, ByteOrder::Little);
         assert_eq!(<Option<Arc<V>>>::decode(&mut r), Ok(Some(Arc::new(V(7)))));
@@ -234,7 +262,8 @@ mod tests {
         let written = octets(&Some(Arc::new(V(7))), ByteOrder::NATIVE);
         let read = <Option<Arc<Link>>>::decode(&mut Reader::new(&written, ByteOrder::NATIVE));
         assert_eq!(read, Err(DecodeError::UnknownValue));
-        let again = b"\x02\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x07\0\0\0\xff\xff\xff\xff\xe8\xff\xff\xff";
+        let again =
+            b"\x02\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x07\0\0\0\xff\xff\xff\xff\xe8\xff\xff\xff";
         let mut r = Reader::new(again, ByteOrder::Little);
         assert!(<[Option<Arc<V>>; 2]>::decode(&mut r).is_err());
     }

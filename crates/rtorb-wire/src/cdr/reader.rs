@@ -351,7 +351,10 @@ impl<'m> Reader<'m> {
 
     /// Keeps a value for what refers to the position where it began.
     pub(crate) fn keep_value(&mut self, position: usize, value: Arc<dyn Any + Send + Sync>) {
-        self.values.get_or_insert_default().read.insert(position, value);
+        self.values
+            .get_or_insert_default()
+            .read
+            .insert(position, value);
     }
 
     /// The value that began at that position.

@@ -1,8 +1,10 @@
 //! The writing end of a CDR stream: a position in a reused buffer, and octets lent by the caller.
 
-use super::{ByteOrder, CharCodeSet, Primitive};
+use super::{ByteOrder, CharCodeSet, DEPTH_MAX, Primitive};
 use crate::EncodeError;
 use arrayvec::ArrayVec;
+use core::any::TypeId;
+use std::collections::HashMap;
 
 /// Runs of octets at least this long are lent to the message, not copied into it.
 ///
