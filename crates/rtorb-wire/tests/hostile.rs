@@ -1,0 +1,114 @@
+//! Octets that nobody meant: random ones, and messages, anys and references that were damaged on the way.
+
+mod decoders;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rtorb_wire::giop::{Header, MessageType, Version};
+use rtorb_wire::{Any, ByteOrder, Encode, TypeCode, Writer};
+
+/// Damage: at these places (modulo the length) stands this octet.
+fn damage() -> impl Strategy<Value = Vec<(usize, u8)>> {
+    vec((any::<usize>(), any::<u8>()), 0..4)
+}
+
+fn damaged(octets: &[u8], damage: &[(usize, u8)], keep: usize) -> Vec<u8> {
+    let mut octets = octets.to_vec();
+    for (at, octet) in damage {
+        let at = at % octets.len();
+        octets[at] = *octet;
+    }
+    octets.truncate(keep % (octets.len() + 1));
+    octets
+}
+
+fn written(any: &Any, order: ByteOrder) -> Vec<u8> {
+    let how = order.flag() | 2 << 2;
+    let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
+    any.encode(&mut w).expect("it fits");
+    let mut octets = vec![how];
+    octets.extend(w.into_octets());
+    octets
+}
+
+/// A type with something of everything, recursive in two ways.
+fn everything() -> TypeCode {
+    let id = "IDL:All:1.0";
+    let color = TypeCode::enumeration("IDL:C:1.0", "C", ["red", "green"]);
+    let labels = [
+        (0, "none", TypeCode::OCTET),
+        (1, "some", TypeCode::sequence(TypeCode::recursive(id), 0)),
+    ];
+    let choice = TypeCode::union("IDL:U:1.0", "U", color.clone(), None, labels);
+    TypeCode::structure(
+        id,
+        "All",
+        [
+            ("color", color),
+            ("choice", choice),
+            ("text", TypeCode::string(9)),
+            ("wide", TypeCode::WSTRING),
+            (
+                "matrix",
+                TypeCode::array(TypeCode::array(TypeCode::DOUBLE, 2), 2),
+            ),
+            ("any", TypeCode::ANY),
+            ("number", TypeCode::fixed(5, 2)),
+            ("more", TypeCode::sequence(TypeCode::recursive(id), 3)),
+            ("object", TypeCode::object_reference("IDL:I:1.0", "I")),
+        ],
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn random_octets_make_no_decoder_panic(octets in vec(any::<u8>(), 0..200)) {
+        decoders::values(&octets);
+        decoders::any(&octets);
+        decoders::reference(&octets);
+        decoders::text(&octets);
+        decoders::stream(&octets);
+    }
+
+    #[test]
+    fn random_bodies_make_no_decoder_panic(
+        body in vec(any::<u8>(), 0..200),
+        kind in 0u8..8,
+        minor in 0u8..3,
+        flags in 0u8..4,
+    ) {
+        let version = Version { major: 1, minor };
+        let Some(message_type) = MessageType::from_octet(kind, minor) else {
+            return Ok(());
+        };
+        let header = Header {
+            version,
+            order: ByteOrder::from_flag(flags),
+            more_fragments: minor > 0 && flags & 2 != 0,
+            message_type,
+            body_octets: body.len() as u32,
+        };
+        let mut message = header.to_octets().to_vec();
+        message.extend(&body);
+        decoders::giop(&message);
+        decoders::stream(&message);
+        decoders::parts(&message);
+    }
+
+    #[test]
+    fn damaged_anys_make_no_decoder_panic(
+        damage in damage(),
+        keep in any::<usize>(),
+        big in any::<bool>(),
+    ) {
+        let order = if big { ByteOrder::Big } else { ByteOrder::Little };
+        let type_code = Any::from_value(&everything()).expect("a TypeCode");
+        let list = Any::from_value(&vec![type_code.clone(), type_code]).expect("anys");
+        let octets = written(&list, order);
+        decoders::any(&octets);
+        decoders::any(&damaged(&octets, &damage, keep));
+        decoders::any(&damaged(&octets, &damage, octets.len()));
+    }
+}
