@@ -1,4 +1,5 @@
-//! The files that every IDL compiler brings along: `orb.idl`, `TypeCode.idl` and `IOP.idl` (CORBA 3.3 part 1, 7.21).
+//! The files that every IDL compiler brings along: `orb.idl`, `TypeCode.idl`, `IOP.idl` and `Components.idl`
+//! (CORBA 3.3 part 1, 7.21).
 
 /// Module CORBA. It is not read by `#include <orb.idl>`: the checker takes from it what a specification names, so that
 /// nothing is generated that nobody uses.
@@ -9,6 +10,7 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
     match name {
         "orb.idl" | "TypeCode.idl" => Some("// What is named of module CORBA is built in.\n"),
         "IOP.idl" => Some(include_str!("builtin/IOP.idl")),
+        "Components.idl" => Some(include_str!("builtin/Components.idl")),
         _ => None,
     }
 }
@@ -17,7 +19,8 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
 mod tests {
     #[test]
     fn the_built_in_files_are_right() {
-        for text in [super::ORB, super::file("IOP.idl").expect("it is built in")] {
+        let files = ["IOP.idl", "Components.idl"].map(|name| super::file(name).expect("it is built in"));
+        for text in files.into_iter().chain([super::ORB]) {
             let outcome = crate::check_text("built-in.idl", text, &crate::Options::default());
             assert!(
                 outcome.tree.is_some() && outcome.diagnostics.is_empty(),

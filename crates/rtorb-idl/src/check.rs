@@ -221,7 +221,7 @@ impl Checker<'_> {
     }
 
     fn import(&mut self, name: Option<&crate::ast::ScopedName>, location: Location) {
-        let known = name.is_some_and(|name| self.find_quietly(name).is_some());
+        let known = name.is_some_and(|name| name.first().text == "CORBA" || self.find_quietly(name).is_some());
         if !known && !self.incomplete {
             let diagnostic = Diagnostic::warning("`import` has nothing to import from")
                 .at(

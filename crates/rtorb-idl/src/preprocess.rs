@@ -123,9 +123,10 @@ impl<'r> Preprocessor<'r> {
         preprocessor
     }
 
-    /// All but the first are what omniORB's own files ask a compiler for.
+    /// omniORB's own files ask for `HAS_...`; those of the OMG write `import`, which brings nothing here, unless
+    /// `_PRE_3_0_COMPILER_` makes them include.
     fn predefine(&mut self) {
-        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble"]
+        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble", "_PRE_3_0_COMPILER_"]
             .map(|name| format!("#define {name} 1\n"));
         let given = self
             .options

@@ -173,7 +173,7 @@ impl Checker<'_> {
     pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
         let mut found = Vec::new();
         for member in members {
-            let ty = self.type_of(&member.ty);
+            let ty = self.member_type(&member.lead, &member.ty);
             for declarator in &member.declarators {
                 self.declare(&declarator.name, Entity::Other("a member"));
                 let Some(ty) = ty
@@ -196,6 +196,12 @@ impl Checker<'_> {
             }
         }
         found
+    }
+
+    /// The type of a member of a struct or union.
+    pub(super) fn member_type(&mut self, lead: &Lead, spec: &ast::TypeSpec) -> Option<Type> {
+        let external = lead.annotations.iter().any(|annotation| annotation.name == "external");
+        if external { self.external_type(spec) } else { self.type_of(spec) }
     }
 
     fn enum_definition(

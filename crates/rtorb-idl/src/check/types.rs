@@ -3,10 +3,10 @@
 use crate::ast::{Declarator, Expression, Lead, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Type};
+use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type};
 
-use super::Checker;
 use super::scopes::Entity;
+use super::{Checker, Facts};
 
 impl Checker<'_> {
     /// The type that `spec` means; `None` if that was reported as an error.
@@ -175,6 +175,34 @@ impl Checker<'_> {
             })
     }
 
+    /// True if the item is a struct or union whose definition is not complete.
+    fn is_incomplete(&self, id: ItemId) -> bool {
+        match self.tree.item(id).kind {
+            ItemKind::Struct { .. } | ItemKind::Union(_) => self.facts[id.0 as usize].open,
+            ItemKind::Undefined { what } => matches!(what, "struct" | "union"),
+            _ => false,
+        }
+    }
+
+    /// IDL 4 lets a type contain itself where the member is `@external` (IDL 4.2, 8.3.3.2). CORBA has no such values:
+    /// the member's type is an item of its own, so that no struct of the tree contains itself.
+    pub(super) fn external_type(&mut self, spec: &TypeSpec) -> Option<Type> {
+        let ty = self.element_type(spec)?;
+        let Type::Named(id) = ty else { return Some(ty) };
+        if !self.is_incomplete(id) {
+            return Some(ty);
+        }
+        let stands_for = Item {
+            kind: ItemKind::Other { what: "recursive @external member", items: Vec::new() },
+            ..self.tree.item(id).clone()
+        };
+        let facts = self.facts[id.0 as usize].clone();
+        let stand_in = ItemId(u32::try_from(self.tree.items.len()).ok()?);
+        self.tree.items.push(stands_for);
+        self.facts.push(Facts { scope: None, open: false, ..facts });
+        Some(Type::Named(stand_in))
+    }
+
     /// True if values of `ty` can be laid out now; structs and unions must be defined first (7.11.2.4).
     fn complete(&mut self, ty: &Type, location: Location) -> bool {
         let mut ty = ty;
@@ -182,19 +210,11 @@ impl Checker<'_> {
             ty = element;
         }
         let Type::Named(id) = *ty else { return true };
-        let item = self.tree.item(id);
-        let by_value = matches!(
-            item.kind,
-            ItemKind::Struct { .. }
-                | ItemKind::Union(_)
-                | ItemKind::Undefined {
-                    what: "struct" | "union"
-                }
-        );
-        let open = self.facts[id.0 as usize].open;
-        if !by_value || !(open || matches!(item.kind, ItemKind::Undefined { .. })) {
+        if !self.is_incomplete(id) {
             return true;
         }
+        let item = self.tree.item(id);
+        let open = self.facts[id.0 as usize].open;
         let diagnostic = if open {
             Diagnostic::error(format!("`{}` would contain itself", item.name))
                 .at(location, "used inside its own definition")

@@ -52,7 +52,7 @@ impl Checker<'_> {
         let mut labels = Labels::default();
         let mut cases = Vec::new();
         for case in &body.cases {
-            let ty = self.type_of(&case.ty);
+            let ty = self.member_type(&case.lead, &case.ty);
             let mut values = Vec::new();
             let mut is_default = false;
             for label in &case.labels {

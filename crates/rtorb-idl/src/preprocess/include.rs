@@ -97,7 +97,9 @@ impl Preprocessor<'_> {
         if self.gave_up {
             return;
         }
-        let Some(path) = self.find(name, quoted) else {
+        // Files from Windows may separate folders its way.
+        let found = self.find(name, quoted).or_else(|| self.find(&name.replace('\\', "/"), quoted));
+        let Some(path) = found else {
             match builtin::file(name) {
                 Some(text) => self.read(
                     SourceFile::new(format!("<built in>/{name}"), text).included_from(location),
