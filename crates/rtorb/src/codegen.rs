@@ -13,6 +13,7 @@ pub use rtorb_wire::cdr::{
     ReferenceOut, WChar, WString,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
+pub use rtorb_wire::valuetype::{self, ValueType};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 

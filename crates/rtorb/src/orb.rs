@@ -18,6 +18,7 @@ use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
 use crate::server::{Server, is_in_upcall};
 use crate::strategies::{DispatchStrategy, Strategies};
+use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
@@ -46,6 +47,8 @@ pub(crate) struct OrbCore {
     pub(crate) connect_timeout: Duration,
     pub(crate) round_trip_timeout: Option<Duration>,
     pub(crate) server_threads: ThreadConfig,
+    pub(crate) watchdog_thread: ThreadConfig,
+    pub(crate) watchdog: Watchdog,
     pub(crate) max_version: rtorb_wire::giop::Version,
     /// Tells this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,

@@ -8,7 +8,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{CharCodeSet, Reference, ReferenceOut};
-use rtorb_wire::giop::{ReplyStatus, Response, Version};
+use rtorb_wire::giop::{ReplyStatus, RequestPrefix, Response, Version};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub(crate) struct Route {
     pub(crate) endpoint: Arc<SharedEndpoint>,
     pub(crate) version: Version,
     pub(crate) object_key: Arc<[u8]>,
+    /// What each request begins with, where the version allows to make that once.
+    pub(crate) prefix: Option<Arc<RequestPrefix>>,
     pub(crate) char_code_set: CharCodeSet,
 }
 
@@ -256,7 +258,10 @@ impl Inner {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
-            let index = (preferred + step) % self.routes.len();
+            let index = match preferred + step {
+                index if index < self.routes.len() => index,
+                index => index - self.routes.len(),
+            };
             let request = Request {
                 route: &self.routes[index],
                 operation,
@@ -305,9 +310,10 @@ fn kept(
     answer: Result<Outcome, Failure>,
 ) -> Result<Outcome, Failure> {
     // An exception without a cause here came in a reply or before anything was sent: the connection is sound.
-    if answer
-        .as_ref()
-        .map_or_else(|failure| failure.exception.cause.is_none(), |_| true)
+    if !connection.is_shut()
+        && answer
+            .as_ref()
+            .map_or_else(|failure| failure.exception.cause.is_none(), |_| true)
     {
         exclusive::keep(connection, orb.limits.thread_connections_max);
     }

@@ -121,6 +121,12 @@ impl Stream {
         sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, send)
     }
 
+    /// Wakes whoever receives or sends: the stream is of no use from now on.
+    pub(crate) fn shut(&self) {
+        // A peer that is gone already has shut it for us.
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+
     /// Wakes whoever receives: the stream reads as ended from now on.
     pub(crate) fn end_receiving(&self) {
         // A peer that is gone already has ended it for us.

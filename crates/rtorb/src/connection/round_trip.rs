@@ -8,7 +8,8 @@ use crate::orb::OrbCore;
 use crate::reference::Route;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
-use rtorb_wire::cdr::{CharCodeSet, Segments};
+use crate::wait::watchdog::Wait;
+use rtorb_wire::cdr::{CharCodeSet, Segment};
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::{
     self, Accepted, Header, MessageType, ReplyHeader, ReplyStatus, RequestStart, Response,
@@ -23,7 +24,8 @@ use std::time::Duration;
 /// A connection of one client thread.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: Stream,
+    /// The stream, and until when this thread waits in it.
+    wait: Arc<Wait>,
     endpoint: Arc<Endpoint>,
     endpoint_id: u64,
     /// The buffer of the request, reused.
@@ -33,13 +35,15 @@ pub(crate) struct Connection {
     whole: Vec<u8>,
     reassembly: giop::Reassembly,
     next_request_id: u32,
-    /// The timeout that the socket has now; the outer `None` before the first call.
-    timeout: Option<Option<Duration>>,
+    /// The shortest timeout that the watchdog knows of.
+    watched: Option<Duration>,
     char_code_set: CharCodeSet,
     /// True once the peer knows the code set, or need not.
     code_set_told: bool,
     /// True once a reply came: only then can the connection have been closed for having been idle.
     proved: bool,
+    /// True once the watchdog has shut the stream.
+    is_shut: bool,
     orb: Arc<OrbCore>,
 }
 
@@ -71,7 +75,7 @@ pub(crate) type Results<'f> =
 impl Connection {
     pub(crate) fn new(orb: &Arc<OrbCore>, route: &Route, stream: Stream) -> Self {
         Self {
-            stream,
+            wait: Wait::new(stream),
             endpoint: Arc::clone(&route.endpoint.endpoint),
             endpoint_id: route.endpoint.id,
             out: Vec::new(),
@@ -82,10 +86,11 @@ impl Connection {
                 orb.limits.fragment_chains_max,
             ),
             next_request_id: 0,
-            timeout: None,
+            watched: None,
             char_code_set: route.char_code_set,
             code_set_told: route.char_code_set == CharCodeSet::Latin1,
             proved: false,
+            is_shut: false,
             orb: Arc::clone(orb),
         }
     }
@@ -106,7 +111,37 @@ impl Connection {
         results: Results<'_>,
     ) -> Result<Outcome, Failure> {
         let deadline = Deadline::after(request.timeout);
-        self.limit_waits(request.timeout)?;
+        let Some(deadline_ns) = deadline.at_ns() else {
+            return self.exchange(request, arguments, results, deadline);
+        };
+        self.be_watched(request.timeout)?;
+        self.wait.begin(deadline_ns);
+        let answer = self.exchange(request, arguments, results, deadline);
+        match (self.wait.end(), answer) {
+            (true, answer) => answer,
+            // It came at the last moment, and the stream is shut: the answer is good, the connection is not.
+            (false, Ok(outcome)) => {
+                self.is_shut = true;
+                Ok(outcome)
+            }
+            (false, Err(failure)) => Err(self.late(failure, deadline)),
+        }
+    }
+
+    /// True if the connection cannot be used again although its last call ended well.
+    #[inline]
+    pub(crate) fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
+    #[inline]
+    fn exchange<'a>(
+        &mut self,
+        request: Request<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
         let request_id = self.next_request_id;
         self.next_request_id = request_id.wrapping_add(2);
         self.send_request(request_id, request, arguments, deadline)?;
@@ -116,19 +151,35 @@ impl Connection {
         }
     }
 
-    fn limit_waits(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
-        if self.timeout != Some(timeout) {
-            self.stream.limit_waits(timeout, timeout).map_err(|errno| {
-                self.failure(
-                    ExceptionKind::Internal.into(),
-                    Phase::Send,
-                    Duration::ZERO,
-                    Some(errno),
-                )
-            })?;
-            self.timeout = Some(timeout);
+    /// Tells the watchdog of this connection, and of a timeout shorter than it knows.
+    #[inline]
+    fn be_watched(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
+        match (self.watched, timeout) {
+            (Some(known), Some(timeout)) if known <= timeout => Ok(()),
+            (_, None) => Ok(()),
+            (_, Some(timeout)) => {
+                let config = &self.orb.watchdog_thread;
+                self.orb
+                    .watchdog
+                    .watch(&self.wait, timeout, config)
+                    .map_err(|refused| {
+                        let exception = ExceptionKind::NoResources.into();
+                        self.failure(exception, Phase::Send, Duration::ZERO, Some(refused.errno))
+                    })?;
+                self.watched = Some(timeout);
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    /// What a failure is called when the watchdog caused it.
+    #[cold]
+    fn late(&self, failure: Failure, deadline: Deadline) -> Failure {
+        match failure.exception.cause.as_ref().map(|cause| cause.phase) {
+            Some(Phase::Send) => self.send_failure(Errno::AGAIN, deadline),
+            Some(_) => self.silence_failure(Silence::TimedOut, deadline),
+            None => failure,
+        }
     }
 
     fn send_request<'a>(
@@ -145,16 +196,16 @@ impl Connection {
         .with_order(self.orb.byte_order)
         .with_char_code_set(self.char_code_set);
         let encoded = self.encode_request(&mut w, request_id, request, arguments);
-        let (out, length, lent) = w.finish();
         let sent = match encoded {
-            Ok(()) => self
-                .send(&out[..length], &lent)
-                .map_err(|errno| self.send_failure(errno, deadline)),
+            Ok(()) => {
+                let (own, lent) = w.parts();
+                self.send(own, lent)
+                    .map_err(|errno| self.send_failure(errno, deadline))
+            }
             // The connection is as good as before, only this request is not.
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
-        drop(lent);
-        self.out = out;
+        self.out = w.into_buffer();
         sent
     }
 
@@ -165,6 +216,25 @@ impl Connection {
         request_id: u32,
         request: Request<'_>,
         arguments: Arguments<'_, 'a>,
+    ) -> Result<(), EncodeError> {
+        let version = request.route.version;
+        match &request.route.prefix {
+            Some(prefix) if self.code_set_told => {
+                prefix.begin_request(w, request_id, request.response, request.operation)?;
+            }
+            _ => self.begin_request(w, request_id, request)?,
+        }
+        giop::encode_body(w, version, arguments)?;
+        giop::end_message(w)
+    }
+
+    /// Begins a request of an old version, or the first one, which tells the server the code sets.
+    #[cold]
+    fn begin_request(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        request: Request<'_>,
     ) -> Result<(), EncodeError> {
         let code_sets = giop::contexts::CodeSets {
             char_data: self.char_code_set.registry(),
@@ -183,12 +253,10 @@ impl Connection {
             operation: request.operation,
             contexts,
         };
-        giop::begin_request(w, request.route.version, &start)?;
-        giop::encode_body(w, request.route.version, arguments)?;
-        giop::end_message(w)
+        giop::begin_request(w, request.route.version, &start)
     }
 
-    fn send(&mut self, own: &[u8], lent: &Segments<'_>) -> Result<(), Errno> {
+    fn send(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
         let octets = own.len()
             + lent
                 .iter()
@@ -197,9 +265,9 @@ impl Connection {
         match self.orb.fragment_octets {
             Some(max) if octets > max => {
                 let message = crate::server::outgoing::joined(own, lent);
-                giop::fragments(&message, max).try_for_each(|part| self.stream.send(&part))
+                giop::fragments(&message, max).try_for_each(|part| self.wait.stream.send(&part))
             }
-            _ => self.stream.send_message(own, lent),
+            _ => self.wait.stream.send_message(own, lent),
         }
     }
 
@@ -217,8 +285,8 @@ impl Connection {
                 .map_err(|error| self.decode_failure(error, None, deadline))?;
             let Some(header) = header else {
                 let received = match heard {
-                    false => read::first(&self.stream, &mut self.inbox),
-                    true => read::more(&self.stream, &mut self.inbox, deadline),
+                    false => read::first(&self.wait.stream, &mut self.inbox),
+                    true => read::more(&self.wait.stream, &mut self.inbox, deadline),
                 };
                 received.map_err(|silence| self.silence_failure(silence, deadline))?;
                 heard = true;
@@ -230,7 +298,7 @@ impl Connection {
                 header.message_type == MessageType::Reply && !header.more_fragments;
             if self.inbox.len() < octets && (self.inbox.holds(octets) || !is_plain_reply) {
                 self.inbox.make_room_for_all(octets);
-                read::more(&self.stream, &mut self.inbox, deadline)
+                read::more(&self.wait.stream, &mut self.inbox, deadline)
                     .map_err(|silence| self.silence_failure(silence, deadline))?;
                 continue;
             }
@@ -293,7 +361,7 @@ impl Connection {
         let present = self.inbox.octets(octets);
         let used = present.len();
         let mut unread = Unread {
-            stream: &self.stream,
+            stream: &self.wait.stream,
             whole: &mut self.whole,
             left: octets - used,
             deadline,

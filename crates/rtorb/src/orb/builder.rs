@@ -9,6 +9,7 @@ use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, PoaError};
 use crate::strategies::{DispatchStrategy, Strategies};
+use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 use rtorb_os::Refused;
@@ -30,6 +31,7 @@ pub struct OrbBuilder {
     connect_timeout: Duration,
     round_trip_timeout: Option<Duration>,
     server_threads: ThreadConfig,
+    watchdog_thread: ThreadConfig,
     max_version: Version,
     initial_references: BTreeMap<String, String>,
     listen: Vec<ListenEndpoint>,
@@ -67,6 +69,7 @@ impl Default for OrbBuilder {
             connect_timeout: Duration::from_secs(5),
             round_trip_timeout: Some(Duration::from_secs(30)),
             server_threads: ThreadConfig::default(),
+            watchdog_thread: ThreadConfig::default(),
             max_version: Version::V1_2,
             initial_references: BTreeMap::new(),
             listen: Vec::new(),
@@ -122,6 +125,14 @@ impl OrbBuilder {
     #[must_use]
     pub fn server_threads(mut self, config: ThreadConfig) -> Self {
         self.server_threads = config;
+        self
+    }
+
+    /// How the thread is scheduled that ends calls whose timeout has passed; the default inherits from the thread that
+    /// makes the first call with a timeout. A timeout is noticed in time only if this thread is urgent enough.
+    #[must_use]
+    pub fn watchdog_thread(mut self, config: ThreadConfig) -> Self {
+        self.watchdog_thread = config;
         self
     }
 
@@ -196,6 +207,8 @@ impl OrbBuilder {
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout,
             server_threads: self.server_threads,
+            watchdog_thread: self.watchdog_thread,
+            watchdog: Watchdog::default(),
             max_version: self.max_version,
             epoch: epoch(),
             objects,

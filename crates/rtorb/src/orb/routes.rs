@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
-use rtorb_wire::giop::Version;
 use rtorb_wire::giop::contexts::ListenPoint;
+use rtorb_wire::giop::{RequestPrefix, Version};
 use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -85,47 +85,58 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
 
 fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
     let components = readable(&profile.components);
-    let char_code_set = char_code_set(&components);
-    let object_key: Arc<[u8]> = profile.object_key.as_slice().into();
-    let version = profile.version.min(orb.core.max_version);
-    let mut add = |endpoint| {
-        routes.push(Route {
-            endpoint: orb.core.endpoints.share(endpoint),
-            version,
-            object_key: Arc::clone(&object_key),
-            char_code_set,
-        });
-    };
+    let route_to = route_maker(orb, profile.version, &profile.object_key, &components);
     for component in &components {
         // An omniORB server on this host that listens on a UNIX socket: the shorter way.
         if let Component::OmniUnixTrans { host, path } = component
             && *host == host_name()
         {
-            add(Endpoint::Unix { path: path.into() });
+            routes.push(route_to(Endpoint::Unix { path: path.into() }));
         }
     }
     // Port 0: the object cannot be reached by TCP.
     if profile.port != 0 {
-        add(Endpoint::Tcp {
+        routes.push(route_to(Endpoint::Tcp {
             host: profile.host.clone(),
             port: profile.port,
-        });
+        }));
     }
     for component in components {
         if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
-            add(Endpoint::Tcp { host, port });
+            routes.push(route_to(Endpoint::Tcp { host, port }));
         }
     }
 }
 
 fn uiop_route(orb: &Orb, profile: &UiopProfile) -> Route {
-    Route {
-        endpoint: orb.core.endpoints.share(Endpoint::Unix {
-            path: profile.path.clone().into(),
-        }),
-        version: profile.version.min(orb.core.max_version),
-        object_key: profile.object_key.as_slice().into(),
-        char_code_set: char_code_set(&readable(&profile.components)),
+    let components = readable(&profile.components);
+    let route_to = route_maker(orb, profile.version, &profile.object_key, &components);
+    route_to(Endpoint::Unix {
+        path: profile.path.clone().into(),
+    })
+}
+
+/// Makes the routes of one profile, which differ in nothing but the endpoint.
+fn route_maker<'o>(
+    orb: &'o Orb,
+    version: Version,
+    object_key: &[u8],
+    components: &[Component],
+) -> impl Fn(Endpoint) -> Route + use<'o> {
+    let version = version.min(orb.core.max_version);
+    let char_code_set = char_code_set(components);
+    // A key that fits into no message is found out when a request is made.
+    let prefix = RequestPrefix::new(version, orb.core.byte_order, object_key)
+        .ok()
+        .flatten()
+        .map(Arc::new);
+    let object_key: Arc<[u8]> = object_key.into();
+    move |endpoint| Route {
+        endpoint: orb.core.endpoints.share(endpoint),
+        version,
+        object_key: Arc::clone(&object_key),
+        prefix: prefix.clone(),
+        char_code_set,
     }
 }
 

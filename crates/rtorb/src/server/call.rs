@@ -114,13 +114,12 @@ impl Reply<'_> {
         let encoded = giop::begin_reply(&mut w, self.version, self.request_id, status, &[])
             .and_then(|()| giop::encode_body(&mut w, self.version, body))
             .and_then(|()| giop::end_message(&mut w));
-        let (out, length, lent) = w.finish();
         if encoded.is_ok() {
-            self.broken = outgoing::send(self.orb, self.stream, &out[..length], &lent).err();
+            let (own, lent) = w.parts();
+            self.broken = outgoing::send(self.orb, self.stream, own, lent).err();
             self.sent = true;
         }
-        drop(lent);
-        *self.out = out;
+        *self.out = w.into_buffer();
         Ok(encoded?)
     }
 

@@ -279,13 +279,14 @@ impl Answering {
             orb.limits.message_octets_max,
         );
         let written = write(&mut w);
-        let (out, length, lent) = w.finish();
         let sent = match written {
-            Ok(()) => outgoing::send(orb, stream, &out[..length], &lent),
+            Ok(()) => {
+                let (own, lent) = w.parts();
+                outgoing::send(orb, stream, own, lent)
+            }
             Err(_) => Err(Errno::NOMEM),
         };
-        drop(lent);
-        self.out = out;
+        self.out = w.into_buffer();
         sent
     }
 }

@@ -1,0 +1,177 @@
+//! Timeouts without a timer a call: one thread ends the waits whose deadline has passed.
+//!
+//! A socket's own receive timeout makes the kernel set and delete a timer in every call, which costs about as much as
+//! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
+//! watchdog looks at the words no earlier than it has to: no deadline set after a look can pass before the shortest
+//! timeout in use has gone by, so it sleeps that long, or until the earliest deadline it saw. Deadlines are kept
+//! exactly, and an idle watchdog wakes once a timeout.
+
+use crate::transport::Stream;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use rtorb_os::Refused;
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::futex;
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The thread that ends waits, made when the first call with a timeout is.
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<Option<()>>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waits: Mutex<Vec<Weak<Wait>>>,
+    /// The shortest timeout in use.
+    shortest_ns: AtomicU64,
+    /// Counts what the thread should look at anew; it sleeps on this word.
+    news: AtomicU32,
+    stop: AtomicBool,
+}
+
+/// A connection's wait, which the watchdog can end.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) stream: Stream,
+    /// When the wait ends, on CLOCK_MONOTONIC; [`IDLE`] and [`ENDED`] are no times.
+    deadline_ns: AtomicU64,
+}
+
+/// Nobody waits.
+const IDLE: u64 = 0;
+/// The deadline passed and the watchdog has shut the stream.
+const ENDED: u64 = u64::MAX;
+
+impl Wait {
+    pub(crate) fn new(stream: Stream) -> Arc<Self> {
+        Arc::new(Self {
+            stream,
+            deadline_ns: AtomicU64::new(IDLE),
+        })
+    }
+
+    /// Begins a wait that may last until `deadline_ns`.
+    #[inline]
+    pub(crate) fn begin(&self, deadline_ns: u64) {
+        self.deadline_ns
+            .store(deadline_ns.clamp(1, ENDED - 1), Ordering::Release);
+    }
+
+    /// Ends the wait; false if the watchdog did so first: the stream is of no use any more.
+    #[inline]
+    pub(crate) fn end(&self) -> bool {
+        self.deadline_ns.swap(IDLE, Ordering::AcqRel) != ENDED
+    }
+
+    /// Ends the wait if its deadline has passed; else answers the deadline of a wait in progress.
+    fn end_if_due(&self, now_ns: u64) -> Option<u64> {
+        let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
+        if deadline_ns == IDLE || deadline_ns == ENDED {
+            return None;
+        }
+        if deadline_ns > now_ns {
+            return Some(deadline_ns);
+        }
+        let ended = self.deadline_ns.compare_exchange(
+            deadline_ns,
+            ENDED,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        if ended.is_ok() {
+            self.stream.shut();
+        }
+        None
+    }
+}
+
+impl Watchdog {
+    /// Watches over the waits of a connection from now on, which last no shorter than `timeout` from their beginning.
+    ///
+    /// The thread is made by the first caller and runs as `config` says.
+    pub(crate) fn watch(
+        &self,
+        wait: &Arc<Wait>,
+        timeout: Duration,
+        config: &ThreadConfig,
+    ) -> Result<(), Refused> {
+        {
+            let mut waits = self.shared.waits.lock();
+            waits.retain(|known| {
+                known.strong_count() > 0 && !core::ptr::eq(known.as_ptr(), Arc::as_ptr(wait))
+            });
+            waits.push(Arc::downgrade(wait));
+        }
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.shared
+            .shortest_ns
+            .fetch_min(timeout_ns, Ordering::AcqRel);
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            *thread = Some(spawn("rtorb-watchdog", config, move || shared.run())?);
+        }
+        drop(thread);
+        self.shared.tell();
+        Ok(())
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.tell();
+        if let Some(thread) = self.thread.get_mut().take() {
+            // It has nothing that could panic, and nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            waits: Mutex::default(),
+            shortest_ns: AtomicU64::new(u64::MAX),
+            news: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        loop {
+            let seen = self.news.load(Ordering::Acquire);
+            if self.stop.load(Ordering::Acquire) {
+                return;
+            }
+            let now_ns = monotonic_ns();
+            let latest_ns = now_ns.saturating_add(self.shortest_ns.load(Ordering::Acquire));
+            let next_ns = self
+                .look(now_ns)
+                .map_or(latest_ns, |deadline_ns| deadline_ns.min(latest_ns));
+            futex::wait(&self.news, seen, Some(next_ns));
+        }
+    }
+
+    /// Ends the waits that are due and answers the earliest deadline of the others.
+    fn look(&self, now_ns: u64) -> Option<u64> {
+        let mut waits = self.waits.lock();
+        waits.retain(|wait| wait.strong_count() > 0);
+        waits
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|wait| wait.end_if_due(now_ns))
+            .min()
+    }
+
+    fn tell(&self) {
+        self.news.fetch_add(1, Ordering::Release);
+        futex::wake(&self.news, 1);
+    }
+}
