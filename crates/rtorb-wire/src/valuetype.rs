@@ -45,11 +45,9 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
                 let value = r.value_at(position).and_then(|value| value.downcast().ok());
                 value.map(Some).ok_or(DecodeError::UnknownValue)
             }
-            ValueHead::Value(start) => {
-                let value = Arc::new(r.nested(|r| read_state::<T>(&start, r))?);
-                r.keep_value(start.position, value.clone());
-                Ok(Some(value))
-            }
+            ValueHead::Value(start) => r
+                .keep_value(start.position, |r| read_state::<T>(&start, r))
+                .map(Some),
         }
     }
 }
@@ -239,6 +237,28 @@ mod tests {
             long.encode(&mut w),
             Err(EncodeError::TooDeep { .. })
         ));
+    }
+
+    /// Each link refers to the one before: a few octets a link, and a stack frame for each when they are dropped.
+    #[test]
+    fn references_make_no_list_that_is_deeper_than_its_octets() {
+        let mut w = Writer::new(Vec::new(), 1 << 24);
+        w.count(100_000).expect("it fits");
+        let mut before = None;
+        for _ in 0..100_000 {
+            let position = w.begin_value(&[], false).expect("it fits");
+            w.primitive(1i32).expect("it fits");
+            match before {
+                Some(before) => w.value_again(before),
+                None => w.null_value(),
+            }
+            .expect("it fits");
+            before = Some(position);
+        }
+        let octets = w.into_octets();
+        let mut r = Reader::new(&octets, ByteOrder::NATIVE);
+        let read = Vec::<Option<Arc<Link>>>::decode(&mut r);
+        assert!(matches!(read, Err(DecodeError::TooDeep { .. })));
     }
 
     /// Golden vector V20, and the same with a derived type that may be truncated.

@@ -51,8 +51,10 @@ pub struct Reader<'m> {
 /// What is known of the values of one stream.
 #[derive(Default)]
 struct Values {
-    /// Those read, by the position where they begin.
-    read: HashMap<usize, Arc<dyn Any + Send + Sync>>,
+    /// Those read, by the position where they begin, with how many are inside each other in them.
+    read: HashMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
+    /// How many are inside each other in what was read of the value that is being read.
+    below: u8,
     /// True while the state of one is read out of a chunk.
     in_chunk: bool,
 }
@@ -349,17 +351,34 @@ impl<'m> Reader<'m> {
         self.depth -= 1;
     }
 
-    /// Keeps a value for what refers to the position where it began.
-    pub(crate) fn keep_value(&mut self, position: usize, value: Arc<dyn Any + Send + Sync>) {
-        self.values
-            .get_or_insert_default()
-            .read
-            .insert(position, value);
+    /// Reads the state of the value that begins at `position`, and keeps the value for what refers to it.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooDeep`], or what `read` answers.
+    pub(crate) fn keep_value<T: Any + Send + Sync>(
+        &mut self,
+        position: usize,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Arc<T>, DecodeError> {
+        let beside = core::mem::take(&mut self.values.get_or_insert_default().below);
+        let value = Arc::new(self.nested(read)?);
+        let values = self.values.get_or_insert_default();
+        // A value that refers to earlier ones can be deeper than the octets are, and who drops it goes as deep.
+        if values.below == DEPTH_MAX {
+            return Err(DecodeError::TooDeep { max: DEPTH_MAX });
+        }
+        let depth = values.below + 1;
+        values.below = depth.max(beside);
+        values.read.insert(position, (value.clone(), depth));
+        Ok(value)
     }
 
     /// The value that began at that position.
-    pub(crate) fn value_at(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.values.as_ref()?.read.get(&position).cloned()
+    pub(crate) fn value_at(&mut self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let values = self.values.as_mut()?;
+        let (value, depth) = values.read.get(&position)?;
+        values.below = values.below.max(*depth);
+        Some(value.clone())
     }
 
     /// Runs `read` inside a chunk, where no further one may begin.

@@ -10,7 +10,11 @@ use rtorb_wire::giop::{
 };
 use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
 use rtorb_wire::url::{ObjectUrl, format_name, parse_name};
-use rtorb_wire::{Any, ByteOrder, Decode, Encode, Reader, TypeCode, Writer};
+use rtorb_wire::valuetype::ValueType;
+use rtorb_wire::{
+    Any, ByteOrder, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Writer,
+};
+use std::sync::Arc;
 
 /// No message of the tests is longer.
 pub(crate) const OCTETS_MAX: usize = 1 << 20;
@@ -187,6 +191,36 @@ pub(crate) fn values(octets: &[u8]) {
     comes_back::<Fixed<5, 2>>(octets, &r);
     comes_back::<Fixed<31, 0>>(octets, &r);
     comes_back::<LongDouble>(octets, &r);
+    comes_back::<Vec<Option<Arc<Link>>>>(octets, &r);
+}
+
+/// A valuetype that holds another of its type.
+#[derive(Debug, PartialEq)]
+struct Link {
+    number: u16,
+    next: Option<Arc<Link>>,
+}
+
+impl Encode for Link {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.number.encode(w)?;
+        self.next.encode(w)
+    }
+}
+
+impl Decode for Link {
+    const OCTETS_MIN: usize = 6;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            number: Decode::decode(r)?,
+            next: Decode::decode(r)?,
+        })
+    }
+}
+
+impl ValueType for Link {
+    const REPOSITORY_ID: &'static str = "IDL:L:1.0";
 }
 
 /// Heads of valuetypes and their chunks, as far as they go.
