@@ -5,6 +5,7 @@ mod constants;
 mod fixed;
 mod ids;
 mod interfaces;
+mod lookup;
 mod operations;
 mod scopes;
 mod structs;
@@ -221,7 +222,8 @@ impl Checker<'_> {
     }
 
     fn import(&mut self, name: Option<&crate::ast::ScopedName>, location: Location) {
-        let known = name.is_some_and(|name| name.first().text == "CORBA" || self.find_quietly(name).is_some());
+        let known = name
+            .is_some_and(|name| name.first().text == "CORBA" || self.find_quietly(name).is_some());
         if !known && !self.incomplete {
             let diagnostic = Diagnostic::warning("`import` has nothing to import from")
                 .at(

@@ -246,38 +246,52 @@ pub struct ReportedPlace {
 /// Collects diagnostics up to a bound, so that no input makes endless output.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
-    list: Vec<Diagnostic>,
-    left_out: usize,
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    errors_left_out: usize,
+    warnings_left_out: usize,
 }
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() < DIAGNOSTICS_MAX {
-            if !self.list.contains(&diagnostic) {
-                self.list.push(diagnostic);
-            }
+        let (list, left_out) = if diagnostic.is_error() {
+            (&mut self.errors, &mut self.errors_left_out)
         } else {
-            self.left_out += 1;
+            (&mut self.warnings, &mut self.warnings_left_out)
+        };
+        if list.len() >= DIAGNOSTICS_MAX {
+            *left_out += 1;
+        } else if !list.contains(&diagnostic) {
+            list.push(diagnostic);
         }
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.list.iter().any(Diagnostic::is_error)
+        !self.errors.is_empty()
     }
 
     /// All of them, in the order of the source.
-    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
-        self.list.sort_by_key(Diagnostic::location);
-        if self.left_out > 0 {
-            self.list.push(Diagnostic::error(format!(
-                "{} more errors are not shown",
-                self.left_out
+    pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut list = self.errors;
+        list.extend(self.warnings);
+        list.sort_by_key(Diagnostic::location);
+        if self.warnings_left_out > 0 {
+            list.push(Diagnostic::warning(format!(
+                "{} more warnings are not shown",
+                self.warnings_left_out
             )));
         }
-        self.list
+        if self.errors_left_out > 0 {
+            list.push(Diagnostic::error(format!(
+                "{} more errors are not shown",
+                self.errors_left_out
+            )));
+        }
+        list
     }
 }
 
+/// Errors of a run, and warnings of a run.
 const DIAGNOSTICS_MAX: usize = 200;
 const INCLUDE_TRAIL_MAX: usize = 8;
 /// Bytes of a source line that is shown: what is longer was not written by hand, and takes long to lay out.
@@ -320,6 +334,22 @@ fn snippet<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warnings_never_crowd_out_an_error() {
+        let mut diagnostics = Diagnostics::default();
+        for number in 0..1_000 {
+            diagnostics.push(Diagnostic::warning(format!("warning {number}")));
+        }
+        diagnostics.push(Diagnostic::error("wrong"));
+        assert!(diagnostics.has_errors());
+        let sorted = diagnostics.into_sorted();
+        assert_eq!(sorted.len(), DIAGNOSTICS_MAX + 2);
+        assert_eq!(
+            sorted[DIAGNOSTICS_MAX + 1].message,
+            "800 more warnings are not shown"
+        );
+    }
 
     #[test]
     fn shows_the_line_and_what_is_wrong_with_it() {

@@ -3,10 +3,14 @@
 //! The preprocessor and the parser read the same tokens. A token keeps its spelling; what a literal stands for is
 //! worked out in [`crate::literal`], so that text in skipped groups may be anything.
 
+mod comments;
+
 use std::rc::Rc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Location;
+
+pub(crate) use comments::Comment;
 
 /// A lexical element.
 #[derive(Clone, Debug)]
@@ -43,14 +47,6 @@ pub(crate) enum TokenKind {
     Newline,
     /// The end of the file or of the input.
     End,
-}
-
-/// A documentation comment, markers removed.
-#[derive(Clone, Debug)]
-pub(crate) struct Comment {
-    pub(crate) lines: Vec<String>,
-    /// True for `///<` and `/**<`: it belongs to what stands before it.
-    pub(crate) trailing: bool,
 }
 
 impl Token {
@@ -270,84 +266,6 @@ impl Lexer {
         }
     }
 
-    fn line_comment(&mut self) {
-        let mut text = String::new();
-        while let Some(next) = self.peek().filter(|&next| next != '\n') {
-            text.push(next);
-            self.bump();
-        }
-        let Some(body) = text
-            .strip_prefix("///")
-            .or_else(|| text.strip_prefix("//!"))
-        else {
-            return;
-        };
-        if body.starts_with('/') {
-            return;
-        }
-        let (trailing, body) = strip_trailing_mark(body);
-        let line = body.strip_prefix(' ').unwrap_or(body).trim_end().to_owned();
-        match self.comments.last_mut() {
-            Some(last) if last.trailing == trailing => last.lines.push(line),
-            _ => self.comments.push(Comment {
-                lines: vec![line],
-                trailing,
-            }),
-        }
-    }
-
-    fn block_comment(&mut self, diagnostics: &mut Diagnostics) {
-        let start = Location {
-            length: 2,
-            ..self.here()
-        };
-        self.bump();
-        self.bump();
-        let mut text = String::new();
-        loop {
-            match self.peek() {
-                None => {
-                    if !self.quiet {
-                        diagnostics.push(
-                            Diagnostic::error("this comment has no end")
-                                .at(start, "starts here")
-                                .help("close it with `*/`"),
-                        );
-                    }
-                    return;
-                }
-                Some('*') if self.peek_second() == Some('/') => break,
-                Some(next) => {
-                    text.push(next);
-                    self.bump();
-                }
-            }
-        }
-        self.bump();
-        self.bump();
-        self.keep_block(&text);
-    }
-
-    fn keep_block(&mut self, text: &str) {
-        let Some(body) = text.strip_prefix('*').or_else(|| text.strip_prefix('!')) else {
-            return;
-        };
-        if body.is_empty() || body.starts_with('*') {
-            return;
-        }
-        let (trailing, body) = strip_trailing_mark(body);
-        let mut lines: Vec<String> = body.lines().map(strip_star).collect();
-        while lines.first().is_some_and(String::is_empty) {
-            lines.remove(0);
-        }
-        while lines.last().is_some_and(String::is_empty) {
-            lines.pop();
-        }
-        if !lines.is_empty() {
-            self.comments.push(Comment { lines, trailing });
-        }
-    }
-
     fn token_kind(&mut self, start: Location, diagnostics: &mut Diagnostics) -> TokenKind {
         let Some(first) = self.peek() else {
             return TokenKind::End;
@@ -483,20 +401,6 @@ fn unterminated(quote: Option<char>, start: Location) -> Diagnostic {
         Diagnostic::error("this character literal has no end")
             .at(start, "the line ends before the closing `'`")
     }
-}
-
-fn strip_trailing_mark(body: &str) -> (bool, &str) {
-    match body.strip_prefix('<') {
-        Some(rest) => (true, rest),
-        None => (false, body),
-    }
-}
-
-/// A line of a block comment without the star that decorates it.
-fn strip_star(line: &str) -> String {
-    let line = line.trim();
-    let line = line.strip_prefix('*').unwrap_or(line);
-    line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()
 }
 
 #[cfg(test)]

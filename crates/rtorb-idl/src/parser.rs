@@ -367,6 +367,14 @@ impl Parser<'_> {
             self.diagnostics
                 .push(keyword_collision(word, keyword, token.location));
         }
+        if let Some(foreign) = word.chars().find(|letter| !letter.is_ascii()) {
+            self.diagnostics.push(
+                Diagnostic::error(format!("`{foreign}` cannot be in a name")).at(
+                    token.location,
+                    "names are made of the letters A to Z and a to z, digits and underscores",
+                ),
+            );
+        }
         self.bump();
         Ok(name(word, token.location))
     }

@@ -126,8 +126,13 @@ impl<'r> Preprocessor<'r> {
     /// omniORB's own files ask for `HAS_...`; those of the OMG write `import`, which brings nothing here, unless
     /// `_PRE_3_0_COMPILER_` makes them include.
     fn predefine(&mut self) {
-        let ours = ["__RTORB_IDL__", "HAS_LongLong", "HAS_LongDouble", "_PRE_3_0_COMPILER_"]
-            .map(|name| format!("#define {name} 1\n"));
+        let ours = [
+            "__RTORB_IDL__",
+            "HAS_LongLong",
+            "HAS_LongDouble",
+            "_PRE_3_0_COMPILER_",
+        ]
+        .map(|name| format!("#define {name} 1\n"));
         let given = self
             .options
             .defines

@@ -217,7 +217,8 @@ impl SourceFile {
     }
 
     fn marker(&self, line: u32) -> Option<&LineMarker> {
-        self.markers.iter().rev().find(|marker| marker.from <= line)
+        let after = self.markers.partition_point(|marker| marker.from <= line);
+        after.checked_sub(1).map(|at| &self.markers[at])
     }
 
     fn line_start(&self, line: u32) -> usize {

@@ -200,8 +200,15 @@ impl Checker<'_> {
 
     /// The type of a member of a struct or union.
     pub(super) fn member_type(&mut self, lead: &Lead, spec: &ast::TypeSpec) -> Option<Type> {
-        let external = lead.annotations.iter().any(|annotation| annotation.name == "external");
-        if external { self.external_type(spec) } else { self.type_of(spec) }
+        let external = lead
+            .annotations
+            .iter()
+            .any(|annotation| annotation.name == "external");
+        if external {
+            self.external_type(spec)
+        } else {
+            self.type_of(spec)
+        }
     }
 
     fn enum_definition(

@@ -193,13 +193,20 @@ impl Checker<'_> {
             return Some(ty);
         }
         let stands_for = Item {
-            kind: ItemKind::Other { what: "recursive @external member", items: Vec::new() },
+            kind: ItemKind::Other {
+                what: "recursive @external member",
+                items: Vec::new(),
+            },
             ..self.tree.item(id).clone()
         };
         let facts = self.facts[id.0 as usize].clone();
         let stand_in = ItemId(u32::try_from(self.tree.items.len()).ok()?);
         self.tree.items.push(stands_for);
-        self.facts.push(Facts { scope: None, open: false, ..facts });
+        self.facts.push(Facts {
+            scope: None,
+            open: false,
+            ..facts
+        });
         Some(Type::Named(stand_in))
     }
 
@@ -263,7 +270,6 @@ impl Checker<'_> {
     }
 
     /// Outer `None`: wrong; inner `None`: no bound.
-    #[allow(clippy::option_option)]
     fn optional_bound(&mut self, bound: Option<&Expression>, what: &str) -> Option<Option<u32>> {
         match bound {
             None => Some(None),

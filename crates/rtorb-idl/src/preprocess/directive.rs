@@ -4,6 +4,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::literal;
 use crate::source::Location;
+use crate::suggest;
 use crate::tree::Value;
 
 use super::{Condition, EventKind, Preprocessor, condition};
@@ -304,7 +305,24 @@ impl Preprocessor<'_> {
             },
             "once" => self.once_only(),
             // A compiler must not refuse a pragma that it does not know (CORBA 3.3 part 1, 14.7.5).
-            _ => {}
+            _ => self.check_unknown_pragma(word, line[0].location),
+        }
+    }
+
+    /// Of other compilers' pragmas nothing is said, of a slip of the pen it is.
+    fn check_unknown_pragma(&mut self, word: &str, location: Location) {
+        let known = ["prefix", "ID", "version", "once"];
+        let same = known
+            .into_iter()
+            .find(|known| known.eq_ignore_ascii_case(word));
+        if let Some(meant) = same.or_else(|| suggest::closest(word, known.into_iter())) {
+            self.diagnostics.push(
+                Diagnostic::warning(format!(
+                    "the pragma `{word}` is not known and has no effect"
+                ))
+                .at(location, "")
+                .help(format!("did you mean `#pragma {meant}`?")),
+            );
         }
     }
 

@@ -98,7 +98,9 @@ impl Preprocessor<'_> {
             return;
         }
         // Files from Windows may separate folders its way.
-        let found = self.find(name, quoted).or_else(|| self.find(&name.replace('\\', "/"), quoted));
+        let found = self
+            .find(name, quoted)
+            .or_else(|| self.find(&name.replace('\\', "/"), quoted));
         let Some(path) = found else {
             match builtin::file(name) {
                 Some(text) => self.read(

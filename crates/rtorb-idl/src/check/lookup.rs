@@ -1,0 +1,313 @@
+//! Name lookup: what a name means where it stands (CORBA 3.3 part 1, 7.20).
+
+use crate::ast::{Name, ScopedName};
+use crate::diagnostic::Diagnostic;
+use crate::suggest;
+use crate::tree::ItemKind;
+
+use super::scopes::{Entity, ScopeId, ScopeKind, Symbol};
+use super::{Checker, GLOBAL};
+
+impl Checker<'_> {
+    /// What `name` means; `None` if that was reported as an error.
+    pub(super) fn lookup(&mut self, name: &ScopedName) -> Option<Entity> {
+        let (mut symbol, mut scope) = if name.absolute {
+            (self.find_in(GLOBAL, name.first(), name)?, GLOBAL)
+        } else {
+            self.find_outwards(name)?
+        };
+        if !name.absolute {
+            self.introduce(name.first(), &symbol, scope);
+        }
+        for (at, part) in name.parts.iter().enumerate() {
+            if at > 0 {
+                scope = self.scope_of(&symbol, name, at)?;
+                symbol = self.find_member(scope, &symbol, part, name)?;
+            }
+            if symbol.name != part.text {
+                let message = format!("`{}` is declared as `{}`", part.text, symbol.name);
+                let diagnostic = Diagnostic::error(message)
+                    .at(
+                        part.location,
+                        "names must be written as they are declared, case included",
+                    )
+                    .at(symbol.location, "declared here");
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        Some(symbol.entity)
+    }
+
+    /// The same without a report and without any effect.
+    pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
+        let start = if name.absolute { GLOBAL } else { self.current };
+        let mut scope = Some(start);
+        let mut symbol = None;
+        while let (Some(here), None) = (scope, &symbol) {
+            symbol = self
+                .visible(here, &name.first().text, true)
+                .into_iter()
+                .next();
+            scope = self.scopes[here].parent.filter(|_| !name.absolute);
+        }
+        let mut symbol = symbol?;
+        for part in &name.parts[1..] {
+            let Entity::Item(id) = symbol.entity else {
+                return None;
+            };
+            let scope = self.facts[id.0 as usize].scope?;
+            symbol = self.visible(scope, &part.text, false).into_iter().next()?;
+        }
+        Some(symbol.entity)
+    }
+
+    /// What a scope itself or its bases have by this name; several if it is ambiguous.
+    fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
+        let key = name.to_lowercase();
+        if let Some(own) = self.scopes[scope]
+            .names
+            .get(&key)
+            .filter(|own| with_introduced || !own.introduced)
+        {
+            // A member `color` does not hide the type `Color`.
+            let hides =
+                own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
+            return if hides { vec![own.clone()] } else { Vec::new() };
+        }
+        let mut found = Vec::new();
+        let mut visited = Vec::new();
+        for &base in &self.scopes[scope].bases {
+            self.inherited(base, &key, &mut visited, &mut found);
+        }
+        found.retain(|symbol| {
+            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
+        });
+        found
+    }
+
+    fn find_outwards(&mut self, name: &ScopedName) -> Option<(Symbol, ScopeId)> {
+        let mut scope = self.current;
+        loop {
+            let found = self.visible(scope, &name.first().text, true);
+            if !found.is_empty() {
+                return Some((self.only(found, name.first())?, scope));
+            }
+            match self.scopes[scope].parent {
+                Some(parent) => scope = parent,
+                None => break,
+            }
+        }
+        if self.supply_first(name) {
+            return self.find_outwards(name);
+        }
+        self.report_unknown(name.first(), name, None);
+        None
+    }
+
+    /// Takes `CORBA::X`, and in module CORBA plain `X`, from the built-in module.
+    fn supply_first(&mut self, name: &ScopedName) -> bool {
+        match &name.parts[..] {
+            [first, second, ..] if first.text == "CORBA" => self.supply(&second.text),
+            [first, ..] => self.in_module_corba() && self.supply(&first.text),
+            [] => false,
+        }
+    }
+
+    fn find_in(&mut self, scope: ScopeId, part: &Name, name: &ScopedName) -> Option<Symbol> {
+        let mut found = self.visible(scope, &part.text, false);
+        let corba = self.scopes[scope]
+            .item
+            .is_some_and(|item| self.is_module_corba(Entity::Item(item)));
+        let missing = match &name.parts[..] {
+            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
+            _ => Some(&part.text).filter(|_| corba),
+        };
+        if let Some(missing) = missing.filter(|_| found.is_empty())
+            && self.supply(missing)
+        {
+            found = self.visible(scope, &part.text, false);
+        }
+        if found.is_empty() {
+            self.report_unknown(part, name, Some(scope));
+            return None;
+        }
+        self.only(found, part)
+    }
+
+    /// A member of what `outer` stands for: enumerators are found in their enum, too.
+    fn find_member(
+        &mut self,
+        scope: ScopeId,
+        outer: &Symbol,
+        part: &Name,
+        name: &ScopedName,
+    ) -> Option<Symbol> {
+        if let Entity::Item(id) = outer.entity
+            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
+            && let Some(at) = enumerators
+                .iter()
+                .position(|enumerator| enumerator.name == part.text)
+        {
+            let entity = Entity::Enumerator(id, u32::try_from(at).ok()?);
+            let location = enumerators[at].location;
+            return Some(Symbol {
+                name: part.text.clone(),
+                location,
+                entity,
+                introduced: false,
+            });
+        }
+        self.find_in(scope, part, name)
+    }
+
+    fn only(&mut self, mut found: Vec<Symbol>, part: &Name) -> Option<Symbol> {
+        if found.len() > 1 {
+            let mut diagnostic = Diagnostic::error(format!("`{}` is ambiguous", part.text))
+                .at(part.location, "inherited from several interfaces");
+            for symbol in found.iter().take(3) {
+                diagnostic = diagnostic.at(symbol.location, "one of them");
+            }
+            diagnostic = diagnostic.help(format!("say which is meant: `Interface::{}`", part.text));
+            self.diagnostics.push(diagnostic);
+            return None;
+        }
+        found.pop()
+    }
+
+    /// The scope that the part before number `at` of `name` forms.
+    fn scope_of(&mut self, symbol: &Symbol, name: &ScopedName, at: usize) -> Option<ScopeId> {
+        let before = &name.parts[at - 1];
+        if let Entity::Item(id) = symbol.entity {
+            if let Some(scope) = self.facts[id.0 as usize].scope {
+                return Some(scope);
+            }
+            match self.tree.item(id).kind {
+                ItemKind::Other {
+                    what: "template module instance",
+                    ..
+                } => {
+                    let message = format!("nothing is known of what is in `{}`", before.text);
+                    let diagnostic = Diagnostic::error(message)
+                        .at(before.location, "an instance of a template module")
+                        .help("template modules are not instantiated by this compiler");
+                    self.diagnostics.push(diagnostic);
+                    return None;
+                }
+                ItemKind::Enum { .. } => return Some(self.current),
+                _ => {}
+            }
+        }
+        let what = self.describe(symbol.entity);
+        let diagnostic = Diagnostic::error(format!("`{}` has nothing in it", before.text))
+            .at(before.location, format!("{what} is not a scope"))
+            .at(symbol.location, "declared here");
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    /// Enters a used name in the scope of the use and in those around it, out to the outermost that is no module
+    /// (7.20.3).
+    fn introduce(&mut self, part: &Name, symbol: &Symbol, declared_in: ScopeId) {
+        let mut scope = self.current;
+        while self.scopes[scope].kind == ScopeKind::Closed {
+            let introduced = Symbol {
+                introduced: true,
+                location: part.location,
+                ..symbol.clone()
+            };
+            self.scopes[scope]
+                .names
+                .entry(part.text.to_lowercase())
+                .or_insert(introduced);
+            match self.scopes[scope].parent {
+                Some(parent) if scope != declared_in => scope = parent,
+                _ => return,
+            }
+        }
+    }
+
+    fn report_unknown(&mut self, part: &Name, name: &ScopedName, scope: Option<ScopeId>) {
+        let text = &part.text;
+        // It may be declared in what could not be found or read, which has been reported.
+        if self.incomplete || self.lost.contains(text.as_str()) {
+            return;
+        }
+        let owner = scope
+            .filter(|&scope| scope != GLOBAL)
+            .and_then(|scope| self.scopes[scope].item);
+        let message = match owner {
+            Some(owner) => format!(
+                "`{}` has nothing called `{text}`",
+                self.tree.item(owner).name
+            ),
+            None => format!("`{text}` is not declared"),
+        };
+        let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
+        if let Some(help) = self.suggestion(text, scope, name) {
+            diagnostic = diagnostic.help(help);
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn suggestion(&self, text: &str, scope: Option<ScopeId>, name: &ScopedName) -> Option<String> {
+        if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == text)
+            && name.parts.len() == 1
+        {
+            return Some(format!("the IDL type is `{ours}`"));
+        }
+        if let Some(elsewhere) = self
+            .tree
+            .items
+            .iter()
+            .find(|item| item.name == text && scope.is_none())
+        {
+            let mut path = text.to_owned();
+            let mut next = elsewhere.scope;
+            while let Some(owner) = next {
+                path = format!("{}::{path}", self.tree.item(owner).name);
+                next = self.tree.item(owner).scope;
+            }
+            return Some(format!("did you mean `{path}`?"));
+        }
+        let mut known: Vec<&str> = Vec::new();
+        let mut next = Some(scope.unwrap_or(self.current));
+        while let Some(here) = next {
+            known.extend(
+                self.scopes[here]
+                    .names
+                    .values()
+                    .map(|symbol| symbol.name.as_str()),
+            );
+            next = self.scopes[here].parent.filter(|_| scope.is_none());
+        }
+        known.sort_unstable();
+        if name.parts.len() == 1 && !name.absolute {
+            for keyword in crate::keywords::all() {
+                known.push(keyword);
+            }
+        }
+        let meant = suggest::closest(text, known.into_iter())?;
+        Some(format!("did you mean `{meant}`?"))
+    }
+}
+
+/// Types of other languages that people write in IDL.
+const FOREIGN: [(&str, &str); 17] = [
+    ("int", "long"),
+    ("bool", "boolean"),
+    ("byte", "octet"),
+    ("String", "string"),
+    ("uint", "unsigned long"),
+    ("size_t", "unsigned long"),
+    ("int8_t", "int8"),
+    ("uint8_t", "octet"),
+    ("int16_t", "short"),
+    ("uint16_t", "unsigned short"),
+    ("int32_t", "long"),
+    ("uint32_t", "unsigned long"),
+    ("int64_t", "long long"),
+    ("uint64_t", "unsigned long long"),
+    ("TypeCode", "CORBA::TypeCode"),
+    ("vector", "sequence<...>"),
+    ("Any", "any"),
+];
