@@ -17,6 +17,7 @@ mod structs;
 mod type_codes;
 mod types;
 mod unions;
+mod values;
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -106,9 +107,8 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
                 pub type #name = ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>;
             }
         }
-        ItemKind::Module { .. }
-        | ItemKind::ValueBox { .. }
-        | ItemKind::Valuetype(_)
-        | ItemKind::Other { .. } => TokenStream::new(),
+        ItemKind::Valuetype(value) => values::generate(scope, id, value),
+        ItemKind::ValueBox { ty } => values::generate_box(scope, id, ty),
+        ItemKind::Module { .. } | ItemKind::Other { .. } => TokenStream::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proc_macro2::Ident;
 
 use super::scope::Scope;
-use super::{enums, names, operations, unions};
+use super::{enums, names, operations, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree};
@@ -69,16 +69,16 @@ impl Namespace {
 fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
     let tree = scope.tree;
     let mut types = Namespace::default();
-    let mut values = Namespace::default();
+    let mut in_expressions = Namespace::default();
     for id in scope.items() {
         let item = tree.item(id);
         let name = names::item_ident(item);
         let itself = || Origin::name(&item.name, item.location);
         match &item.kind {
-            ItemKind::Constant { .. } => values.claim(name, itself(), found),
+            ItemKind::Constant { .. } => in_expressions.claim(name, itself(), found),
             ItemKind::Interface(interface) => {
                 types.claim(name.clone(), itself(), found);
-                values.claim(name, itself(), found);
+                in_expressions.claim(name, itself(), found);
                 if interface.flavour == InterfaceFlavour::Plain {
                     let what = format!("the servant trait of `{}`", item.name);
                     types.claim(
@@ -100,6 +100,20 @@ fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
                         Origin {
                             what,
                             location: call.location,
+                        },
+                        found,
+                    );
+                }
+            }
+            ItemKind::Valuetype(value) => {
+                types.claim(name, itself(), found);
+                if values::has_operations(value) {
+                    let what = format!("the operations of `{}`", item.name);
+                    types.claim(
+                        values::operations_ident(item),
+                        Origin {
+                            what,
+                            location: item.location,
                         },
                         found,
                     );
@@ -130,6 +144,15 @@ fn find_inside(tree: &Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
     match &item.kind {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
             for Member { name, location, .. } in members {
+                taken.claim(
+                    names::value_ident(name),
+                    Origin::name(name, *location),
+                    found,
+                );
+            }
+        }
+        ItemKind::Valuetype(_) => {
+            for Member { name, location, .. } in values::state(tree, id) {
                 taken.claim(
                     names::value_ident(name),
                     Origin::name(name, *location),

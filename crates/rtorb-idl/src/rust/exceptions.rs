@@ -10,8 +10,8 @@ use crate::tree::{ItemId, Member};
 /// The exception `id` and what makes it one.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, members: &[Member]) -> TokenStream {
     let item = scope.tree.item(id);
-    let definition = structs::define(scope, id, item, members);
-    let coding = structs::encode_and_decode(scope, item);
+    let definition = structs::define(scope, id, &members.iter().collect::<Vec<_>>());
+    let coding = structs::encode_and_decode(scope, item, &members.iter().collect::<Vec<_>>());
     let typed = type_codes::typed(scope, id);
     let name = names::item_ident(item);
     let repository_id = &item.repository_id;

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::scope::Scope;
 use super::{documentation, names};
 use crate::source::Location;
-use crate::tree::{Attribute, Direction, Interface, ItemId, ItemKind, Operation, Tree, Type};
+use crate::tree::{Attribute, Direction, ItemId, ItemKind, Operation, Tree, Type};
 
 /// An operation, or one half of an attribute.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Call<'t> {
     pub(super) results: Vec<&'t Type>,
     /// What it may raise, each once.
     pub(super) raises: Vec<ItemId>,
+    /// True if it changes a value, which is done in place; an object is shared.
+    changes: bool,
     /// The name of its error enum is made of this: `Resolve`, `SetX`.
     stem: String,
 }
@@ -42,21 +44,18 @@ pub(super) struct Argument<'t> {
     pub(super) ty: &'t Type,
 }
 
-/// The operations that `id` itself declares.
+/// The operations that the interface or valuetype `id` itself declares.
 pub(super) fn own(tree: &Tree, id: ItemId) -> Vec<Call<'_>> {
-    let ItemKind::Interface(Interface {
-        operations,
-        attributes,
-        ..
-    }) = &tree.item(id).kind
-    else {
-        return Vec::new();
+    let (operations, attributes) = match &tree.item(id).kind {
+        ItemKind::Interface(interface) => (&interface.operations, &interface.attributes),
+        ItemKind::Valuetype(value) => (&value.operations, &value.attributes),
+        _ => return Vec::new(),
     };
     let operations = operations
         .iter()
         .map(|operation| Call::of_operation(id, operation));
     let attributes = attributes.iter().flat_map(|attribute| {
-        let set = (!attribute.readonly).then(|| Call::of_set(id, attribute));
+        let set = (!attribute.readonly).then(|| Call::of_set(tree, id, attribute));
         std::iter::once(Call::of_get(id, attribute)).chain(set)
     });
     operations.chain(attributes).collect()
@@ -80,7 +79,8 @@ pub(super) fn ancestors(tree: &Tree, id: ItemId) -> Vec<ItemId> {
 }
 
 impl<'t> Call<'t> {
-    fn of_operation(owner: ItemId, operation: &'t Operation) -> Self {
+    /// An operation, or a factory.
+    pub(super) fn of_operation(owner: ItemId, operation: &'t Operation) -> Self {
         let way_there = operation
             .parameters
             .iter()
@@ -107,6 +107,7 @@ impl<'t> Call<'t> {
                 .chain(way_back.map(|parameter| &parameter.ty))
                 .collect(),
             raises: each_once(&operation.raises),
+            changes: false,
             stem: names::upper_camel(&operation.name),
         }
     }
@@ -122,11 +123,12 @@ impl<'t> Call<'t> {
             arguments: Vec::new(),
             results: vec![&attribute.ty],
             raises: each_once(&attribute.get_raises),
+            changes: false,
             stem: names::upper_camel(&attribute.name),
         }
     }
 
-    fn of_set(owner: ItemId, attribute: &'t Attribute) -> Self {
+    fn of_set(tree: &Tree, owner: ItemId, attribute: &'t Attribute) -> Self {
         Self {
             owner,
             wire_name: format!("_set_{}", attribute.name),
@@ -140,6 +142,7 @@ impl<'t> Call<'t> {
             }],
             results: Vec::new(),
             raises: each_once(&attribute.set_raises),
+            changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
             stem: format!("Set{}", names::upper_camel(&attribute.name)),
         }
     }
@@ -164,19 +167,42 @@ impl<'t> Call<'t> {
 
     /// `fn name(&self, ...) -> Result<..., ...>`
     pub(super) fn signature(&self, scope: Scope<'_>) -> TokenStream {
+        let results: Vec<_> = self.results.iter().map(|ty| scope.owned(ty)).collect();
+        let result = match results.as_slice() {
+            [one] => one.clone(),
+            several => quote!((#(#several),*)),
+        };
+        let error = self.error(scope);
+        let receiver = if self.changes {
+            quote!(&mut self)
+        } else {
+            quote!(&self)
+        };
+        let head = self.head(scope, &receiver);
+        quote!(#head -> ::core::result::Result<#result, #error>)
+    }
+
+    /// `fn name(...) -> Self`, for a factory.
+    pub(super) fn constructor(&self, scope: Scope<'_>) -> TokenStream {
+        let head = self.head(scope, &TokenStream::new());
+        let made = if self.raises.is_empty() {
+            quote!(Self)
+        } else {
+            let error = self.error(scope);
+            quote!(::core::result::Result<Self, #error>)
+        };
+        quote!(#head -> #made where Self: ::core::marker::Sized)
+    }
+
+    fn head(&self, scope: Scope<'_>, receiver: &TokenStream) -> TokenStream {
         let method = &self.method;
         let names = self.argument_names();
         let types = self
             .arguments
             .iter()
             .map(|argument| scope.lent(argument.ty));
-        let error = self.error(scope);
-        let results: Vec<_> = self.results.iter().map(|ty| scope.owned(ty)).collect();
-        let result = match results.as_slice() {
-            [one] => one.clone(),
-            several => quote!((#(#several),*)),
-        };
-        quote!(fn #method(&self, #(#names: #types),*) -> ::core::result::Result<#result, #error>)
+        let receiver = (!receiver.is_empty()).then(|| quote!(#receiver,));
+        quote!(fn #method(#receiver #(#names: #types),*))
     }
 
     /// The method of a trait, to be implemented.

@@ -39,7 +39,7 @@ fn spaced(text: &str) -> String {
         let indentation = &line[..line.len() - line.trim_start().len()];
         let ended = before
             .strip_prefix(indentation)
-            .is_some_and(|end| end == "}" || end == ");");
+            .is_some_and(|end| end == "}" || end == ");" || end.ends_with("{}"));
         if ended
             && ITEM_STARTS
                 .iter()

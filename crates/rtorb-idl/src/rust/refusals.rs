@@ -6,7 +6,10 @@ use super::scope::idl_name;
 use super::types::{self, named, parts};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
+use crate::tree::{
+    Attribute, Interface, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type,
+    Valuetype,
+};
 
 /// A construct of IDL that there is no Rust for yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +21,13 @@ pub struct NotGenerated {
 }
 
 /// Everything that is refused; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 9] = [
+pub const NOT_GENERATED: [NotGenerated; 12] = [
     ABSTRACT_INTERFACE,
-    VALUETYPE,
-    VALUE_BOX,
+    ABSTRACT_VALUETYPE,
+    CUSTOM_VALUETYPE,
+    TRUNCATABLE_VALUETYPE,
+    EVENTTYPE,
+    SUPPORTING_VALUETYPE,
     VALUE_BASE,
     MAP,
     LOCAL_ON_THE_WIRE,
@@ -34,13 +40,25 @@ const ABSTRACT_INTERFACE: NotGenerated = NotGenerated {
     construct: "abstract interface",
     help: "make it an ordinary interface",
 };
-const VALUETYPE: NotGenerated = NotGenerated {
-    construct: "valuetype",
-    help: "use a struct, or an interface if it has operations",
+const ABSTRACT_VALUETYPE: NotGenerated = NotGenerated {
+    construct: "abstract valuetype",
+    help: "declare what it declares in the valuetypes that inherit it",
 };
-const VALUE_BOX: NotGenerated = NotGenerated {
-    construct: "boxed valuetype",
-    help: "use a sequence of at most one element for what may be absent",
+const CUSTOM_VALUETYPE: NotGenerated = NotGenerated {
+    construct: "custom valuetype",
+    help: "leave `custom` out: its state is then sent member by member",
+};
+const TRUNCATABLE_VALUETYPE: NotGenerated = NotGenerated {
+    construct: "truncatable valuetype",
+    help: "leave `truncatable` out, and send the base where it is expected",
+};
+const EVENTTYPE: NotGenerated = NotGenerated {
+    construct: "eventtype",
+    help: "make it a valuetype",
+};
+const SUPPORTING_VALUETYPE: NotGenerated = NotGenerated {
+    construct: "valuetype that supports an interface",
+    help: "declare the operations in the valuetype",
 };
 const VALUE_BASE: NotGenerated = NotGenerated {
     construct: "ValueBase",
@@ -135,8 +153,8 @@ impl<'t> Search<'t> {
             }
             ItemKind::Union(union) => self.members(union.cases.iter().map(|case| &case.member)),
             ItemKind::Alias { ty } => self.ty(ty, Reach::Process, item.location),
-            ItemKind::ValueBox { .. } => self.refuse_item(id, VALUE_BOX),
-            ItemKind::Valuetype(_) => self.refuse_item(id, VALUETYPE),
+            ItemKind::ValueBox { ty } => self.ty(ty, Reach::Wire, item.location),
+            ItemKind::Valuetype(value) => self.valuetype(id, value),
             ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(id, UNDEFINED),
             ItemKind::Other { what, .. } => {
                 self.found.push(refusal(
@@ -168,6 +186,26 @@ impl<'t> Search<'t> {
         }
         for attribute in &interface.attributes {
             self.ty(&attribute.ty, reach, attribute.location);
+        }
+    }
+
+    fn valuetype(&mut self, id: ItemId, value: &'t Valuetype) {
+        let refused = [
+            (value.is_event, EVENTTYPE),
+            (value.is_abstract, ABSTRACT_VALUETYPE),
+            (value.is_custom, CUSTOM_VALUETYPE),
+            (value.is_truncatable, TRUNCATABLE_VALUETYPE),
+            (!value.supports.is_empty(), SUPPORTING_VALUETYPE),
+        ];
+        if let Some((_, what)) = refused.into_iter().find(|(is_refused, _)| *is_refused) {
+            return self.refuse_item(id, what);
+        }
+        self.members(value.state.iter().map(|(_, member)| member));
+        for operation in value.operations.iter().chain(&value.factories) {
+            self.operation(operation, Reach::Process);
+        }
+        for attribute in &value.attributes {
+            self.ty(&attribute.ty, Reach::Process, attribute.location);
         }
     }
 
@@ -280,23 +318,43 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     match &item.kind {
         ItemKind::Interface(interface) => {
             used.extend(&interface.bases);
-            for operation in &interface.operations {
-                used.extend(&operation.raises);
-                used.extend(named(&operation.returns));
-                used.extend(
-                    operation
-                        .parameters
-                        .iter()
-                        .filter_map(|parameter| named(&parameter.ty)),
-                );
-            }
-            for attribute in &interface.attributes {
-                used.extend(attribute.get_raises.iter().chain(&attribute.set_raises));
-                used.extend(named(&attribute.ty));
-            }
+            used.extend(interface.operations.iter().flat_map(used_by_operation));
+            used.extend(interface.attributes.iter().flat_map(used_by_attribute));
+        }
+        ItemKind::Valuetype(value) => {
+            used.extend(&value.bases);
+            used.extend(
+                value
+                    .operations
+                    .iter()
+                    .chain(&value.factories)
+                    .flat_map(used_by_operation),
+            );
+            used.extend(value.attributes.iter().flat_map(used_by_attribute));
+            used.extend(parts(&item.kind).into_iter().filter_map(named));
         }
         ItemKind::Constant { ty, .. } => used.extend(named(ty)),
         kind => used.extend(parts(kind).into_iter().filter_map(named)),
     }
     used
+}
+
+fn used_by_operation(operation: &Operation) -> Vec<ItemId> {
+    let types = operation
+        .parameters
+        .iter()
+        .map(|parameter| &parameter.ty)
+        .chain([&operation.returns]);
+    types
+        .filter_map(named)
+        .chain(operation.raises.iter().copied())
+        .collect()
+}
+
+fn used_by_attribute(attribute: &Attribute) -> Vec<ItemId> {
+    let raised = attribute.get_raises.iter().chain(&attribute.set_raises);
+    named(&attribute.ty)
+        .into_iter()
+        .chain(raised.copied())
+        .collect()
 }

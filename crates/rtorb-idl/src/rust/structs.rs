@@ -10,11 +10,12 @@ use crate::tree::{Item, ItemId, ItemKind, Member};
 /// The struct `id` and what makes it a value on the wire.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
-    let definition = define(scope, id, item, members(item));
+    let members: Vec<&Member> = members(item).iter().collect();
+    let definition = define(scope, id, &members);
     let coding = if types::has_fixed_layout(scope.tree, &crate::tree::Type::Named(id)) {
         fixed_layout(scope, item)
     } else {
-        encode_and_decode(scope, item)
+        encode_and_decode(scope, item, &members)
     };
     let typed = type_codes::typed(scope, id);
     quote!(#definition #coding #typed)
@@ -29,7 +30,8 @@ pub(super) fn members(item: &Item) -> &[Member] {
 }
 
 /// The Rust struct with its public fields in IDL order.
-pub(super) fn define(scope: Scope<'_>, id: ItemId, item: &Item, members: &[Member]) -> TokenStream {
+pub(super) fn define(scope: Scope<'_>, id: ItemId, members: &[&Member]) -> TokenStream {
+    let item = scope.tree.item(id);
     let documentation = documentation::attributes(&item.documentation);
     let name = names::item_ident(item);
     let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
@@ -47,10 +49,9 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId, item: &Item, members: &[Membe
 }
 
 /// `Encode` and `Decode` written out member by member.
-pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item) -> TokenStream {
+pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item, members: &[&Member]) -> TokenStream {
     let name = names::item_ident(item);
-    let members = members(item);
-    let fields: Vec<Ident> = members.iter().map(field).collect();
+    let fields: Vec<Ident> = members.iter().map(|member| field(member)).collect();
     let types: Vec<TokenStream> = members
         .iter()
         .map(|member| scope.owned(&member.ty))
@@ -88,6 +89,7 @@ fn fixed_layout(scope: Scope<'_>, item: &Item) -> TokenStream {
     quote!(::rtorb::codegen::fixed_layout!(#name { #(#fields: #types),* });)
 }
 
-fn field(member: &Member) -> Ident {
+/// The field of a member.
+pub(super) fn field(member: &Member) -> Ident {
     names::value_ident(&member.name)
 }

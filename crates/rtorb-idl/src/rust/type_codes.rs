@@ -6,9 +6,9 @@ use quote::quote;
 use super::scope::Scope;
 use super::types::{named, parts};
 use super::{names, structs};
-use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value};
+use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value, Valuetype};
 
-/// `impl Typed` for the struct, union, enum, exception or interface `id`.
+/// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
 pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let name = names::item_ident(scope.tree.item(id));
     let type_code = Description {
@@ -123,8 +123,13 @@ impl<'t> Description<'t> {
                 quote!(#type_code::object_reference(#repository_id, #name))
             }
             ItemKind::Union(union) => inside.union(item, union),
+            ItemKind::Valuetype(value) => inside.value(item, value),
+            ItemKind::ValueBox { ty } => {
+                let content = inside.used(ty);
+                quote!(::rtorb::codegen::valuetype::box_type_code(#repository_id, #name, #content))
+            }
             _ => unreachable!(
-                "only structs, exceptions, enums, unions and interfaces have a TypeCode of their own"
+                "only structs, exceptions, enums, unions, values and interfaces have a TypeCode of their own"
             ),
         }
     }
@@ -166,6 +171,21 @@ impl<'t> Description<'t> {
         quote! {
             ::rtorb::codegen::TypeCode::union(#repository_id, #name, #discriminator, #default, [#(#members),*])
         }
+    }
+
+    /// The state that the valuetype adds to its base's, with true for public members.
+    fn value(&self, item: &Item, value: &Valuetype) -> TokenStream {
+        let (repository_id, name) = (&item.repository_id, &item.name);
+        let base = match value.bases.first() {
+            Some(&base) => self.named(base),
+            None => quote!(::rtorb::codegen::TypeCode::NULL),
+        };
+        let members = value.state.iter().map(|(is_public, member)| {
+            let name = &member.name;
+            let ty = self.used(&member.ty);
+            quote!((#name, #ty, #is_public))
+        });
+        quote!(::rtorb::codegen::valuetype::type_code(#repository_id, #name, #base, [#(#members),*]))
     }
 
     /// A label as the number that it is on the wire.

@@ -84,10 +84,14 @@ impl Scope<'_> {
         }
     }
 
-    /// The type of an object reference that is not nil.
+    /// The type of an object reference or value that is not nil.
     fn referred(self, ty: &Type) -> TokenStream {
         match self.tree.resolved(ty) {
             Type::Named(id) if is_local_interface(self.tree, *id) => self.shared_local(*id),
+            Type::Named(id) if is_value(self.tree, *id) => {
+                let path = self.path(*id);
+                quote!(::std::sync::Arc<#path>)
+            }
             Type::Named(id) => self.path(*id),
             _ => quote!(::rtorb::codegen::ObjectRef),
         }
@@ -100,6 +104,9 @@ impl Scope<'_> {
                 optional(&self.shared_local(id))
             }
             ItemKind::Interface(_) | ItemKind::Undefined { .. } => optional(&path),
+            ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => {
+                optional(&quote!(::std::sync::Arc<#path>))
+            }
             _ => path,
         }
     }
@@ -121,7 +128,7 @@ pub(super) enum Lending<'t> {
     Octets,
     /// `&[T]`
     Slice(&'t Type),
-    /// `Option<&T>`: object references.
+    /// `Option<&T>`: object references and values, which may be nil.
     Reference,
     /// `&T`
     Borrowed,
@@ -141,7 +148,10 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
         } => Lending::Slice(element),
         Type::Object => Lending::Reference,
         Type::Named(id) => match tree.item(*id).kind {
-            ItemKind::Interface(_) | ItemKind::Undefined { .. } => Lending::Reference,
+            ItemKind::Interface(_)
+            | ItemKind::Undefined { .. }
+            | ItemKind::Valuetype(_)
+            | ItemKind::ValueBox { .. } => Lending::Reference,
             ItemKind::Enum { .. } => Lending::ByValue,
             _ => Lending::Borrowed,
         },
@@ -196,7 +206,8 @@ pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
             members.iter().map(|member| &member.ty).collect()
         }
         ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
-        ItemKind::Alias { ty } => vec![ty],
+        ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
+        ItemKind::Valuetype(value) => value.state.iter().map(|(_, member)| &member.ty).collect(),
         _ => Vec::new(),
     }
 }
@@ -208,6 +219,14 @@ pub(super) fn named(ty: &Type) -> Option<ItemId> {
         Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
         _ => None,
     }
+}
+
+/// True if `id` is a valuetype, boxed or not.
+fn is_value(tree: &Tree, id: ItemId) -> bool {
+    matches!(
+        tree.item(id).kind,
+        ItemKind::Valuetype(_) | ItemKind::ValueBox { .. }
+    )
 }
 
 /// True if `id` is an interface that never leaves the process.

@@ -1,0 +1,159 @@
+//! IDL valuetypes: structs that are handed over behind an `Arc`, shared ones once.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::operations::{self, Call};
+use super::scope::{Scope, idl_name};
+use super::{documentation, errors, names, structs, type_codes};
+use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Valuetype};
+
+/// The valuetype `id`, and the trait of its operations if it has any.
+pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
+    let item = scope.tree.item(id);
+    let state = state(scope.tree, id);
+    let definition = structs::define(scope, id, &state);
+    let coding = structs::encode_and_decode(scope, item, &state);
+    let identity = identity(item);
+    let typed = type_codes::typed(scope, id);
+    let upcasts = bases(scope.tree, id)
+        .into_iter()
+        .map(|base| upcast(scope, id, base));
+    let operations = operations(scope, id, value);
+    quote!(#definition #coding #identity #typed #(#upcasts)* #operations)
+}
+
+/// The boxed valuetype `id`: a tuple struct around what it boxes.
+pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStream {
+    let item = scope.tree.item(id);
+    let documentation = documentation::attributes(&item.documentation);
+    let name = names::item_ident(item);
+    let ty = scope.owned(ty);
+    let identity = identity(item);
+    let typed = type_codes::typed(scope, id);
+    quote! {
+        #documentation
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #name(pub #ty);
+        impl ::rtorb::codegen::Encode for #name {
+            fn encode<'a>(
+                &'a self,
+                w: &mut ::rtorb::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
+                ::rtorb::codegen::Encode::encode(&self.0, w)
+            }
+        }
+        impl ::rtorb::codegen::Decode for #name {
+            const OCTETS_MIN: usize = <#ty as ::rtorb::codegen::Decode>::OCTETS_MIN;
+            fn decode(
+                r: &mut ::rtorb::codegen::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
+                ::core::result::Result::Ok(Self(::rtorb::codegen::Decode::decode(r)?))
+            }
+        }
+        #identity
+        #typed
+    }
+}
+
+/// The members of a valuetype in wire order: those of its bases first.
+pub(super) fn state(tree: &Tree, id: ItemId) -> Vec<&Member> {
+    let ItemKind::Valuetype(value) = &tree.item(id).kind else {
+        return Vec::new();
+    };
+    let inherited = value.bases.iter().flat_map(|&base| state(tree, base));
+    inherited
+        .chain(value.state.iter().map(|(_, member)| member))
+        .collect()
+}
+
+/// The trait of what an application does with values of `item`.
+pub(super) fn operations_ident(item: &Item) -> Ident {
+    format_ident!("{}Operations", names::upper_camel(&item.name))
+}
+
+/// True if there is such a trait.
+pub(super) fn has_operations(value: &Valuetype) -> bool {
+    !(value.operations.is_empty() && value.attributes.is_empty() && value.factories.is_empty())
+}
+
+/// Every valuetype that `id` inherits from, nearest first.
+fn bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+    match &tree.item(id).kind {
+        ItemKind::Valuetype(value) => value
+            .bases
+            .iter()
+            .flat_map(|&base| std::iter::once(base).chain(bases(tree, base)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn identity(item: &Item) -> TokenStream {
+    let name = names::item_ident(item);
+    let repository_id = &item.repository_id;
+    quote! {
+        impl ::rtorb::codegen::ValueType for #name {
+            const REPOSITORY_ID: &'static str = #repository_id;
+        }
+    }
+}
+
+fn upcast(scope: Scope<'_>, id: ItemId, base: ItemId) -> TokenStream {
+    let name = names::item_ident(scope.tree.item(id));
+    let fields: Vec<Ident> = state(scope.tree, base)
+        .into_iter()
+        .map(structs::field)
+        .collect();
+    let derived = if fields.is_empty() {
+        quote!(_)
+    } else {
+        quote!(derived)
+    };
+    let base = scope.path(base);
+    quote! {
+        impl ::core::convert::From<#name> for #base {
+            fn from(#derived: #name) -> Self {
+                Self { #(#fields: #derived.#fields),* }
+            }
+        }
+    }
+}
+
+/// Operations are code of the application's own: they never go over the wire.
+fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
+    if !has_operations(value) {
+        return TokenStream::new();
+    }
+    let item = scope.tree.item(id);
+    let name = operations_ident(item);
+    let documentation = format!(
+        " What the IDL valuetype `{}` can do.",
+        idl_name(scope.tree, id)
+    );
+    let own = operations::own(scope.tree, id);
+    let methods = own.iter().map(|call| call.declaration(scope));
+    let factories: Vec<Call<'_>> = value
+        .factories
+        .iter()
+        .map(|factory| Call::of_operation(id, factory))
+        .collect();
+    let constructors = factories.iter().map(|call| {
+        let documentation = documentation::attributes(call.documentation);
+        let constructor = call.constructor(scope);
+        quote!(#documentation #constructor;)
+    });
+    let raising = own
+        .iter()
+        .chain(&factories)
+        .filter(|call| !call.raises.is_empty());
+    let errors = raising.map(|call| errors::generate(scope, call));
+    quote! {
+        #[doc = #documentation]
+        pub trait #name {
+            #(#constructors)*
+            #(#methods)*
+        }
+        #(#errors)*
+    }
+}
