@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use rtorb_lab::experiment::Effort;
 use rtorb_lab::{experiments, report};
+use serde_json::json;
 
 use crate::MISUSE;
 use crate::measure::{Options, run_experiments};
-use crate::output::line;
+use crate::output::{line, print_json};
 
 /// Run single experiments, or make a report of results that are there.
 #[derive(Debug, Args)]
@@ -21,7 +23,11 @@ pub(crate) struct Lab {
 #[derive(Debug, Subcommand)]
 enum LabSubcommand {
     /// List the experiments: name, what it reproduces, what it shows.
-    List,
+    List {
+        /// Print one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run one experiment and write its results and the report.
     Run {
         /// The experiment's name, as `rtorb lab list` has it.
@@ -40,16 +46,7 @@ enum LabSubcommand {
 impl Lab {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.subcommand {
-            LabSubcommand::List => {
-                for experiment in experiments::ALL {
-                    line(format!(
-                        "{:16}  {}  [{}]",
-                        experiment.name(),
-                        experiment.title(),
-                        experiment.reproduces()
-                    ))?;
-                }
-            }
+            LabSubcommand::List { json } => list(*json)?,
             LabSubcommand::Run { name, options } => match experiments::by_name(name) {
                 Ok(experiment) => return run_experiments(&[experiment], options),
                 Err(error) => {
@@ -69,4 +66,27 @@ impl Lab {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn list(as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        let entries = experiments::ALL.map(|experiment| {
+            json!({
+                "name": experiment.name(),
+                "title": experiment.title(),
+                "reproduces": experiment.reproduces(),
+                "parameters": experiment.parameters(Effort::Quick),
+                "parameters_full": experiment.parameters(Effort::Full),
+            })
+        });
+        return print_json(&entries);
+    }
+    experiments::ALL.iter().try_for_each(|experiment| {
+        line(format!(
+            "{:16}  {}  [{}]",
+            experiment.name(),
+            experiment.title(),
+            experiment.reproduces()
+        ))
+    })
 }

@@ -15,6 +15,11 @@ fn experiments_are_listed() {
     for name in ["orb/throughput", "orb/demux", "P0 Figure 2"] {
         assert!(text.contains(name), "{name} in {text}");
     }
+    let assert = rtorb().args(["lab", "list", "--json"]).assert().success();
+    assert_eq!(
+        json(&assert.get_output().stdout)[0]["name"],
+        "orb/throughput"
+    );
 }
 
 #[test]
