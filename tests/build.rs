@@ -13,6 +13,7 @@ fn main() {
         "recursion",
         "unions",
         "values",
+        "valuetypes",
     ] {
         rtorb_idl::compile(format!("../crates/rtorb-idl/tests/rust/{snapshot}.idl"));
     }

@@ -25,4 +25,5 @@ pub mod snapshots {
     rtorb::include_idl!("recursion");
     rtorb::include_idl!("unions");
     rtorb::include_idl!("values");
+    rtorb::include_idl!("valuetypes");
 }
