@@ -117,11 +117,11 @@ impl Orb {
 
     /// Serves requests until [`shutdown`](Self::shutdown); the calling thread takes part.
     ///
+    /// Returns at once when the ORB is shut down already.
+    ///
     /// # Errors
-    /// BAD_INV_ORDER 4 once shut down; NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a
-    /// system call.
+    /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
-        self.core.check_running()?;
         let server = self.core.open_server()?;
         dispatch::run(&self.core, server).map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
