@@ -310,6 +310,32 @@ fn close_connection_is_not_seen_by_the_caller() {
 }
 
 #[test]
+fn a_server_that_is_full_is_transient() {
+    let limits = Limits {
+        connections_max: 1,
+        ..Limits::default()
+    };
+    let ours = Ours::serve_as(Orb::builder().limits(limits));
+    ours.cubit.cube_void().expect("one is served");
+    let text = ours.text(ours.cubit.as_object());
+    for _ in 0..20 {
+        // Another thread has a connection of its own, and there is none left for it.
+        let text = text.clone();
+        let failed = std::thread::spawn(move || call(Orb::builder(), &text))
+            .join()
+            .expect("no panic");
+        let endpoint = format!("iiop://{}", ours.address());
+        expect(
+            &failed,
+            ExceptionKind::Transient,
+            CompletionStatus::No,
+            Phase::AwaitReply,
+            &endpoint,
+        );
+    }
+}
+
+#[test]
 fn a_server_that_closes_every_connection_is_transient() {
     let server = FakeServer::new(|_, mut peer: Peer| {
         let _ = peer.request();

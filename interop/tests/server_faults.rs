@@ -349,7 +349,11 @@ fn random_messages_harm_nobody() {
     let mut random = Random(0x5eed);
     for round in 0..2000 {
         let kind = (random.next() % 9) as u8;
-        let mut stream = Stream::new(kind, (random.next() % 3) as u8, random.next() % 2 == 0);
+        let mut stream = Stream::new(
+            kind,
+            (random.next() % 3) as u8,
+            random.next().is_multiple_of(2),
+        );
         let length = random.next() as usize % 200;
         let body: Vec<u8> = (0..length).map(|_| random.octet()).collect();
         stream.raw(&body);
@@ -483,7 +487,7 @@ impl Random {
     /// Small numbers are what lengths and tags are made of, so they come often.
     fn octet(&mut self) -> u8 {
         let octet = self.next().to_le_bytes()[3];
-        if self.next() % 2 == 0 {
+        if self.next().is_multiple_of(2) {
             octet % 4
         } else {
             octet

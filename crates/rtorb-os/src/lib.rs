@@ -16,4 +16,4 @@ pub mod socket;
 pub mod sync;
 pub mod thread;
 
-pub use refused::Refused;
+pub use refused::{Refused, What};

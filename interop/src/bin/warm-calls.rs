@@ -1,26 +1,30 @@
 //! A server, and a client that calls it so many times: two processes for whoever counts what a call costs.
 //!
-//! `warm-calls serve FILE ENDPOINT` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it.
+//! `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::fs;
 
-use rtorb::Orb;
+use rtorb::{Orb, OrbBuilder};
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::Cubit;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", file, endpoint] => serve(file, endpoint),
+        ["serve", file, endpoint] => serve(file, Orb::builder().listen(endpoint)?),
+        ["serve", file, endpoint, dispatch] => serve(
+            file,
+            Orb::builder().listen(endpoint)?.dispatch(dispatch.parse()?),
+        ),
         ["call", reference, calls] => call(reference, calls.parse()?),
-        _ => Err("usage: warm-calls serve FILE ENDPOINT | call REFERENCE N".into()),
+        _ => Err("usage: warm-calls serve FILE ENDPOINT [DISPATCH] | call REFERENCE N".into()),
     }
 }
 
-fn serve(file: &str, endpoint: &str) -> Result<(), Box<dyn Error>> {
-    let orb = Orb::builder().listen(endpoint)?.build()?;
+fn serve(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
     let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
     let draft = format!("{file}.draft");
     fs::write(&draft, orb.object_to_string(cubit.as_object()))?;

@@ -2,7 +2,8 @@
 
 use super::{DispatchError, await_connection};
 use crate::orb::OrbCore;
-use crate::server::{Server, serve_to_the_end};
+use crate::server::{ServedConnection, Server, serve_to_the_end};
+use rtorb_os::What;
 use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
@@ -14,12 +15,16 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
         await_connection(server)?;
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
-            while let Some((mut connection, _)) = server.accept(orb, listener) {
+            while let Some((mut connection, stream)) = server.accept(orb, listener) {
                 let core = Arc::clone(orb);
                 number += 1;
                 let serve = move || serve_to_the_end(&core, &mut connection);
                 match spawn(&format!("rtorb-conn-{number}"), &orb.server_threads, serve) {
                     Ok(thread) => threads.push(thread),
+                    // There are threads, and no room for one more now: its client is let go, the others are served on.
+                    Err(refused) if refused.what == What::Thread && !threads.is_empty() => {
+                        ServedConnection::new(Arc::clone(orb), stream).say_closing();
+                    }
                     Err(refused) => {
                         orb.stop();
                         join(threads);

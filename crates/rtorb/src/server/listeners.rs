@@ -3,6 +3,7 @@
 use crate::orb::OrbCore;
 use crate::server::{Served, ServedConnection};
 use crate::transport::{Listener, Stream};
+use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -17,6 +18,8 @@ pub(crate) struct Server {
     stop: OwnedFd,
     /// The connections being served, to wake whoever waits in them.
     streams: ServedStreams,
+    /// A file kept for when there are no others: with its place, a client can be taken in and told to go.
+    spare: Mutex<Option<OwnedFd>>,
 }
 
 /// The streams being served now.
@@ -32,6 +35,7 @@ impl Server {
             listeners,
             stop,
             streams: ServedStreams::default(),
+            spare: Mutex::new(spare_file()),
         })
     }
 
@@ -50,13 +54,21 @@ impl Server {
 
     /// Takes a waiting connection; `None` when there is none, or it could not be served.
     ///
-    /// One beyond `Limits::connections_max` is told CloseConnection, so that its client may try elsewhere.
+    /// One beyond `Limits::connections_max`, or for which the host has no file left, is told CloseConnection, so that
+    /// its client may try elsewhere.
     pub(crate) fn accept(
         &self,
         orb: &Arc<OrbCore>,
         listener: &Listener,
     ) -> Option<(ServedConnection, Arc<Stream>)> {
-        let stream = Arc::new(listener.accept().ok()?);
+        let stream = match listener.accept() {
+            Ok(stream) => Arc::new(stream),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                self.turn_away(orb, listener);
+                return None;
+            }
+            Err(_) => return None,
+        };
         stream
             .limit_waits(None, Some(orb.limits.send_timeout))
             .ok()?;
@@ -70,7 +82,30 @@ impl Server {
         }
         Some((connection, stream))
     }
+
+    /// Takes a connection in the place of the spare file, and tells its client to go.
+    ///
+    /// Left in the queue, it would keep the listening socket readable, and who waits for that would turn in a circle.
+    #[cold]
+    fn turn_away(&self, orb: &Arc<OrbCore>, listener: &Listener) {
+        let mut spare = self.spare.lock();
+        drop(spare.take());
+        match listener.accept() {
+            Ok(stream) => ServedConnection::new(Arc::clone(orb), Arc::new(stream)).say_closing(),
+            // Somebody else took the place: it is soon enough to look again.
+            Err(_) => sleep_until(monotonic_ns() + SHORTAGE_NS),
+        }
+        *spare = spare_file();
+    }
 }
+
+/// Any file will do.
+fn spare_file() -> Option<OwnedFd> {
+    eventfd(0, EventfdFlags::CLOEXEC).ok()
+}
+
+/// How long to do nothing when the host has nothing to give, in nanoseconds.
+const SHORTAGE_NS: u64 = 10_000_000;
 
 impl ServedStreams {
     /// Notes a stream; false when there are too many.
