@@ -248,6 +248,8 @@ pub(crate) struct Parameter {
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeDcl {
     pub(crate) readonly: bool,
+    /// Those behind the keyword.
+    pub(crate) annotations: Vec<Annotation>,
     pub(crate) ty: TypeSpec,
     pub(crate) names: Vec<Name>,
     pub(crate) get_raises: Vec<ScopedName>,

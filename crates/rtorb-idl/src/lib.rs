@@ -8,8 +8,27 @@
 //!
 //! Tools call [`check()`], look at the [`Outcome`], and give its tree to [`rust::generate`].
 //!
-//! The language is IDL as CORBA 3.3 part 1, chapter 7 defines it, with components and what IDL 4.2 adds. Where real
-//! compilers accept more than the standard does, so does this one, with a warning if it may be a mistake.
+//! The language is IDL as CORBA 3.3 part 1, chapter 7 defines it, with components and what IDL 4.2 adds.
+//!
+//! # What is there without being declared
+//! * `CORBA::TypeCode`, and whatever else a specification names of module CORBA: it is taken from a built-in `orb.idl`,
+//!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in where
+//!   no include directory has them.
+//! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (the OMG's files then include and do not `import`),
+//!   `HAS_LongLong` and `HAS_LongDouble` (omniORB's files), `__FILE__` and `__LINE__`.
+//! * `int8` to `uint64`, unless the specification declares types of these names.
+//!
+//! # What is accepted though the standard forbids it
+//! With a warning: a name that differs in case only from a name used before it in the scope (`Color color`), from the
+//! scope it stands in, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; a `;` too many; `import` of
+//! what is not included.
+//! Without: anonymous sequences, arrays and strings everywhere; an integer where a constant is floating-point, and both
+//! in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators that are written
+//! `Color::red`, or stand as labels where their enum is out of sight; a comma behind the last enumerator.
+//!
+//! # Limits
+//! 100 levels of anything within itself, 300 operators in a row, 200 generations of inheritance, 64 files within each
+//! other, 10,000 files and 64 MiB in all, 1,000,000 tokens out of macros, 8,000,000 tokens: beyond them there is an error.
 #![forbid(unsafe_code)]
 
 mod ast;

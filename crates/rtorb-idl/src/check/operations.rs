@@ -159,7 +159,7 @@ impl Checker<'_> {
             name: name.text.clone(),
             location: name.location,
             documentation: lead.documentation.clone(),
-            annotations: lead.annotations.clone(),
+            annotations: [lead.annotations.clone(), declared.annotations.clone()].concat(),
             readonly: declared.readonly,
             ty: ty.clone(),
             get_raises: get_raises.clone(),

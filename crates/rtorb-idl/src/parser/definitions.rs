@@ -188,9 +188,14 @@ impl Parser<'_> {
 
     fn typedef(&mut self) -> Parsed<DefinitionKind> {
         self.bump();
-        self.annotations()?;
+        let annotations = self.annotations()?;
         let ty = self.type_spec("the type that gets a new name")?;
-        let declarators = self.declarators("a new name for the type")?;
+        let mut declarators = self.declarators("a new name for the type")?;
+        for declarator in &mut declarators {
+            declarator
+                .annotations
+                .splice(0..0, annotations.iter().cloned());
+        }
         Ok(DefinitionKind::Typedef { ty, declarators })
     }
 

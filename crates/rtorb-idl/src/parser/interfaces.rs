@@ -328,7 +328,7 @@ impl Parser<'_> {
     pub(super) fn attribute(&mut self) -> Parsed<DefinitionKind> {
         let readonly = self.take_word("readonly").is_some();
         self.expect_word("attribute", "after `readonly`")?;
-        self.annotations()?;
+        let annotations = self.annotations()?;
         let ty = self.type_spec("the type of the attribute")?;
         let mut names = vec![self.declared("a name for the attribute")?];
         while self.take(",") {
@@ -347,6 +347,7 @@ impl Parser<'_> {
         }
         Ok(DefinitionKind::Attribute(AttributeDcl {
             readonly,
+            annotations,
             ty,
             names,
             get_raises,

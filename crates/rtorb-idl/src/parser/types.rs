@@ -142,7 +142,7 @@ impl Parser<'_> {
     fn sequence(&mut self) -> Parsed<TypeKind> {
         self.bump();
         self.expect("<", "after `sequence`: the type of its elements")?;
-        self.annotations()?;
+        self.element_annotations()?;
         let element = Box::new(self.type_spec("the type of the elements")?);
         let bound = if self.take(",") {
             Some(Box::new(self.bound()?))
@@ -153,11 +153,26 @@ impl Parser<'_> {
         Ok(TypeKind::Sequence { element, bound })
     }
 
+    /// The tree has no place for annotations on an element's type.
+    fn element_annotations(&mut self) -> Parsed<()> {
+        for annotation in self.annotations()? {
+            let message = format!("the annotation `@{}` has no effect here", annotation.name);
+            let diagnostic = Diagnostic::warning(message).at(
+                annotation.location,
+                "annotations on the type of an element are not kept",
+            );
+            self.diagnostics.push(diagnostic);
+        }
+        Ok(())
+    }
+
     fn map(&mut self) -> Parsed<TypeKind> {
         self.bump();
         self.bump();
+        self.element_annotations()?;
         let key = Box::new(self.type_spec("the type of the keys")?);
         self.expect(",", "and the type of the values")?;
+        self.element_annotations()?;
         let value = Box::new(self.type_spec("the type of the values")?);
         let bound = if self.take(",") {
             Some(Box::new(self.bound()?))
