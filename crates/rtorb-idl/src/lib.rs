@@ -81,12 +81,18 @@ pub struct Outcome {
 impl Outcome {
     /// All diagnostics as a person reads them, an empty line between each two; colours only if `styled`.
     pub fn render(&self, styled: bool) -> String {
-        self.diagnostics.iter().map(|diagnostic| diagnostic.render(&self.sources, styled) + "\n\n").collect()
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.render(&self.sources, styled) + "\n\n")
+            .collect()
     }
 
     /// All diagnostics for a machine.
     pub fn reports(&self) -> Vec<diagnostic::Report> {
-        self.diagnostics.iter().map(|diagnostic| diagnostic.report(&self.sources)).collect()
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.report(&self.sources))
+            .collect()
     }
 }
 
@@ -109,7 +115,11 @@ fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> O
     let orb = builtin_orb(&mut sources);
     let tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
     let tree = (!diagnostics.has_errors()).then_some(tree);
-    Outcome { tree, diagnostics: diagnostics.into_sorted(), sources }
+    Outcome {
+        tree,
+        diagnostics: diagnostics.into_sorted(),
+        sources,
+    }
 }
 
 /// Module CORBA, of which the checker takes what a specification names without declaring it.
