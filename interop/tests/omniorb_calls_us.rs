@@ -47,8 +47,15 @@ fn fragmented_requests_are_put_together() {
     let Some(omniorb) = omniorb() else { return };
     let ours = Ours::serve();
     // omniORB fragments what outgrows its buffer of 8 KiB: structs at every 8,192 octets, numbers once.
-    let lengths = ["--lengths", "1100,20000,100000"];
-    omniorb.call("cubit_client", &ours.text(ours.cubit.as_object()), &lengths);
+    for version in ["1.0", "1.1", "1.2"] {
+        let options = [
+            "--lengths",
+            "1100,20000,100000",
+            "-ORBmaxGIOPVersion",
+            version,
+        ];
+        omniorb.call("cubit_client", &ours.text(ours.cubit.as_object()), &options);
+    }
 }
 
 #[test]
