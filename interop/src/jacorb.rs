@@ -1,6 +1,7 @@
-//! Peers built of JacORB, which writes big-endian: a server and a client of Cubit.
+//! Peers built of JacORB, which writes big-endian: servers and clients of Cubit and Desk.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,23 +33,23 @@ pub struct JacOrb {
 }
 
 impl JacOrb {
-    /// Starts the Cubit server and answers its reference.
+    /// Starts `CubitServer` or `DeskServer` and answers its reference.
     ///
     /// # Panics
     ///
     /// It does not get ready.
-    pub fn serve(&self, scratch: &Path) -> (Running, String) {
-        let file = scratch.join("jacorb.ior");
-        Running::until_written(self.java("CubitServer").arg(&file), &file)
+    pub fn serve(&self, class: &str, scratch: &Path) -> (Running, String) {
+        let file = scratch.join(format!("{class}.ior"));
+        Running::until_written(self.java(class).arg(&file), &file)
     }
 
-    /// Runs the Cubit client against `reference`, and answers its lines, one a check, all of them right.
+    /// Runs `CubitClient` or `DeskClient` against `reference`, and answers its lines, one a check, all of them right.
     ///
     /// # Panics
     ///
     /// A check was wrong.
-    pub fn call(&self, reference: &str, lengths: &str) -> Vec<String> {
-        let printed = output_of(self.java("CubitClient").args([reference, lengths]));
+    pub fn call(&self, class: &str, reference: &str, options: &[&str]) -> Vec<String> {
+        let printed = output_of(self.java(class).arg(reference).args(options));
         let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
         assert!(
             lines.iter().all(|line| line.starts_with("ok ")),
@@ -85,30 +86,24 @@ fn skip_extra() {
 fn build(jars: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = files(&package.join("jacorb"));
-    let idl = package.join("../idl/cubit.idl");
+    let idl = ["cubit.idl", "exchange.idl"].map(|name| package.join("../idl").join(name));
     let mut needs = sources.clone();
-    needs.push(idl.clone());
+    needs.extend_from_slice(&idl);
     once("jacorb", &needs, |folder| {
-        step(
-            folder,
-            "java",
-            [
-                "-cp".as_ref(),
-                jars.as_ref(),
-                "org.jacorb.idl.parser".as_ref(),
-                "-d".as_ref(),
-                "generated".as_ref(),
-                idl.as_os_str(),
-            ],
-        );
-        let mut arguments = vec![
-            "-nowarn".into(),
-            "-cp".into(),
-            jars.into(),
-            "-d".into(),
-            ".".into(),
-        ];
-        let written = files(&folder.join("generated"));
+        let generated = folder.join("generated");
+        for idl in &idl {
+            let translate =
+                ["-cp", jars, "org.jacorb.idl.parser", "-d", "generated"].map(OsStr::new);
+            step(
+                folder,
+                "java",
+                translate.into_iter().chain([idl.as_os_str()]),
+            );
+        }
+        let mut arguments = ["-nowarn", "-cp", jars, "-d", "."]
+            .map(OsString::from)
+            .to_vec();
+        let written = [files(&generated), files(&generated.join("Exchange"))].concat();
         let java = sources
             .iter()
             .chain(&written)

@@ -22,13 +22,24 @@ fn main() {
         record_omniorb(omniorb, &scratch, &golden, &mut references);
     }
     if let Some(jacorb) = jacorb() {
-        let (_server, reference) = jacorb.serve(&scratch);
+        let (_server, reference) = jacorb.serve("CubitServer", &scratch);
         let _ = writeln!(references, "jacorb-cubit {reference}");
         let (recorder, at) = recorded(&reference);
-        jacorb.call(&at, "0,1,4");
+        jacorb.call("CubitClient", &at, &["0,1,4"]);
+        let words = "JacORB 3.9 with itself, Cubit, GIOP 1.2, big-endian";
         write(
             &golden.join("jacorb-cubit-1.2.txt"),
-            "JacORB 3.9 with itself, Cubit, GIOP 1.2, big-endian",
+            words,
+            &recorder.messages(),
+        );
+        let (_server, reference) = jacorb.serve("DeskServer", &scratch);
+        let _ = writeln!(references, "jacorb-desk {reference}");
+        let (recorder, at) = recorded(&reference);
+        jacorb.call("DeskClient", &at, &[]);
+        let words = "JacORB 3.9 with itself, Desk, GIOP 1.2, big-endian";
+        write(
+            &golden.join("jacorb-desk-1.2.txt"),
+            words,
             &recorder.messages(),
         );
     }
