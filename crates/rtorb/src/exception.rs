@@ -104,6 +104,9 @@ impl SystemException {
             DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
             DecodeError::BadEnum { .. } => Self::omg(ExceptionKind::BadParam, 25),
             DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 6),
+            DecodeError::Unsupported { .. } => {
+                Self::new(ExceptionKind::NoImplement, 0, CompletionStatus::No)
+            }
             DecodeError::BadTypeCode { .. } => Self::omg(ExceptionKind::BadTypecode, 1),
             _ => Self::new(ExceptionKind::Marshal, 0, CompletionStatus::No),
         }
@@ -123,6 +126,7 @@ impl SystemException {
             }
             EncodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 5),
             EncodeError::WrongDiscriminator => Self::omg(ExceptionKind::BadParam, 19),
+            EncodeError::IncompleteTypeCode => Self::omg(ExceptionKind::BadTypecode, 1),
             EncodeError::Local => Self::omg(ExceptionKind::Marshal, 4),
             _ => Self::new(ExceptionKind::BadParam, 0, CompletionStatus::No),
         }
