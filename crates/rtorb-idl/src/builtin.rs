@@ -19,7 +19,8 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
 mod tests {
     #[test]
     fn the_built_in_files_are_right() {
-        let files = ["IOP.idl", "Components.idl"].map(|name| super::file(name).expect("it is built in"));
+        let files =
+            ["IOP.idl", "Components.idl"].map(|name| super::file(name).expect("it is built in"));
         for text in files.into_iter().chain([super::ORB]) {
             let outcome = crate::check_text("built-in.idl", text, &crate::Options::default());
             assert!(

@@ -128,6 +128,14 @@ impl Checker<'_> {
                 self.refuse_base(name, id, "is not defined yet", "only declared here");
                 return None;
             }
+            _ if self.is_template_instance(entity) => {
+                let diagnostic = Diagnostic::warning(format!("nothing is known of `{name}`")).at(
+                    name.location(),
+                    "it is of an instance of a template module, and nothing is inherited",
+                );
+                self.diagnostics.push(diagnostic);
+                return None;
+            }
             _ => {
                 let what = self.describe(entity);
                 let diagnostic =

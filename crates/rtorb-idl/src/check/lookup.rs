@@ -20,6 +20,10 @@ impl Checker<'_> {
             self.introduce(name.first(), &symbol, scope);
         }
         for (at, part) in name.parts.iter().enumerate() {
+            if at > 0 && self.is_template_instance(symbol.entity) {
+                // What an instance holds is not known: all of it stands for the instance.
+                return Some(symbol.entity);
+            }
             if at > 0 {
                 scope = self.scope_of(&symbol, name, at)?;
                 symbol = self.find_member(scope, &symbol, part, name)?;
@@ -174,6 +178,19 @@ impl Checker<'_> {
         found.pop()
     }
 
+    pub(super) fn is_template_instance(&self, entity: Entity) -> bool {
+        let Entity::Item(id) = entity else {
+            return false;
+        };
+        matches!(
+            self.tree.item(id).kind,
+            ItemKind::Other {
+                what: "template module instance",
+                ..
+            }
+        )
+    }
+
     /// The scope that the part before number `at` of `name` forms.
     fn scope_of(&mut self, symbol: &Symbol, name: &ScopedName, at: usize) -> Option<ScopeId> {
         let before = &name.parts[at - 1];
@@ -181,20 +198,8 @@ impl Checker<'_> {
             if let Some(scope) = self.facts[id.0 as usize].scope {
                 return Some(scope);
             }
-            match self.tree.item(id).kind {
-                ItemKind::Other {
-                    what: "template module instance",
-                    ..
-                } => {
-                    let message = format!("nothing is known of what is in `{}`", before.text);
-                    let diagnostic = Diagnostic::error(message)
-                        .at(before.location, "an instance of a template module")
-                        .help("template modules are not instantiated by this compiler");
-                    self.diagnostics.push(diagnostic);
-                    return None;
-                }
-                ItemKind::Enum { .. } => return Some(self.current),
-                _ => {}
+            if matches!(self.tree.item(id).kind, ItemKind::Enum { .. }) {
+                return Some(self.current);
             }
         }
         let what = self.describe(symbol.entity);

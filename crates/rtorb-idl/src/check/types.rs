@@ -92,9 +92,13 @@ impl Checker<'_> {
                 | ItemKind::Exception { .. }
                 | ItemKind::Constant { .. } => {}
                 ItemKind::Other {
-                    what: "annotation" | "template module" | "template module instance",
+                    what: "annotation" | "template module",
                     ..
                 } => {}
+                ItemKind::Other {
+                    what: "template module instance",
+                    ..
+                } if name.parts.len() == 1 => {}
                 _ => return Some(Type::Named(id)),
             }
         }

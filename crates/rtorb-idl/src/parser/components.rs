@@ -1,6 +1,6 @@
 //! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
 
-use crate::ast::{ComponentDcl, Definition, DefinitionKind, Name, PortDcl, TypeKind, TypeSpec};
+use crate::ast::{ComponentDcl, Definition, DefinitionKind, PortDcl, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
@@ -115,8 +115,28 @@ impl Parser<'_> {
         self.semicolon(what)
     }
 
-    /// `module M<typename T> { ... }`, or `module M<long> N`, whose name is read up to `M`.
-    pub(super) fn template_module(&mut self, name: Name) -> Parsed<DefinitionKind> {
+    /// `module M<typename T> { ... }`, or `module ::A::M<long> N`, after the keyword.
+    pub(super) fn template_module(&mut self, scoped: bool) -> Parsed<DefinitionKind> {
+        let template = self.scoped_name("a name for the module")?;
+        if !self.peek().is("<") {
+            let location = template.location();
+            let diagnostic = Diagnostic::error("a module is declared by a simple name")
+                .at(location, "a name with `::` cannot be declared")
+                .help("write one module inside the other: `module A { module B { ... }; };`");
+            return Err(self.fail(diagnostic));
+        }
+        self.template_arguments()?;
+        if self.peek().is("{") && !scoped {
+            self.skip_braces("the module")?;
+            return Ok(DefinitionKind::TemplateModule {
+                name: template.first().clone(),
+            });
+        }
+        let name = self.declared("`{`, or a name for the instance of the module")?;
+        Ok(DefinitionKind::TemplateInstance { template, name })
+    }
+
+    fn template_arguments(&mut self) -> Parsed<()> {
         let open = self.bump().location;
         let mut nested = 1usize;
         while nested > 0 {
@@ -130,15 +150,6 @@ impl Parser<'_> {
             nested += usize::from(token.is("<"));
             nested -= usize::from(token.is(">"));
         }
-        if self.peek().is("{") {
-            self.skip_braces("the module")?;
-            return Ok(DefinitionKind::TemplateModule { name });
-        }
-        let template = crate::ast::ScopedName {
-            absolute: false,
-            parts: vec![name],
-        };
-        let name = self.declared("`{`, or a name for the instance of the module")?;
-        Ok(DefinitionKind::TemplateInstance { template, name })
+        Ok(())
     }
 }

@@ -150,20 +150,11 @@ impl Parser<'_> {
 
     fn module(&mut self) -> Parsed<DefinitionKind> {
         self.bump();
+        let scoped = self.peek().is("::") || self.peek_at(1).is("::");
+        if scoped || self.peek_at(1).is("<") {
+            return self.template_module(scoped);
+        }
         let name = self.declared("a name for the module")?;
-        if self.peek().is("<") {
-            return self.template_module(name);
-        }
-        if self.peek().is("::") {
-            let location = self.peek().location;
-            let diagnostic = Diagnostic::error("a module is declared by a simple name")
-                .at(location, "expected `{`")
-                .help(format!(
-                    "write `module {} {{ module ... {{ ... }}; }};`",
-                    name.text
-                ));
-            return Err(self.fail(diagnostic));
-        }
         let mut body = self.block("the module", Self::definition)?;
         self.drain_events_before_close(&mut body);
         Ok(DefinitionKind::Module { name, body })
