@@ -1,0 +1,108 @@
+//! Comments: most are passed, those that document are kept.
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::Location;
+
+use super::Lexer;
+
+/// A documentation comment, markers removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Comment {
+    pub(crate) lines: Vec<String>,
+    /// True for `///<` and `/**<`: it belongs to what stands before it.
+    pub(crate) trailing: bool,
+}
+
+impl Lexer {
+    pub(super) fn line_comment(&mut self) {
+        let mut text = String::new();
+        while let Some(next) = self.peek().filter(|&next| next != '\n') {
+            text.push(next);
+            self.bump();
+        }
+        let Some(body) = text
+            .strip_prefix("///")
+            .or_else(|| text.strip_prefix("//!"))
+        else {
+            return;
+        };
+        if body.starts_with('/') {
+            return;
+        }
+        let (trailing, body) = strip_trailing_mark(body);
+        let line = body.strip_prefix(' ').unwrap_or(body).trim_end().to_owned();
+        match self.comments.last_mut() {
+            Some(last) if last.trailing == trailing => last.lines.push(line),
+            _ => self.comments.push(Comment {
+                lines: vec![line],
+                trailing,
+            }),
+        }
+    }
+
+    pub(super) fn block_comment(&mut self, diagnostics: &mut Diagnostics) {
+        let start = Location {
+            length: 2,
+            ..self.here()
+        };
+        self.bump();
+        self.bump();
+        let mut text = String::new();
+        loop {
+            match self.peek() {
+                None => {
+                    if !self.quiet {
+                        diagnostics.push(
+                            Diagnostic::error("this comment has no end")
+                                .at(start, "starts here")
+                                .help("close it with `*/`"),
+                        );
+                    }
+                    return;
+                }
+                Some('*') if self.peek_second() == Some('/') => break,
+                Some(next) => {
+                    text.push(next);
+                    self.bump();
+                }
+            }
+        }
+        self.bump();
+        self.bump();
+        self.keep_block(&text);
+    }
+
+    fn keep_block(&mut self, text: &str) {
+        let Some(body) = text.strip_prefix('*').or_else(|| text.strip_prefix('!')) else {
+            return;
+        };
+        if body.is_empty() || body.starts_with('*') {
+            return;
+        }
+        let (trailing, body) = strip_trailing_mark(body);
+        let mut lines: Vec<String> = body.lines().map(strip_star).collect();
+        while lines.first().is_some_and(String::is_empty) {
+            lines.remove(0);
+        }
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        if !lines.is_empty() {
+            self.comments.push(Comment { lines, trailing });
+        }
+    }
+}
+
+fn strip_trailing_mark(body: &str) -> (bool, &str) {
+    match body.strip_prefix('<') {
+        Some(rest) => (true, rest),
+        None => (false, body),
+    }
+}
+
+/// A line of a block comment without the star that decorates it.
+fn strip_star(line: &str) -> String {
+    let line = line.trim();
+    let line = line.strip_prefix('*').unwrap_or(line);
+    line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()
+}
