@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use common::Pair;
 use rtorb::SystemException;
+use rtorb::codegen::Typed;
 use rtorb_tests::snapshots::valuetypes::{
-    Atlas, AtlasServant, Broken, Holder, Link, Named, NamedCheckedError, NamedDistanceError,
-    NamedOperations, Nothing, Perhaps, Point, Text,
+    Atlas, AtlasServant, Box, Broken, Holder, Link, Named, NamedCheckedError, NamedDistanceError,
+    NamedOperations, Nothing, Parcel, Perhaps, Point, Text,
 };
 
 /// The generated struct is of another crate here; in an application it would implement the trait itself.
@@ -143,4 +144,18 @@ fn operations_are_the_applications_own() {
 fn values_without_state_and_inside_unions_are_values_too() {
     assert!(Perhaps::Here(None).discriminator());
     assert_eq!(Arc::new(Nothing), Arc::new(Nothing));
+}
+
+#[test]
+fn a_type_code_ends_where_a_base_leads_back_to_what_derives_from_it() {
+    let type_code = <Box as Typed>::type_code();
+    assert_eq!(type_code.repository_id(), Some("IDL:Valuetypes/Box:1.0"));
+    assert_eq!(<Parcel as Typed>::type_code().name(), Some("Parcel"));
+    assert_eq!(
+        Parcel::from(Box {
+            content: None,
+            size: 1
+        }),
+        Parcel { content: None }
+    );
 }

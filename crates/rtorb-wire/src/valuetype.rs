@@ -60,9 +60,12 @@ impl<T: Typed + ValueType> Typed for Option<Arc<T>> {
 }
 
 /// The TypeCode of a valuetype that adds `members` (true for public ones) to those of `base` ([`TypeCode::NULL`] for none).
+///
+/// `modifier` is 0 for none, 1 for custom, 2 for abstract, 3 for truncatable.
 pub fn type_code<'s>(
     id: &str,
     name: &str,
+    modifier: i16,
     base: TypeCode,
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
 ) -> TypeCode {
@@ -77,7 +80,7 @@ pub fn type_code<'s>(
                 Visibility::Private
             },
         });
-    let value = type_code::ValueType::new(Named::new(id, name), 0, base, members.collect());
+    let value = type_code::ValueType::new(Named::new(id, name), modifier, base, members.collect());
     TypeCode::from_shape(Shape::Value(Arc::new(value)))
 }
 

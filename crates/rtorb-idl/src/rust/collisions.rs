@@ -105,9 +105,9 @@ fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
                     );
                 }
             }
-            ItemKind::Valuetype(value) => {
+            ItemKind::Valuetype(_) => {
                 types.claim(name, itself(), found);
-                if values::has_operations(value) {
+                if values::has_operations(tree, id) {
                     let what = format!("the operations of `{}`", item.name);
                     types.claim(
                         values::operations_ident(item),

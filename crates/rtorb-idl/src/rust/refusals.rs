@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::scope::idl_name;
-use super::types::{self, named, parts};
+use super::types::{self, made_of, named};
+use super::values;
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{
@@ -21,13 +22,11 @@ pub struct NotGenerated {
 }
 
 /// Everything that is refused; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 12] = [
+pub const NOT_GENERATED: [NotGenerated; 10] = [
     ABSTRACT_INTERFACE,
-    ABSTRACT_VALUETYPE,
+    ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
-    TRUNCATABLE_VALUETYPE,
     EVENTTYPE,
-    SUPPORTING_VALUETYPE,
     VALUE_BASE,
     MAP,
     LOCAL_ON_THE_WIRE,
@@ -40,25 +39,17 @@ const ABSTRACT_INTERFACE: NotGenerated = NotGenerated {
     construct: "abstract interface",
     help: "make it an ordinary interface",
 };
-const ABSTRACT_VALUETYPE: NotGenerated = NotGenerated {
-    construct: "abstract valuetype",
-    help: "declare what it declares in the valuetypes that inherit it",
+const ABSTRACT_VALUE: NotGenerated = NotGenerated {
+    construct: "abstract valuetype as the type of something",
+    help: "say which valuetype it is: an abstract one can be inherited from",
 };
 const CUSTOM_VALUETYPE: NotGenerated = NotGenerated {
     construct: "custom valuetype",
     help: "leave `custom` out: its state is then sent member by member",
 };
-const TRUNCATABLE_VALUETYPE: NotGenerated = NotGenerated {
-    construct: "truncatable valuetype",
-    help: "leave `truncatable` out, and send the base where it is expected",
-};
 const EVENTTYPE: NotGenerated = NotGenerated {
     construct: "eventtype",
     help: "make it a valuetype",
-};
-const SUPPORTING_VALUETYPE: NotGenerated = NotGenerated {
-    construct: "valuetype that supports an interface",
-    help: "declare the operations in the valuetype",
 };
 const VALUE_BASE: NotGenerated = NotGenerated {
     construct: "ValueBase",
@@ -190,15 +181,11 @@ impl<'t> Search<'t> {
     }
 
     fn valuetype(&mut self, id: ItemId, value: &'t Valuetype) {
-        let refused = [
-            (value.is_event, EVENTTYPE),
-            (value.is_abstract, ABSTRACT_VALUETYPE),
-            (value.is_custom, CUSTOM_VALUETYPE),
-            (value.is_truncatable, TRUNCATABLE_VALUETYPE),
-            (!value.supports.is_empty(), SUPPORTING_VALUETYPE),
-        ];
-        if let Some((_, what)) = refused.into_iter().find(|(is_refused, _)| *is_refused) {
-            return self.refuse_item(id, what);
+        if value.is_event {
+            return self.refuse_item(id, EVENTTYPE);
+        }
+        if value.is_custom {
+            return self.refuse_item(id, CUSTOM_VALUETYPE);
         }
         self.members(value.state.iter().map(|(_, member)| member));
         for operation in value.operations.iter().chain(&value.factories) {
@@ -233,6 +220,9 @@ impl<'t> Search<'t> {
             }
             Type::Map { .. } => self.refuse(MAP, location, "map"),
             Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
+            Type::Named(id) if values::is_abstract(self.tree, *id) => {
+                self.refuse(ABSTRACT_VALUE, location, &idl_name(self.tree, *id));
+            }
             Type::Named(id) if reach == Reach::Wire => {
                 let name = idl_name(self.tree, *id);
                 if types::is_local_interface(self.tree, *id) {
@@ -322,7 +312,7 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
             used.extend(interface.attributes.iter().flat_map(used_by_attribute));
         }
         ItemKind::Valuetype(value) => {
-            used.extend(&value.bases);
+            used.extend(&value.supports);
             used.extend(
                 value
                     .operations
@@ -331,10 +321,10 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
                     .flat_map(used_by_operation),
             );
             used.extend(value.attributes.iter().flat_map(used_by_attribute));
-            used.extend(parts(&item.kind).into_iter().filter_map(named));
+            used.extend(made_of(&item.kind));
         }
         ItemKind::Constant { ty, .. } => used.extend(named(ty)),
-        kind => used.extend(parts(kind).into_iter().filter_map(named)),
+        kind => used.extend(made_of(kind)),
     }
     used
 }

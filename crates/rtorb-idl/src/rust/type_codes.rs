@@ -4,8 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::types::{named, parts};
-use super::{names, structs};
+use super::types::made_of;
+use super::{names, structs, values};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value, Valuetype};
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -176,16 +176,25 @@ impl<'t> Description<'t> {
     /// The state that the valuetype adds to its base's, with true for public members.
     fn value(&self, item: &Item, value: &Valuetype) -> TokenStream {
         let (repository_id, name) = (&item.repository_id, &item.name);
-        let base = match value.bases.first() {
+        let concrete = value
+            .bases
+            .iter()
+            .find(|base| !values::is_abstract(self.scope.tree, **base));
+        let base = match concrete {
             Some(&base) => self.named(base),
             None => quote!(::rtorb::codegen::TypeCode::NULL),
         };
+        let modifier = Literal::i16_unsuffixed(if value.is_truncatable {
+            TRUNCATABLE
+        } else {
+            NO_MODIFIER
+        });
         let members = value.state.iter().map(|(is_public, member)| {
             let name = &member.name;
             let ty = self.used(&member.ty);
             quote!((#name, #ty, #is_public))
         });
-        quote!(::rtorb::codegen::valuetype::type_code(#repository_id, #name, #base, [#(#members),*]))
+        quote!(::rtorb::codegen::valuetype::type_code(#repository_id, #name, #modifier, #base, [#(#members),*]))
     }
 
     /// A label as the number that it is on the wire.
@@ -213,6 +222,10 @@ impl<'t> Description<'t> {
         }
     }
 }
+
+/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
+const NO_MODIFIER: i16 = 0;
+const TRUNCATABLE: i16 = 3;
 
 fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {
     let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
@@ -248,10 +261,8 @@ fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
     let mut next = 0;
     while let Some(&id) = seen.get(next) {
         next += 1;
-        for ty in parts(&tree.item(id).kind) {
-            if let Some(inner) = named(ty)
-                && !seen.contains(&inner)
-            {
+        for inner in made_of(&tree.item(id).kind) {
+            if !seen.contains(&inner) {
                 seen.push(inner);
             }
         }

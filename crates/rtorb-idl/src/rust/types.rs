@@ -199,17 +199,28 @@ pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
     }
 }
 
-/// The types that a type is made of.
-pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
-    match kind {
+/// The items that a type is made of, its bases included.
+pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
+    let (types, bases): (Vec<&Type>, &[ItemId]) = match kind {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-            members.iter().map(|member| &member.ty).collect()
+            (members.iter().map(|member| &member.ty).collect(), &[])
         }
-        ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
-        ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
-        ItemKind::Valuetype(value) => value.state.iter().map(|(_, member)| &member.ty).collect(),
-        _ => Vec::new(),
-    }
+        ItemKind::Union(union) => (
+            union.cases.iter().map(|case| &case.member.ty).collect(),
+            &[],
+        ),
+        ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => (vec![ty], &[]),
+        ItemKind::Valuetype(value) => (
+            value.state.iter().map(|(_, member)| &member.ty).collect(),
+            &value.bases,
+        ),
+        _ => (Vec::new(), &[]),
+    };
+    types
+        .into_iter()
+        .filter_map(named)
+        .chain(bases.iter().copied())
+        .collect()
 }
 
 /// The item that a type names, behind sequences and arrays.

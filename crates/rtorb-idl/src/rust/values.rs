@@ -5,11 +5,15 @@ use quote::{format_ident, quote};
 
 use super::operations::{self, Call};
 use super::scope::{Scope, idl_name};
-use super::{documentation, errors, names, structs, type_codes};
+use super::{documentation, errors, names, servants, structs, type_codes};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Valuetype};
 
 /// The valuetype `id`, and the trait of its operations if it has any.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
+    let operations = operations(scope, id, value);
+    if value.is_abstract {
+        return operations;
+    }
     let item = scope.tree.item(id);
     let state = state(scope.tree, id);
     let definition = structs::define(scope, id, &state);
@@ -19,7 +23,6 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> Token
     let upcasts = bases(scope.tree, id)
         .into_iter()
         .map(|base| upcast(scope, id, base));
-    let operations = operations(scope, id, value);
     quote!(#definition #coding #identity #typed #(#upcasts)* #operations)
 }
 
@@ -72,21 +75,29 @@ pub(super) fn operations_ident(item: &Item) -> Ident {
     format_ident!("{}Operations", names::upper_camel(&item.name))
 }
 
-/// True if there is such a trait.
-pub(super) fn has_operations(value: &Valuetype) -> bool {
-    !(value.operations.is_empty() && value.attributes.is_empty() && value.factories.is_empty())
+/// True if there is such a trait: for what the valuetype or one of its bases can do.
+pub(super) fn has_operations(tree: &Tree, id: ItemId) -> bool {
+    let ItemKind::Valuetype(value) = &tree.item(id).kind else {
+        return false;
+    };
+    let own = value.operations.len() + value.attributes.len() + value.factories.len();
+    own + value.supports.len() > 0 || value.bases.iter().any(|&base| has_operations(tree, base))
 }
 
-/// Every valuetype that `id` inherits from, nearest first.
+/// True if `id` is a valuetype that has no values of its own.
+pub(super) fn is_abstract(tree: &Tree, id: ItemId) -> bool {
+    matches!(&tree.item(id).kind, ItemKind::Valuetype(value) if value.is_abstract)
+}
+
+/// Every valuetype with values that `id` inherits from, nearest first.
 fn bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
-    match &tree.item(id).kind {
-        ItemKind::Valuetype(value) => value
-            .bases
-            .iter()
-            .flat_map(|&base| std::iter::once(base).chain(bases(tree, base)))
-            .collect(),
-        _ => Vec::new(),
-    }
+    let ItemKind::Valuetype(value) = &tree.item(id).kind else {
+        return Vec::new();
+    };
+    let concrete = value.bases.iter().filter(|base| !is_abstract(tree, **base));
+    concrete
+        .flat_map(|&base| std::iter::once(base).chain(bases(tree, base)))
+        .collect()
 }
 
 fn identity(item: &Item) -> TokenStream {
@@ -122,7 +133,7 @@ fn upcast(scope: Scope<'_>, id: ItemId, base: ItemId) -> TokenStream {
 
 /// Operations are code of the application's own: they never go over the wire.
 fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
-    if !has_operations(value) {
+    if !has_operations(scope.tree, id) {
         return TokenStream::new();
     }
     let item = scope.tree.item(id);
@@ -148,9 +159,21 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
         .chain(&factories)
         .filter(|call| !call.raises.is_empty());
     let errors = raising.map(|call| errors::generate(scope, call));
+    let inherited = value
+        .bases
+        .iter()
+        .filter(|base| has_operations(scope.tree, **base));
+    let inherited =
+        inherited.map(|&base| scope.path_beside(base, &operations_ident(scope.tree.item(base))));
+    let supported = value
+        .supports
+        .iter()
+        .map(|&interface| servants::trait_path(scope, interface));
+    let supertraits: Vec<TokenStream> = inherited.chain(supported).collect();
+    let supertraits = (!supertraits.is_empty()).then(|| quote!(: #(#supertraits)+*));
     quote! {
         #[doc = #documentation]
-        pub trait #name {
+        pub trait #name #supertraits {
             #(#constructors)*
             #(#methods)*
         }
