@@ -20,8 +20,8 @@
 //!
 //! # What is accepted though the standard forbids it
 //! With a warning: a name that differs in case only from a name used before it in the scope (`Color color`), from the
-//! scope it stands in, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; a `;` too many; `import` of
-//! what is not included.
+//! scope it stands in, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of what is not
+//! included.
 //! Without: anonymous sequences, arrays and strings everywhere; an integer where a constant is floating-point, and both
 //! in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators that are written
 //! `Color::red`, or stand as labels where their enum is out of sight; a comma behind the last enumerator.

@@ -257,7 +257,7 @@ impl Parser<'_> {
         }
         let location = self.bump().location;
         self.diagnostics
-            .push(Diagnostic::warning("this `;` ends nothing").at(location, "it may be left out"));
+            .push(Diagnostic::error("this `;` ends nothing").at(location, "leave it out"));
         true
     }
 
