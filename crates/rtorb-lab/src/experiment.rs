@@ -1,10 +1,11 @@
 //! What an experiment is, and how one is run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rtorb_os::clock::monotonic_ns;
+use tempfile::TempDir;
 
 use crate::error::LabError;
 use crate::host::Host;
@@ -59,8 +60,8 @@ pub struct Context {
     pub host: Host,
     /// Starts measured processes.
     pub launcher: Launcher,
-    /// A folder for sockets and the like; it is removed when the context is dropped.
-    pub folder: PathBuf,
+    /// For sockets and the like; it is removed when the context is dropped.
+    folder: TempDir,
 }
 
 impl Context {
@@ -75,8 +76,10 @@ impl Context {
     ) -> Result<Self, LabError> {
         let host = Host::describe();
         let placement = Placement::best(&host);
-        let folder = std::env::temp_dir().join(format!("rtorb-lab-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
+        let folder = tempfile::Builder::new()
+            .prefix("rtorb-lab-")
+            .tempdir()
+            .map_err(LabError::file(std::env::temp_dir()))?;
         Ok(Self {
             effort,
             host,
@@ -89,17 +92,16 @@ impl Context {
         })
     }
 
+    /// A folder of this run's own for sockets and the like.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Whether somebody wants the run to end.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.launcher.interrupt.requested()
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // Best effort: what is left in a folder for temporary files disturbs nobody.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
@@ -273,7 +273,10 @@ pub fn run_tool(
         }
     };
     if let Err(error) = ended {
-        let _ = child.kill();
+        // A compiler has processes of its own; they are in the group that was made for it.
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = child.wait();
         return Err(error);
     }

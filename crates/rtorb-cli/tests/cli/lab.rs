@@ -65,7 +65,11 @@ fn check_answers_by_its_exit_status() {
 fn an_interrupted_run_reports_what_it_has_and_leaves_no_child() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let mut running = Running::start(&["lab", "run", "orb/throughput", "--full", "--out", out]);
+    let temporary = tempfile::tempdir().unwrap();
+    let mut running = Running::start_with_temporary(
+        &["lab", "run", "orb/throughput", "--full", "--out", out],
+        temporary.path(),
+    );
     let id = running.0.id();
     // Contestants: three raw exchanges and two of ours, a client and a server each.
     let children = within(Duration::from_secs(120), || {
@@ -99,13 +103,12 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_child() {
 #[test]
 fn children_of_a_killed_run_end_too() {
     let folder = tempfile::tempdir().unwrap();
-    let mut running = Running::start(&[
-        "lab",
-        "run",
-        "orb/throughput",
-        "--out",
-        folder.path().to_str().unwrap(),
-    ]);
+    let out = folder.path().to_str().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let mut running = Running::start_with_temporary(
+        &["lab", "run", "orb/throughput", "--out", out],
+        temporary.path(),
+    );
     let id = running.0.id();
     let children = within(Duration::from_secs(120), || {
         Some(children(id)).filter(|children| children.len() >= 6)
@@ -120,7 +123,6 @@ fn children_of_a_killed_run_end_too() {
             .then_some(())
     };
     within(Duration::from_secs(10), gone).expect("the kernel ends the children of a killed run");
-    let _ = std::fs::remove_dir_all(std::env::temp_dir().join(format!("rtorb-lab-{id}")));
 }
 
 /// The processes that a process started and that run.

@@ -25,9 +25,14 @@ pub(crate) struct Running(pub(crate) Child);
 impl Running {
     /// Starts the command with these arguments, its output discarded.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_with_temporary(arguments, &std::env::temp_dir())
+    }
+
+    /// The same with a folder of its own for temporary files.
+    pub(crate) fn start_with_temporary(arguments: &[&str], temporary: &Path) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command.args(arguments).env("TMPDIR", temporary);
         command
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -107,7 +107,7 @@ impl Pair {
         } = cell;
         let name = format!("rtorb {objects} objects {operations} operations");
         let socket = context
-            .folder
+            .folder()
             .join(format!("demux-{operations}-{objects}.socket"));
         let endpoint = format!("uiop://{}", socket.display());
         let (operations, objects) = (operations.to_string(), objects.to_string());

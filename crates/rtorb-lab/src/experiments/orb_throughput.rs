@@ -165,10 +165,10 @@ fn line_up(
     let launcher = &context.launcher;
     let mut line_up = Vec::new();
     for transport in [Transport::Tcp, Transport::Unix, Transport::Futex] {
-        line_up.push(Contestant::raw(launcher, transport, &context.folder)?);
+        line_up.push(Contestant::raw(launcher, transport, context.folder())?);
     }
     for transport in [Transport::Tcp, Transport::Unix] {
-        line_up.push(Contestant::rtorb(launcher, transport, &context.folder)?);
+        line_up.push(Contestant::rtorb(launcher, transport, context.folder())?);
     }
     let mut leave_out = |text: String| {
         progress.note(&text);
@@ -183,7 +183,7 @@ fn line_up(
         )),
         Ok(Some(peer)) => {
             for transport in [Transport::Tcp, Transport::Unix] {
-                match Contestant::omniorb(launcher, &peer, transport, &context.folder) {
+                match Contestant::omniorb(launcher, &peer, transport, context.folder()) {
                     Ok(contestant) => line_up.push(contestant),
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                     Err(error) => leave_out(format!(

@@ -81,6 +81,7 @@ fn orb_type(number: u32) -> String {
         0x5441_4f00 => "TAO",
         0x4154_5400 => "omniORB",
         0x4a41_4300 => "JacORB",
+        0x7274_6200 => "rtorb",
         _ => "ORB",
     };
     format!("{name} (0x{number:08x})")
@@ -103,7 +104,11 @@ fn code_sets(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
         fields.push(Field::new(&format!("{kind}_native"), native));
         fields.push(Field::new(
             &format!("{kind}_conversions"),
-            conversions.join(", "),
+            if conversions.is_empty() {
+                "none".to_owned()
+            } else {
+                conversions.join(", ")
+            },
         ));
     }
     Ok(fields)
