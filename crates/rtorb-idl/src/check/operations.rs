@@ -60,9 +60,12 @@ impl Checker<'_> {
         if let Some(ty) = &returns {
             self.check_local(ty, declared.returns.location, "the result");
         }
+        // An operation is a scope: what it raises is looked up among its parameters first (7.20.1).
         let scope = self.new_scope(ScopeKind::Closed, None);
-        let parameters = self.enter(scope, |checker| checker.parameters(&declared.parameters));
-        let raises = self.raises(&declared.raises);
+        let (parameters, raises) = self.enter(scope, |checker| {
+            let parameters = checker.parameters(&declared.parameters);
+            (parameters, checker.raises(&declared.raises))
+        });
         if let Some(oneway) = declared.oneway {
             self.check_oneway(oneway, declared, returns.as_ref());
         }
