@@ -228,7 +228,7 @@ fn long_inputs_end_in_time() {
     run(&"undeclared a; ".repeat(10_000));
     run(&"#define A A A\nA ".repeat(1_000));
     assert!(
-        started.elapsed().as_secs() < 60,
+        started.elapsed().as_secs() < 300,
         "took {:?}",
         started.elapsed()
     );
