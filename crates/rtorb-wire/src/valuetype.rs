@@ -1,10 +1,10 @@
 //! Valuetypes: handed over by value, and yet nil or shared (CORBA 3, "Value Types" of CDR).
 //!
 //! A value is an `Arc`: one that a message holds twice is sent once, and comes out as one `Arc` again. State is read in
-//! one piece or in one chunk; it is written in one piece.
+//! one piece or in chunks; it is written in one piece.
 
 use crate::any::Typed;
-use crate::cdr::{Chunk, ValueHead, ValueStart};
+use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{self, Named, Shape, TypeCode, ValueMember, Visibility};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use core::any::TypeId;
@@ -39,6 +39,7 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
     const OCTETS_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.approach_value();
         match r.value_head()? {
             ValueHead::Null => Ok(None),
             ValueHead::Again { position } => {
@@ -111,29 +112,18 @@ fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Resul
     if !is_exact && !can_be_truncated {
         return Err(DecodeError::UnknownValue);
     }
+    // Inside a chunked value a value stands between chunks and is chunked too.
+    if r.is_in_chunks() && (r.is_inside_chunk() || !start.chunked) {
+        return Err(DecodeError::UnknownValue);
+    }
     if !start.chunked {
         return T::decode(r);
     }
-    let Chunk::State(octets) = r.chunk()? else {
-        return Err(DecodeError::UnknownValue);
-    };
-    let end = r.position().saturating_add(octets);
-    let state = r.in_chunk(T::decode)?;
-    let left = end
-        .checked_sub(r.position())
-        .ok_or(DecodeError::UnknownValue)?;
-    if is_exact && left > 0 {
-        return Err(DecodeError::UnknownValue);
-    }
-    r.take(left)?;
-    match r.skip_chunks(OUTERMOST)? {
-        OUTERMOST => Ok(state),
-        _ => Err(DecodeError::UnknownValue),
-    }
+    r.enter_chunks()?;
+    let state = T::decode(r)?;
+    r.leave_chunks(!is_exact)?;
+    Ok(state)
 }
-
-/// The depth of a chunked value that is inside no other.
-const OUTERMOST: u32 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -278,6 +268,126 @@ mod tests {
         let mut r = Reader::new(derived, ByteOrder::Little);
         assert_eq!(<Option<Arc<V>>>::decode(&mut r), Ok(Some(Arc::new(V(7)))));
         assert_eq!(r.remaining(), 0);
+    }
+
+    /// A value before, between and behind members of odd alignment.
+    #[derive(Debug, PartialEq)]
+    struct Mixed {
+        first: Option<Arc<V>>,
+        octet: u8,
+        second: Option<Arc<V>>,
+        double: f64,
+        third: Option<Arc<V>>,
+    }
+
+    impl Encode for Mixed {
+        fn encode<'a>(&'a self, _: &mut Writer<'a>) -> Result<(), EncodeError> {
+            unreachable!("it is written by hand")
+        }
+    }
+
+    impl Decode for Mixed {
+        const OCTETS_MIN: usize = 21;
+        fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+            Ok(Self {
+                first: Decode::decode(r)?,
+                octet: Decode::decode(r)?,
+                second: Decode::decode(r)?,
+                double: Decode::decode(r)?,
+                third: Decode::decode(r)?,
+            })
+        }
+    }
+
+    impl ValueType for Mixed {
+        const REPOSITORY_ID: &'static str = "IDL:Mixed:1.0";
+    }
+
+    fn chunked_v(w: &mut Writer<'_>, number: i32) -> Result<usize, EncodeError> {
+        let position = w.begin_value(&["IDL:V:1.0"], true)?;
+        w.chunk(|w| w.primitive(number))?;
+        Ok(position)
+    }
+
+    /// `third` is `first` again; `ends` writes what follows the last chunk.
+    fn chunked_mixed(
+        w: &mut Writer<'_>,
+        ids: &[&str],
+        ends: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        w.begin_value(ids, true)?;
+        let first = chunked_v(w, 1)?;
+        w.end_value(2)?;
+        w.chunk(|w| w.primitive(5u8))?;
+        chunked_v(w, 2)?;
+        w.end_value(2)?;
+        // The two members are in chunks of their own.
+        w.chunk(|w| w.primitive(0.5f64))?;
+        w.chunk(|w| w.value_again(first))?;
+        ends(w)
+    }
+
+    #[test]
+    fn values_stand_between_the_chunks_of_the_value_around_them() {
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+            chunked_mixed(&mut w, &["IDL:Mixed:1.0"], |w| w.end_value(1)).unwrap();
+            // The same as a derived type, which has a chunk and a value more, ended together.
+            chunked_mixed(&mut w, &["IDL:Derived:1.0", "IDL:Mixed:1.0"], |w| {
+                w.chunk(|w| w.primitive(9u8))?;
+                chunked_v(w, 3)?;
+                w.end_value(1)
+            })
+            .unwrap();
+            w.primitive(77u8).unwrap();
+            let octets = w.into_octets();
+            let mut r = Reader::new(&octets, order);
+            for _ in 0..2 {
+                let read = <Option<Arc<Mixed>>>::decode(&mut r)
+                    .unwrap()
+                    .expect("it is not nil");
+                let Mixed {
+                    first: Some(first),
+                    octet: 5,
+                    second,
+                    double: 0.5,
+                    third: Some(third),
+                } = &*read
+                else {
+                    panic!("{read:?}")
+                };
+                assert!(Arc::ptr_eq(first, third));
+                assert_eq!((&**first, second.as_deref()), (&V(1), Some(&V(2))));
+            }
+            assert_eq!((r.primitive::<u8>(), r.remaining()), (Ok(77), 0));
+            // Whatever is missing is an error, and never a panic.
+            for end in 0..octets.len() - 1 {
+                let mut r = Reader::new(&octets[..end], order);
+                let both = [(); 2].map(|()| <Option<Arc<Mixed>>>::decode(&mut r));
+                assert!(both.iter().any(Result::is_err), "{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_tag_ends_the_values_around_it_too() {
+        let mut w = Writer::new(Vec::new(), 1 << 20);
+        for number in [1, 2, 3] {
+            w.begin_value(&["IDL:Link:1.0"], true).unwrap();
+            w.chunk(|w| {
+                w.primitive(number)?;
+                if number == 3 { w.null_value() } else { Ok(()) }
+            })
+            .unwrap();
+        }
+        w.end_value(1).unwrap();
+        let octets = w.into_octets();
+        let mut r = Reader::new(&octets, ByteOrder::NATIVE);
+        let read = <Option<Arc<Link>>>::decode(&mut r).unwrap();
+        let list = [3, 2, 1]
+            .into_iter()
+            .fold(None, |next, number| Some(Arc::new(Link { number, next })));
+        assert_eq!((read, r.remaining()), (list, 0));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The reading end of a CDR stream: octets of a message and a position in them.
 
+mod chunks;
+
 use super::{ByteOrder, CharCodeSet, Primitive};
 use crate::DecodeError;
+use chunks::Chunks;
 use core::any::Any;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -45,18 +48,19 @@ pub struct Reader<'m> {
     depth: u8,
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
-    values: Option<Box<Values>>,
+    values: Option<Box<Values<'m>>>,
+    /// Octets behind the chunk that is being read; 0 outside of chunks.
+    hidden: usize,
 }
 
 /// What is known of the values of one stream.
 #[derive(Default)]
-struct Values {
+struct Values<'m> {
     /// Those read, by the position where they begin, with how many are inside each other in them.
     read: HashMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
     /// How many are inside each other in what was read of the value that is being read.
     below: u8,
-    /// True while the state of one is read out of a chunk.
-    in_chunk: bool,
+    chunks: Chunks<'m>,
 }
 
 impl<'m> Reader<'m> {
@@ -73,6 +77,7 @@ impl<'m> Reader<'m> {
             char_code_set: CharCodeSet::Latin1,
             context: None,
             values: None,
+            hidden: 0,
         }
     }
 
@@ -234,6 +239,9 @@ impl<'m> Reader<'m> {
     /// When the message ends before it does.
     #[inline]
     pub fn align(&mut self, alignment: usize) -> Result<(), DecodeError> {
+        if self.is_at_chunk_end() {
+            self.next_chunk()?;
+        }
         let pad = self.position().wrapping_neg() & (alignment - 1);
         self.take(pad).map(|_| ())
     }
@@ -272,7 +280,9 @@ impl<'m> Reader<'m> {
     /// [`DecodeError::Interrupted`] when the rest does not come.
     #[inline]
     pub fn buffer_up(&mut self, octets: usize) -> Result<(), DecodeError> {
-        if self.rest.is_some() && self.octets.len() - self.at < octets {
+        if self.is_at_chunk_end() {
+            self.next_chunk()
+        } else if self.rest.is_some() && self.octets.len() - self.at < octets {
             self.buffer_rest()
         } else {
             Ok(())
@@ -282,7 +292,8 @@ impl<'m> Reader<'m> {
     /// Octets of the stream behind the position, in memory or not.
     #[inline]
     pub fn remaining(&self) -> usize {
-        self.octets.len() - self.at + self.rest.as_ref().map_or(0, |rest| rest.left())
+        let rest = self.rest.as_ref().map_or(0, |rest| rest.left());
+        self.octets.len() - self.at + self.hidden + rest
     }
 
     /// Octets since the start of the stream: what alignment counts from.
@@ -381,23 +392,6 @@ impl<'m> Reader<'m> {
         Some(value.clone())
     }
 
-    /// Runs `read` inside a chunk, where no further one may begin.
-    ///
-    /// # Errors
-    /// [`DecodeError::UnknownValue`] inside a chunk already, or what `read` answers.
-    pub(crate) fn in_chunk<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
-    ) -> Result<T, DecodeError> {
-        let values = self.values.get_or_insert_default();
-        if core::mem::replace(&mut values.in_chunk, true) {
-            return Err(DecodeError::UnknownValue);
-        }
-        let value = read(self);
-        self.values.get_or_insert_default().in_chunk = false;
-        value
-    }
-
     /// The `count` octets before the position, which were read and are in memory still.
     #[inline]
     pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
@@ -422,6 +416,7 @@ impl<'m> Reader<'m> {
             at,
             rest: None,
             values: None,
+            hidden: 0,
             ..*self
         }
     }
@@ -470,6 +465,9 @@ impl<'m> Reader<'m> {
     #[cold]
     #[inline(never)]
     fn buffer_exactly(&mut self, needed: usize) -> Result<(), DecodeError> {
+        if self.is_at_chunk_end() {
+            return self.next_chunk();
+        }
         if self.rest.is_none() || self.remaining() < needed {
             return Err(DecodeError::Truncated {
                 needed,

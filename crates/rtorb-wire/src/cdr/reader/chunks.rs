@@ -1,0 +1,127 @@
+//! State of values that comes in chunks: the reader shows one chunk at a time, and goes on to the next by itself.
+
+use super::Reader;
+use crate::DecodeError;
+use crate::cdr::Chunk;
+
+/// Where a reader is among the chunks of values.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Chunks<'m> {
+    /// The octets of the stream, those behind the current chunk too.
+    all: &'m [u8],
+    /// How many chunked values are open, each inside the one before.
+    depth: u32,
+    /// If not 0: the end tag of an inner value has ended the open values of that depth and more.
+    ended: u32,
+}
+
+impl<'m> Reader<'m> {
+    /// Begins the state of a value that comes in chunks, until [`leave_chunks`](Self::leave_chunks).
+    ///
+    /// # Errors
+    /// When the rest of the message does not come.
+    pub(crate) fn enter_chunks(&mut self) -> Result<(), DecodeError> {
+        self.buffer_rest()?;
+        let all = self.octets;
+        let chunks = self.chunks();
+        chunks.all = all;
+        chunks.depth += 1;
+        self.hide_behind(self.at);
+        Ok(())
+    }
+
+    /// Ends it; `is_truncated` if there may be more of it, which is skipped.
+    ///
+    /// # Errors
+    /// When the value does not end here.
+    pub(crate) fn leave_chunks(&mut self, is_truncated: bool) -> Result<(), DecodeError> {
+        let left = self.octets.len() - self.at;
+        if left > 0 && !is_truncated {
+            return Err(DecodeError::UnknownValue);
+        }
+        self.at += left;
+        let Chunks { depth, ended, .. } = *self.chunks();
+        self.show_all();
+        let ended = if ended != 0 {
+            ended
+        } else if is_truncated {
+            self.skip_chunks(depth)?
+        } else {
+            match self.chunk()? {
+                Chunk::End(ended) if (1..=depth).contains(&ended) => ended,
+                _ => return Err(DecodeError::UnknownValue),
+            }
+        };
+        let chunks = self.chunks();
+        chunks.ended = if ended < depth { ended } else { 0 };
+        chunks.depth = depth - 1;
+        if depth > 1 {
+            self.hide_behind(self.at);
+        }
+        Ok(())
+    }
+
+    /// Looks whether a value begins here between two chunks of the one around it, and goes there.
+    pub(crate) fn approach_value(&mut self) {
+        if !self.is_at_chunk_end() {
+            return;
+        }
+        let pad = self.position().wrapping_neg() & 3;
+        let tag = self
+            .chunks()
+            .all
+            .get(self.at + pad..)
+            .and_then(|ahead| ahead.first_chunk());
+        if tag.is_some_and(|tag| VALUE_TAGS.contains(&self.number(*tag))) {
+            self.show_all();
+        }
+    }
+
+    /// True if a value that begins here does so in another whose state is in chunks.
+    pub(crate) fn is_in_chunks(&self) -> bool {
+        self.values
+            .as_ref()
+            .is_some_and(|values| values.chunks.depth > 0)
+    }
+
+    /// True inside a chunk, where no value may begin.
+    pub(crate) fn is_inside_chunk(&self) -> bool {
+        self.hidden > 0
+    }
+
+    /// True if what comes next is in the next chunk.
+    #[inline]
+    pub(super) fn is_at_chunk_end(&self) -> bool {
+        self.hidden > 0 && self.at == self.octets.len()
+    }
+
+    /// Shows the next chunk.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn next_chunk(&mut self) -> Result<(), DecodeError> {
+        let ended = self.chunks().ended;
+        self.show_all();
+        match self.chunk()? {
+            Chunk::State(octets) if ended == 0 => self.hide_behind(self.at + octets),
+            _ => return Err(DecodeError::UnknownValue),
+        }
+        Ok(())
+    }
+
+    fn chunks(&mut self) -> &mut Chunks<'m> {
+        &mut self.values.get_or_insert_default().chunks
+    }
+
+    fn show_all(&mut self) {
+        self.octets = self.chunks().all;
+        self.hidden = 0;
+    }
+
+    fn hide_behind(&mut self, end: usize) {
+        let all = self.chunks().all;
+        self.octets = &all[..end];
+        self.hidden = all.len() - end;
+    }
+}
+
+const VALUE_TAGS: core::ops::RangeInclusive<u32> = 0x7fff_ff00..=0x7fff_ffff;
