@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::make::{files, has, once, step};
 use crate::running::{Running, output_of};
+use crate::say_skipped;
 
 /// The built peers, or none with a word about how to get JacORB. It is not in Debian, so the gate does without it.
 ///
@@ -16,7 +17,7 @@ use crate::running::{Running, output_of};
 #[must_use]
 pub fn jacorb() -> Option<JacOrb> {
     let Some(jars) = env::var_os("RTORB_JACORB").filter(|_| has("javac")) else {
-        skip_extra();
+        say_skipped("JacORB is extra: see interop/jacorb/pom.xml");
         return None;
     };
     let jars = format!("{}/*", jars.to_str()?);
@@ -74,13 +75,6 @@ impl JacOrb {
             .stderr(std::process::Stdio::null());
         command
     }
-}
-
-/// As [`skip`], but never required.
-fn skip_extra() {
-    use std::io::Write;
-    let why = "JacORB is extra: see interop/jacorb/pom.xml";
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 fn build(jars: &str) -> PathBuf {

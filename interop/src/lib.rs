@@ -24,6 +24,7 @@ pub mod stubs {
 
 use std::env;
 use std::io::Write;
+use std::thread;
 
 /// Says that a test was skipped for want of something, and how to enable it.
 ///
@@ -35,6 +36,16 @@ pub fn skip(why: &str) {
         env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|v| v != "1"),
         "required by RTORB_REQUIRE_PEERS=1: {why}"
     );
-    // Written past the capture of the test runner: who runs the tests shall see it.
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    say_skipped(why);
+}
+
+/// Says that the running test was skipped, past the capture of the test runner: who runs the tests shall see it.
+fn say_skipped(why: &str) {
+    let thread = thread::current();
+    let line = format!(
+        "\nskipped: {why} (test {})\n",
+        thread.name().unwrap_or("without a name")
+    );
+    // One write, so that tests beside this one do not write in between. Without standard error, nobody looks.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
