@@ -23,6 +23,15 @@ pub enum What {
         /// The priority asked for.
         priority: u8,
     },
+    /// A share of the CPU by SCHED_DEADLINE, in nanoseconds.
+    Deadline {
+        /// Processor time a period.
+        runtime_ns: u64,
+        /// When it is due after the beginning of a period.
+        deadline_ns: u64,
+        /// The period.
+        period_ns: u64,
+    },
     /// Running on this CPU only.
     Affinity {
         /// The CPU's number.
@@ -30,6 +39,16 @@ pub enum What {
     },
     /// Locking the process's pages into memory.
     MemoryLock,
+    /// A stack whose pages are there before they are needed.
+    Stack {
+        /// Octets asked for.
+        bytes: usize,
+    },
+    /// A heap whose pages are there before they are needed.
+    Heap {
+        /// Octets asked for.
+        bytes: usize,
+    },
     /// A new thread.
     Thread,
     /// Memory shared with another process.
@@ -37,8 +56,23 @@ pub enum What {
 }
 
 impl What {
-    fn remedy(self) -> &'static str {
+    fn remedy(self, errno: Errno) -> &'static str {
         match self {
+            Self::Scheduling { .. } if errno == Errno::INVAL => {
+                "choose a priority of 1 to 99 for SCHED_FIFO and SCHED_RR"
+            }
+            Self::Deadline { .. } if errno == Errno::INVAL => {
+                "choose 1024 ns <= runtime <= deadline <= period, and a period within \
+                 /proc/sys/kernel/sched_deadline_period_{min,max}_us"
+            }
+            Self::Deadline { .. } if errno == Errno::BUSY => {
+                "lower runtime / period: the threads of this policy together may have at most \
+                 sched_rt_runtime_us / sched_rt_period_us (/proc/sys/kernel) of each CPU"
+            }
+            Self::Deadline { .. } => {
+                "run as root or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), and leave the thread all CPUs \
+                 of its cpuset: this policy goes with no other affinity"
+            }
             Self::Scheduling { .. } => {
                 "run as root, give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), or raise `ulimit -r` \
                  (rtprio in /etc/security/limits.conf)"
@@ -50,6 +84,13 @@ impl What {
                 "run as root, give the program CAP_IPC_LOCK, or raise `ulimit -l` (memlock in \
                  /etc/security/limits.conf)"
             }
+            Self::Stack { .. } => {
+                "lower the stack size or the number of threads, raise the memory limit of the control group, and use \
+                 Linux 5.14 or newer"
+            }
+            Self::Heap { .. } => {
+                "ask for less, raise `ulimit -d`, `ulimit -l` or the memory limit of the control group, and use glibc"
+            }
             Self::Thread => "lower the number of threads or their stack size, or raise `ulimit -u`",
             Self::SharedMemory => "see that the folder exists, can be written and has room",
         }
@@ -60,6 +101,16 @@ impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheduling { policy, priority } => write!(f, "{policy} priority {priority}"),
+            Self::Deadline {
+                runtime_ns,
+                deadline_ns,
+                period_ns,
+            } => write!(
+                f,
+                "SCHED_DEADLINE {runtime_ns} of {period_ns} ns within {deadline_ns} ns"
+            ),
+            Self::Stack { bytes } => write!(f, "a stack of {bytes} octets in memory"),
+            Self::Heap { bytes } => write!(f, "a heap of {bytes} octets in memory"),
             Self::Affinity { cpu } => write!(f, "running on CPU {cpu}"),
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
@@ -75,7 +126,7 @@ impl fmt::Display for Refused {
             "the host refused {} ({}): {}",
             self.what,
             self.errno,
-            self.what.remedy()
+            self.what.remedy(self.errno)
         )
     }
 }
