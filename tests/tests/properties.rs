@@ -1,10 +1,13 @@
 //! decode(encode(x)) is x for generated types, in both byte orders and at every alignment.
 
+use std::sync::Arc;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_tests::echo::{
     ByBoolean, ByChar, ByEnum, ByLong, ByWide, Colour, Grown, Node, Rigid, Some as SomeUnion,
 };
+use rtorb_tests::snapshots::valuetypes::{Holder, Point};
 use rtorb_wire::{ByteOrder, Decode, Encode, Reader, Writer};
 
 /// Encodes behind `offset` octets, decodes, and wants the same value and nothing left.
@@ -130,6 +133,10 @@ fn by_wide() -> impl Strategy<Value = ByWide> {
     ]
 }
 
+fn point() -> impl Strategy<Value = Arc<Point>> {
+    any::<[i32; 2]>().prop_map(|[x, y]| Arc::new(Point { x, y }))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -162,6 +169,13 @@ proptest! {
         survives(&ByBoolean::Code(code), offset);
     }
 
+    /// Places in a message that hold one of a few values, the null value or a value of their own.
+    #[test]
+    fn values_survive(shared in vec(point(), 1..4), route in vec(0usize..6, 0..12), offset in 0usize..16) {
+        let route = route.iter().map(|&place| shared.get(place).cloned());
+        survives(&Holder { where_to: shared.first().cloned(), route: route.collect() }, offset);
+    }
+
     #[test]
     fn random_octets_are_an_error_or_a_value(octets in vec(any::<u8>(), 0..200), little in any::<bool>()) {
         let order = if little { ByteOrder::Little } else { ByteOrder::Big };
@@ -170,5 +184,6 @@ proptest! {
         let _ = <Vec<ByLong>>::decode(&mut Reader::new(&octets, order));
         let _ = <Vec<Rigid>>::decode(&mut Reader::new(&octets, order));
         let _ = ByChar::decode(&mut Reader::new(&octets, order));
+        let _ = Holder::decode(&mut Reader::new(&octets, order));
     }
 }
