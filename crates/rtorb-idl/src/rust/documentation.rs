@@ -20,29 +20,27 @@ pub(super) fn attributes_or(lines: &[String], otherwise: &str) -> TokenStream {
 
 /// The lines without what rustdoc would take for Rust code to be tested: indented blocks, and fences without a language.
 fn as_markdown(lines: &[String]) -> Vec<String> {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let common = lines
-        .iter()
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| indent(line))
-        .min()
-        .unwrap_or(0);
-    let mut fenced = false;
-    let mut after_blank = true;
+    let lines: Vec<String> = lines.iter().map(|line| printable(line)).collect();
+    let indent = |line: &String| line.len() - line.trim_start().len();
+    let written = lines.iter().filter(|line| !line.is_empty());
+    let common = written.map(indent).min().unwrap_or(0);
+    let mut fence = None;
     let mut markdown = Vec::new();
-    for line in lines {
-        let line = line.get(common..).unwrap_or_default().trim_end();
-        let text = line.trim_start();
-        let is_fence = text.starts_with("```") || text.starts_with("~~~");
-        let mut shown = line.to_owned();
-        if is_fence && !fenced && text.trim_matches(['`', '~']).is_empty() {
-            shown.push_str("text");
-        }
-        if !fenced && after_blank && indent(line) > INDENT_MAX {
-            shown = format!("{:INDENT_MAX$}{text}", "");
-        }
-        fenced ^= is_fence;
-        after_blank = text.is_empty();
+    for line in &lines {
+        let line = line.get(common..).unwrap_or_default();
+        let shown = match (&fence, Fence::of(line)) {
+            (None, Some(opened)) => {
+                let shown = opened.with_language(line);
+                fence = Some(opened);
+                shown
+            }
+            (None, None) => without_wide_gaps(line),
+            (Some(opened), Some(other)) if other.closes(opened) => {
+                fence = None;
+                line.to_owned()
+            }
+            (Some(_), _) => line.to_owned(),
+        };
         markdown.push(if shown.is_empty() {
             shown
         } else {
@@ -57,8 +55,69 @@ fn as_markdown(lines: &[String]) -> Vec<String> {
     markdown
 }
 
-/// One more space, and Markdown sees a block of code.
-const INDENT_MAX: usize = 3;
+/// A line that begins or ends a block of code.
+struct Fence {
+    mark: char,
+    length: usize,
+    language: String,
+}
+
+impl Fence {
+    fn of(line: &str) -> Option<Self> {
+        let text = line.trim_start();
+        let mark = text
+            .chars()
+            .next()
+            .filter(|mark| ['`', '~'].contains(mark))?;
+        let language = text.trim_start_matches(mark);
+        let length = text.len() - language.len();
+        (length >= 3).then(|| Self {
+            mark,
+            length,
+            language: language.trim().to_owned(),
+        })
+    }
+
+    fn closes(&self, opened: &Self) -> bool {
+        self.mark == opened.mark && self.length >= opened.length && self.language.is_empty()
+    }
+
+    /// The line with a language that rustdoc does not run.
+    fn with_language(&self, line: &str) -> String {
+        match self.language.as_str() {
+            "" => format!("{line}text"),
+            "rust" => format!("{line},ignore"),
+            _ => line.to_owned(),
+        }
+    }
+}
+
+/// Four spaces where a line or an item of a list begins make code of what follows them.
+fn without_wide_gaps(line: &str) -> String {
+    let mut shown = line.to_owned();
+    while let Some(at) = shown.find("    ") {
+        shown.remove(at);
+    }
+    shown
+}
+
+/// The line with tabs as spaces and without what a doc comment may not hold: control characters and those that change
+/// the direction of writing.
+fn printable(line: &str) -> String {
+    let changes_direction =
+        |letter| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut printable = String::new();
+    for letter in line.trim_end().chars() {
+        match letter {
+            '\t' => printable.push_str("    "),
+            letter if letter.is_control() || changes_direction(letter) => {
+                printable.push(char::REPLACEMENT_CHARACTER)
+            }
+            letter => printable.push(letter),
+        }
+    }
+    printable
+}
 
 #[cfg(test)]
 mod tests {
@@ -76,9 +135,16 @@ mod tests {
     #[test]
     fn nothing_in_a_comment_becomes_a_documentation_test() {
         assert_eq!(markdown("Use:\n\n      call();\n"), " Use:\n\n    call();");
+        assert_eq!(markdown("# Use\n\tcall();\n"), " # Use\n    call();");
+        assert_eq!(markdown("-      call();\n"), " -   call();");
         assert_eq!(
-            markdown("Use:\n```\ncall();\n```\n"),
-            " Use:\n ```text\n call();\n ```"
+            markdown("Use:\n```\n~~~\n        call();\n```\n```rust\ncall();\n```\n"),
+            " Use:\n ```text\n ~~~\n         call();\n ```\n ```rust,ignore\n call();\n ```"
         );
+    }
+
+    #[test]
+    fn what_a_doc_comment_may_not_hold_is_replaced() {
+        assert_eq!(markdown("a\rb \u{202e}c\r"), " a\u{fffd}b \u{fffd}c");
     }
 }
