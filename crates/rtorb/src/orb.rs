@@ -123,7 +123,10 @@ impl Orb {
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
         let server = self.core.open_server()?;
-        dispatch::run(&self.core, server).map_err(|error| match error {
+        let served = dispatch::run(&self.core, server);
+        // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
+        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
                 SystemException::from(ExceptionKind::Internal).with_cause(Cause {
@@ -136,7 +139,8 @@ impl Orb {
         })
     }
 
-    /// Ends the ORB: requests in progress are answered, clients are told CloseConnection, [`run`](Self::run) returns.
+    /// Ends the ORB: requests in progress are answered, clients are told CloseConnection, the adapters are destroyed and
+    /// [`run`](Self::run) returns.
     ///
     /// It does not wait for that, so a servant may call it. Calls through this ORB raise BAD_INV_ORDER from now on.
     pub fn shutdown(&self) {

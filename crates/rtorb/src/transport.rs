@@ -6,6 +6,7 @@ pub(crate) mod tcp;
 pub(crate) mod unix;
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
+use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_wire::cdr::Segment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -146,6 +147,7 @@ pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) bound: Endpoint,
     pub(crate) advertised_host: Option<String>,
+    ended: AtomicBool,
 }
 
 impl Listener {
@@ -158,6 +160,7 @@ impl Listener {
             socket,
             bound,
             advertised_host: listen.advertised_host.clone(),
+            ended: AtomicBool::new(false),
         })
     }
 
@@ -171,17 +174,23 @@ impl Listener {
     }
 
     /// Refuses connections from now on: left open, the socket would let clients in whom nobody serves.
+    ///
+    /// The file of a UNIX socket goes here and only once: a later server may have made its own in the same place.
     pub(crate) fn end(&self) {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
         // It fails only for a socket that does not listen, which is what is wanted.
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        if let Endpoint::Unix { path } = &self.bound {
+            // Someone may have removed it before us.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Endpoint::Unix { path } = &self.bound {
-            // Someone may have removed it before us.
-            let _ = std::fs::remove_file(path);
-        }
+        self.end();
     }
 }
