@@ -7,17 +7,17 @@ use std::process::Command;
 
 use crate::make::{files, has, once, step};
 use crate::running::{Running, output_of};
-use crate::say_skipped;
+use crate::skip;
 
-/// The built peers, or none with a word about how to get JacORB. It is not in Debian, so the gate does without it.
+/// The built peers, or none with a word about how to get JacORB, which is not in Debian.
 ///
 /// # Panics
 ///
-/// The peers cannot be built.
+/// The peers cannot be built, or they are required and missing.
 #[must_use]
 pub fn jacorb() -> Option<JacOrb> {
     let Some(jars) = env::var_os("RTORB_JACORB").filter(|_| has("javac")) else {
-        say_skipped("JacORB is extra: see interop/jacorb/pom.xml");
+        skip("JacORB or a JDK is not there: interop/jacorb/pom.xml says how to fetch it");
         return None;
     };
     let jars = format!("{}/*", jars.to_str()?);
