@@ -15,5 +15,6 @@ pub mod slab;
 pub mod socket;
 pub mod sync;
 pub mod thread;
+pub mod timer;
 
 pub use refused::{Refused, What};

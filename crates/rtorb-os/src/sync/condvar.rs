@@ -1,0 +1,271 @@
+//! Waiting, without the mutex, until what it guards has changed.
+//!
+//! Built on FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: who is notified does not wake to race for the mutex, but moves
+//! from one queue of the kernel to the other, in order of priority, and wakes as its holder. See D. Hart, D. Guniguntala,
+//! *Requeue-PI: Making Glibc Condvars PI-Aware*, Real-Time Linux Workshop 2009, and
+//! `Documentation/locking/futex-requeue-pi.rst` of Linux.
+
+use super::mutex::{Mutex, MutexGuard, PiLock, explain};
+use crate::clock::timespec;
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
+use rustix::io::Errno;
+use rustix::thread::futex;
+
+/// A condition variable for one [`Mutex`].
+///
+/// Waiting ends after a notification, and now and then without one: look at the condition in a loop. No notification that
+/// follows the change of the condition is lost, whether or not the notifier holds the mutex; holding it makes the
+/// order of waking the order of priority (POSIX says the same of pthread_cond_signal). The notifier never sleeps or waits for
+/// whom it wakes: without a waiter it costs one atomic addition, with one a system call.
+///
+/// ```
+/// use rtorb_os::sync::{Condvar, Mutex};
+/// let (ready, changed) = (Mutex::new(false), Condvar::new());
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let mut now = ready.lock();
+///         while !*now {
+///             changed.wait(&mut now);
+///         }
+///     });
+///     *ready.lock() = true;
+///     changed.notify_one(&ready);
+/// });
+/// ```
+#[derive(Default)]
+pub struct Condvar {
+    /// Notifications so far, modulo 2^32. A waiter that is stopped between giving up the mutex and falling asleep for exactly
+    /// 2^32 of them would miss the last one.
+    sequence: AtomicU32,
+    /// Threads in `wait`.
+    waiters: AtomicU32,
+}
+
+impl Condvar {
+    /// A condition that nobody waits for.
+    pub const fn new() -> Self {
+        Self {
+            sequence: AtomicU32::new(0),
+            waiters: AtomicU32::new(0),
+        }
+    }
+
+    /// Gives up the mutex, waits for a notification, and holds the mutex again.
+    ///
+    /// # Panics
+    /// As [`Mutex::lock`].
+    pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        self.wait_requeued(guard.lock_word(), None);
+    }
+
+    /// As [`wait`](Self::wait), at the latest until `deadline_ns` of [`monotonic_ns`](crate::clock::monotonic_ns), and then
+    /// as long as it takes to hold the mutex again; false if the deadline passed without a notification.
+    ///
+    /// # Panics
+    /// As [`Mutex::lock`].
+    pub fn wait_until<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline_ns: u64) -> bool {
+        self.wait_requeued(guard.lock_word(), Some(deadline_ns))
+    }
+
+    /// Wakes the most urgent of those who wait, as soon as it can have `mutex`, the one it waits with.
+    ///
+    /// # Panics
+    /// If who waits does so with another mutex, or this one is abandoned.
+    pub fn notify_one<T: ?Sized>(&self, mutex: &Mutex<T>) {
+        self.requeue(mutex.lock_word(), 0);
+    }
+
+    /// Wakes all who wait, one after the other in order of priority, as each can have `mutex`.
+    ///
+    /// # Panics
+    /// As [`notify_one`](Self::notify_one).
+    pub fn notify_all<T: ?Sized>(&self, mutex: &Mutex<T>) {
+        self.requeue(mutex.lock_word(), i32::MAX as u32);
+    }
+
+    fn wait_requeued(&self, lock: &PiLock, deadline_ns: Option<u64>) -> bool {
+        let deadline = deadline_ns.map(timespec);
+        // A notifier that counts no waiter is before this in the order of SeqCst; so we see what it counted in `sequence`, and
+        // what it notifies of, it changed before we had the mutex.
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let seen = self.sequence.load(Ordering::SeqCst);
+        lock.unlock();
+        let woken = futex::wait_requeue_pi(
+            &self.sequence,
+            futex::Flags::PRIVATE,
+            seen,
+            deadline.as_ref(),
+            lock.word(),
+        );
+        match woken {
+            Ok(()) => lock.woken_as_holder(),
+            // Notified before we slept, interrupted, or too late: nothing was handed to us.
+            Err(_) => lock.lock_again(),
+        }
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        match woken {
+            Ok(()) | Err(Errno::AGAIN | Errno::INTR) => true,
+            // It may have been notified and then not had the mutex in time. A notification must not vanish with it.
+            Err(Errno::TIMEDOUT) => self.sequence.load(Ordering::SeqCst) != seen,
+            Err(errno) => explain(errno),
+        }
+    }
+
+    fn requeue(&self, lock: &PiLock, others_max: u32) {
+        self.sequence.fetch_add(1, Ordering::SeqCst);
+        if self.waiters.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        loop {
+            let now = self.sequence.load(Ordering::SeqCst);
+            let requeued = futex::cmp_requeue_pi(
+                &self.sequence,
+                futex::Flags::PRIVATE,
+                others_max,
+                lock.word(),
+                now,
+            );
+            match requeued {
+                Ok(_) => return,
+                // Somebody else notified in between: then that one got on, and our waiters are still there.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::INVAL) => panic!("a condition variable is used with two mutexes"),
+                Err(errno) => explain(errno),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic_ns;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn no_notification_is_lost_between_two_who_take_turns() {
+        const TURNS: u32 = 20_000;
+        let (turn, changed) = (Mutex::new(0u32), Condvar::new());
+        let play = |parity: u32, hold: bool| {
+            for _ in 0..TURNS / 2 {
+                let mut now = turn.lock();
+                while *now % 2 != parity {
+                    changed.wait(&mut now);
+                }
+                *now += 1;
+                if hold {
+                    changed.notify_one(&turn);
+                } else {
+                    drop(now);
+                    changed.notify_one(&turn);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| play(0, true));
+            scope.spawn(|| play(1, false));
+        });
+        assert_eq!(turn.into_inner(), TURNS);
+    }
+
+    #[test]
+    fn many_threads_hand_over_through_a_small_store_with_and_without_deadlines() {
+        const EACH: u64 = 4_000;
+        let store = Mutex::new(Vec::with_capacity(3));
+        let (not_full, not_empty) = (Condvar::new(), Condvar::new());
+        let taken = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for n in 1..=EACH {
+                        let mut items = store.lock();
+                        while items.len() == 3 {
+                            not_full.wait(&mut items);
+                        }
+                        items.push(n);
+                        drop(items);
+                        not_empty.notify_one(&store);
+                    }
+                });
+            }
+            let take = || {
+                let mut sum = 0;
+                for _ in 0..EACH {
+                    let mut items = store.lock();
+                    while items.is_empty() {
+                        not_empty.wait_until(&mut items, monotonic_ns() + 50_000);
+                    }
+                    sum += items.pop().expect("not empty");
+                    not_full.notify_one(&store);
+                }
+                sum
+            };
+            let takers: Vec<_> = (0..3).map(|_| scope.spawn(take)).collect();
+            let sums = takers
+                .into_iter()
+                .map(|taker| taker.join().expect("no panic"));
+            sums.sum::<u64>()
+        });
+        assert_eq!(taken, 3 * EACH * (EACH + 1) / 2);
+    }
+
+    #[test]
+    fn notifying_all_wakes_all() {
+        let (open, changed) = (Mutex::new(false), Condvar::new());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let mut now = open.lock();
+                    while !*now {
+                        changed.wait(&mut now);
+                    }
+                });
+            }
+            while changed.waiters.load(Ordering::SeqCst) < 8 {
+                std::thread::yield_now();
+            }
+            *open.lock() = true;
+            changed.notify_all(&open);
+        });
+    }
+
+    #[test]
+    fn a_wait_without_a_notification_ends_at_its_deadline_with_the_mutex() {
+        let (mutex, changed) = (Mutex::new(()), Condvar::new());
+        let mut guard = mutex.lock();
+        let deadline_ns = monotonic_ns() + 5_000_000;
+        while changed.wait_until(&mut guard, deadline_ns) {}
+        assert!(monotonic_ns() >= deadline_ns);
+        assert!(mutex.try_lock().is_none());
+        drop(guard);
+        assert!(mutex.try_lock().is_some());
+    }
+
+    #[test]
+    fn a_second_mutex_is_noticed() {
+        let (mutex, other, changed) = (Mutex::new(false), Mutex::new(()), Condvar::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut done = mutex.lock();
+                while !*done {
+                    changed.wait(&mut done);
+                }
+            });
+            let sleeps = || changed.waiters.load(Ordering::SeqCst) == 1;
+            // The waiter may be counted and not asleep yet: nothing is wrong then.
+            let noticed = (0..1_000).any(|_| {
+                std::thread::sleep(core::time::Duration::from_millis(1));
+                sleeps() && catch_unwind(AssertUnwindSafe(|| changed.notify_one(&other))).is_err()
+            });
+            *mutex.lock() = true;
+            changed.notify_one(&mutex);
+            assert!(noticed);
+        });
+    }
+}

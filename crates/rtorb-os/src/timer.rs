@@ -1,0 +1,217 @@
+//! Periodic releases that do not drift, and moments by which something is to be done.
+//!
+//! All moments are nanoseconds of CLOCK_MONOTONIC, as [`monotonic_ns`] tells them, and absolute: what a thread does between
+//! two waits does not move the next one.
+
+use crate::clock::{monotonic_ns, sleep_until};
+
+/// Releases a thread at equal distances.
+///
+/// How late a release comes depends on the host and on the thread's priority; for SCHED_OTHER the kernel adds up to 50 us on
+/// purpose (timer slack, prctl(2)), for SCHED_FIFO, RR and DEADLINE nothing.
+///
+/// ```
+/// use rtorb_os::timer::PeriodicTimer;
+/// let mut timer = PeriodicTimer::every(1_000_000);
+/// for _ in 0..3 {
+///     let release = timer.wait();
+///     println!("{} ns late, {} periods missed", release.lateness_ns, release.missed);
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct PeriodicTimer {
+    next_ns: u64,
+    period_ns: u64,
+    missed: u64,
+}
+
+impl PeriodicTimer {
+    /// Releases every `period_ns`, first in one period from now.
+    ///
+    /// # Panics
+    /// If the period is 0.
+    pub fn every(period_ns: u64) -> Self {
+        Self::starting_at(monotonic_ns().saturating_add(period_ns), period_ns)
+    }
+
+    /// Releases every `period_ns`, first at `first_ns`, which may be past. Several timers of one start keep their phase.
+    ///
+    /// # Panics
+    /// If the period is 0.
+    pub fn starting_at(first_ns: u64, period_ns: u64) -> Self {
+        assert!(period_ns > 0, "a period takes time");
+        Self {
+            next_ns: first_ns,
+            period_ns,
+            missed: 0,
+        }
+    }
+
+    /// Sleeps until the next release. Who comes so late that one or more releases are over gets the latest of those that are due,
+    /// at once, and the number of those before it: what control loops want, for which an old sample has no worth.
+    pub fn wait(&mut self) -> Release {
+        self.sleep();
+        self.latest_due(monotonic_ns())
+    }
+
+    /// Sleeps until the next release, of which none is left out: who comes late gets the releases that are over one after the
+    /// other at once, each with its whole lateness. What a load generator wants, which must not forget what it did not send in
+    /// time.
+    pub fn wait_each(&mut self) -> Release {
+        self.sleep();
+        self.next_due(monotonic_ns())
+    }
+
+    /// When the next release is.
+    pub fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// The distance of two releases.
+    pub fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// Releases that [`wait`](Self::wait) left out so far.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    fn sleep(&self) {
+        if monotonic_ns() < self.next_ns {
+            sleep_until(self.next_ns);
+        }
+    }
+
+    fn latest_due(&mut self, now_ns: u64) -> Release {
+        let missed = now_ns.saturating_sub(self.next_ns) / self.period_ns;
+        // At most `now_ns`, so it fits.
+        self.next_ns += missed * self.period_ns;
+        self.missed += missed;
+        Release {
+            missed,
+            ..self.next_due(now_ns)
+        }
+    }
+
+    fn next_due(&mut self, now_ns: u64) -> Release {
+        let scheduled_ns = self.next_ns;
+        self.next_ns = scheduled_ns.saturating_add(self.period_ns);
+        Release {
+            scheduled_ns,
+            lateness_ns: now_ns.saturating_sub(scheduled_ns),
+            missed: 0,
+        }
+    }
+}
+
+/// One release of a [`PeriodicTimer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// When it should have been.
+    pub scheduled_ns: u64,
+    /// How much later it was.
+    pub lateness_ns: u64,
+    /// Releases between the one before and this one that were left out.
+    pub missed: u64,
+}
+
+/// A moment by which something is to be done, or [`NEVER`](Self::NEVER).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Deadline {
+    at_ns: u64,
+}
+
+impl Deadline {
+    /// Later than every moment.
+    pub const NEVER: Self = Self { at_ns: u64::MAX };
+
+    /// At this moment of [`monotonic_ns`].
+    pub const fn at(at_ns: u64) -> Self {
+        Self { at_ns }
+    }
+
+    /// So many nanoseconds from now; [`NEVER`](Self::NEVER) if that is beyond the clock's end, in 584 years.
+    pub fn after(ns: u64) -> Self {
+        Self::at(monotonic_ns().saturating_add(ns))
+    }
+
+    /// The moment for the calls of this crate that take one: `None` is never.
+    pub fn ns(self) -> Option<u64> {
+        (self != Self::NEVER).then_some(self.at_ns)
+    }
+
+    /// True once the moment is over.
+    pub fn has_passed(self) -> bool {
+        self.left_ns() == Some(0)
+    }
+
+    /// Nanoseconds until then, 0 when it is over; `None` for never.
+    pub fn left_ns(self) -> Option<u64> {
+        self.ns().map(|at_ns| at_ns.saturating_sub(monotonic_ns()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(scheduled_ns: u64, lateness_ns: u64, missed: u64) -> Release {
+        Release {
+            scheduled_ns,
+            lateness_ns,
+            missed,
+        }
+    }
+
+    #[test]
+    fn releases_are_where_they_belong_however_late_the_thread_comes() {
+        let mut timer = PeriodicTimer::starting_at(1_000, 100);
+        assert_eq!(timer.latest_due(1_000), release(1_000, 0, 0));
+        assert_eq!(timer.latest_due(1_199), release(1_100, 99, 0));
+        assert_eq!(timer.latest_due(1_200), release(1_200, 0, 0));
+        assert_eq!(timer.latest_due(1_555), release(1_500, 55, 2));
+        assert_eq!(timer.next_ns(), 1_600);
+        assert_eq!(timer.latest_due(1_700), release(1_700, 0, 1));
+        assert_eq!(timer.missed(), 3);
+    }
+
+    #[test]
+    fn a_load_generator_gets_every_release_with_its_whole_lateness() {
+        let mut timer = PeriodicTimer::starting_at(1_000, 100);
+        let all: Vec<_> = (0..3).map(|_| timer.next_due(1_250)).collect();
+        assert_eq!(
+            all,
+            [
+                release(1_000, 250, 0),
+                release(1_100, 150, 0),
+                release(1_200, 50, 0)
+            ]
+        );
+        assert_eq!((timer.next_ns(), timer.missed()), (1_300, 0));
+    }
+
+    #[test]
+    fn a_thread_is_never_released_early() {
+        let mut timer = PeriodicTimer::every(200_000);
+        let mut last_ns = 0;
+        for _ in 0..20 {
+            let release = timer.wait();
+            assert!(monotonic_ns() >= release.scheduled_ns + release.lateness_ns);
+            assert!(release.scheduled_ns >= last_ns + 200_000);
+            assert_eq!(release.scheduled_ns % 200_000, timer.next_ns() % 200_000);
+            last_ns = release.scheduled_ns;
+        }
+    }
+
+    #[test]
+    fn a_deadline_passes_once_and_never_does_not() {
+        assert!(Deadline::at(0).has_passed());
+        assert!(!Deadline::NEVER.has_passed());
+        assert_eq!(Deadline::after(u64::MAX), Deadline::NEVER);
+        assert_eq!(Deadline::NEVER.ns(), None);
+        let soon = Deadline::after(1_000_000);
+        while !soon.has_passed() {}
+        assert_eq!(soon.left_ns(), Some(0));
+    }
+}
