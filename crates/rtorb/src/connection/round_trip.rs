@@ -117,14 +117,11 @@ impl Connection {
         self.be_watched(request.timeout)?;
         self.wait.begin(deadline_ns);
         let answer = self.exchange(request, arguments, results, deadline);
-        match (self.wait.end(), answer) {
-            (true, answer) => answer,
-            // It came at the last moment, and the stream is shut: the answer is good, the connection is not.
-            (false, Ok(outcome)) => {
-                self.is_shut = true;
-                Ok(outcome)
-            }
-            (false, Err(failure)) => Err(self.late(failure, deadline)),
+        // Whatever came at the last moment is good, but the stream is shut.
+        self.is_shut = !self.wait.end();
+        match answer {
+            Err(failure) if self.is_shut => Err(self.late(failure, deadline)),
+            answer => answer,
         }
     }
 
