@@ -1,5 +1,6 @@
 //! Translates the IDL of the tests.
 fn main() {
+    rtorb_idl::compile("../idl/atlas.idl");
     rtorb_idl::compile("../idl/cubit.idl");
     rtorb_idl::compile("../idl/exchange.idl");
 }

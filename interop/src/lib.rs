@@ -18,6 +18,7 @@ mod make;
 
 /// What the IDL of the tests becomes.
 pub mod stubs {
+    rtorb::include_idl!("atlas");
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
 }

@@ -43,7 +43,7 @@ pub enum Endpoint<'a> {
 }
 
 impl OmniOrb {
-    /// Starts `cubit_server` or `desk_server` and answers its reference.
+    /// Starts `cubit_server`, `desk_server` or `atlas_server` and answers its reference.
     ///
     /// # Panics
     ///
@@ -69,7 +69,8 @@ impl OmniOrb {
         Running::until_written(&mut command, &file)
     }
 
-    /// Runs `cubit_client` or `desk_client` against `reference`, and answers its lines, one a check, all of them right.
+    /// Runs `cubit_client`, `desk_client` or `atlas_client` against `reference`, and answers its lines, one a check, all
+    /// of them right.
     ///
     /// # Panics
     ///
@@ -147,9 +148,10 @@ fn build() -> PathBuf {
     let sources = package.join("omniorb");
     let idl = package.join("../idl");
     let mut needs = files(&sources);
-    needs.extend(["cubit.idl", "exchange.idl"].map(|name| idl.join(name)));
+    needs.extend(["atlas.idl", "cubit.idl", "exchange.idl"].map(|name| idl.join(name)));
     once("omniorb", &needs, |folder| {
         for (interface, programs) in [
+            ("atlas", ["atlas_server", "atlas_client"]),
             ("cubit", ["cubit_server", "cubit_client"]),
             ("exchange", ["desk_server", "desk_client"]),
         ] {
