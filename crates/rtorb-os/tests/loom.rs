@@ -1,0 +1,187 @@
+//! The slab and the ring under loom, which tries the interleavings of a few threads and what each may read.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
+//! never, and a sleep that nobody ends.
+#![cfg(loom)]
+
+use loom::model::Builder;
+use loom::sync::Arc;
+use loom::thread;
+use rtorb_os::ring::{PopError, PushError, Ring};
+use rtorb_os::slab::Slab;
+
+/// All interleavings in which threads are stopped at most this often against their will.
+fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions_max);
+    builder.check(run);
+}
+
+#[test]
+fn loom_ring_values_of_two_producers_are_popped_once() {
+    model(3, || {
+        let ring = Arc::new(Ring::new(2));
+        let producers: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|value| {
+                let ring = ring.clone();
+                thread::spawn(move || ring.push(Box::new(value)).expect("room for two"))
+            })
+            .collect();
+        let early = ring.pop();
+        for producer in producers {
+            producer.join().unwrap();
+        }
+        let mut all: Vec<_> = early.into_iter().collect();
+        all.extend(core::iter::from_fn(|| ring.pop()));
+        all.sort_unstable();
+        assert_eq!(all, [Box::new(1), Box::new(2)]);
+    });
+}
+
+#[test]
+fn loom_ring_two_consumers_pop_different_values() {
+    model(3, || {
+        let ring = Arc::new(Ring::new(2));
+        ring.push(1).expect("room");
+        ring.push(2).expect("room");
+        let other = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.pop().expect("one for each"))
+        };
+        let ours = ring.pop().expect("one for each");
+        assert_eq!(ours + other.join().unwrap(), 3);
+        assert!(ring.is_empty());
+    });
+}
+
+#[test]
+fn loom_ring_a_slot_is_used_again_only_when_its_value_is_out() {
+    model(3, || {
+        let ring = Arc::new(Ring::new(1));
+        ring.push(Box::new(1)).expect("room");
+        let other = {
+            let ring = ring.clone();
+            thread::spawn(move || match ring.push(Box::new(2)) {
+                Ok(()) => 2,
+                Err(PushError::Full(value)) => {
+                    assert_eq!(*value, 2);
+                    0
+                }
+                Err(PushError::Closed(_)) => unreachable!("nobody closes it"),
+            })
+        };
+        assert_eq!(*ring.pop().expect("it is there"), 1);
+        let pushed = other.join().unwrap();
+        assert_eq!(ring.pop().map_or(0, |value| *value), pushed);
+    });
+}
+
+#[test]
+fn loom_ring_no_one_sleeps_beside_a_value() {
+    model(3, || {
+        let ring = Arc::new(Ring::new(2));
+        let producer = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                ring.push(1).expect("room");
+                ring.push(2).expect("room");
+            })
+        };
+        assert_eq!(ring.pop_until(None), Ok(1));
+        assert_eq!(ring.pop_until(None), Ok(2));
+        producer.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_ring_two_sleepers_are_both_woken() {
+    model(2, || {
+        let ring = Arc::new(Ring::new(2));
+        let sleepers: Vec<_> = (0..2)
+            .map(|_| {
+                let ring = ring.clone();
+                thread::spawn(move || ring.pop_until(None).expect("one for each"))
+            })
+            .collect();
+        ring.push(1).expect("room");
+        ring.push(2).expect("room");
+        let sum: u32 = sleepers.into_iter().map(|s| s.join().unwrap()).sum();
+        assert_eq!(sum, 3);
+    });
+}
+
+#[test]
+fn loom_ring_closing_wakes_who_sleeps() {
+    model(3, || {
+        let ring = Arc::new(Ring::<u32>::new(1));
+        let sleeper = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.pop_until(None))
+        };
+        ring.close();
+        assert_eq!(sleeper.join().unwrap(), Err(PopError::Closed));
+    });
+}
+
+#[test]
+fn loom_slab_an_entry_stays_while_someone_is_in_it() {
+    model(3, || {
+        let slab = Arc::new(Slab::new(2));
+        let key = slab.insert(Box::new(7)).expect("room");
+        let reader = {
+            let slab = slab.clone();
+            thread::spawn(move || {
+                if let Some(value) = slab.enter(key) {
+                    assert_eq!(**value, 7);
+                }
+            })
+        };
+        assert!(slab.remove(key));
+        assert!(slab.enter(key).is_none());
+        reader.join().unwrap();
+        assert!(slab.is_empty());
+    });
+}
+
+#[test]
+fn loom_slab_one_of_two_removes_and_the_place_is_used_again() {
+    model(3, || {
+        let slab = Arc::new(Slab::new(1));
+        let key = slab.insert(Box::new(7)).expect("room");
+        let other = {
+            let slab = slab.clone();
+            thread::spawn(move || slab.remove(key))
+        };
+        let ours = slab.remove(key);
+        if let Some(next) = slab.insert(Box::new(8)) {
+            assert_ne!(next, key);
+            assert_eq!(**slab.enter(next).expect("there"), 8);
+        }
+        assert_ne!(ours, other.join().unwrap());
+        assert!(slab.enter(key).is_none());
+    });
+}
+
+#[test]
+fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
+    model(3, || {
+        let slab = Arc::new(Slab::new(1));
+        let old = slab.insert(Box::new(7)).expect("room");
+        let reader = {
+            let slab = slab.clone();
+            thread::spawn(move || {
+                if let Some(value) = slab.enter(old) {
+                    assert_eq!(**value, 7);
+                }
+            })
+        };
+        assert!(slab.remove(old));
+        let next = slab.insert(Box::new(8));
+        reader.join().unwrap();
+        if let Some(next) = next {
+            assert_eq!(**slab.enter(next).expect("there"), 8);
+            assert_eq!(slab.len(), 1);
+        }
+    });
+}
