@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rtorb::SystemException;
 use rtorb_tests::snapshots::interfaces::{
-    Bottom, Cookie, Full, Interceptor, InterceptorInterceptError,
+    Bottom, Cookie, Full, Hook, Interceptor, InterceptorInterceptError,
 };
 
 struct Counting;
@@ -30,6 +30,18 @@ impl Interceptor for Counting {
         }
     }
 
+    fn hooks(&self) -> Result<Vec<Hook>, SystemException> {
+        let inner: Option<Arc<dyn Interceptor>> = Some(Arc::new(Self));
+        Ok(vec![
+            Hook {
+                inner,
+                token: Arc::new(1u32),
+                priority: 1
+            };
+            2
+        ])
+    }
+
     fn name(&self) -> Result<String, SystemException> {
         Ok("counting".to_owned())
     }
@@ -48,4 +60,11 @@ fn a_local_interface_is_called_like_any_trait() {
     };
     assert_eq!(raised, InterceptorInterceptError::Full(full));
     assert_eq!(interceptor.name().unwrap(), "counting");
+    let [first, second] = &interceptor.hooks().unwrap()[..] else {
+        panic!("there are two")
+    };
+    assert!(Arc::ptr_eq(
+        first.inner.as_ref().unwrap(),
+        second.inner.as_ref().unwrap()
+    ));
 }

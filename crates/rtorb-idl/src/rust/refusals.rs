@@ -61,11 +61,11 @@ const MAP: NotGenerated = NotGenerated {
 };
 const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated {
     construct: "local interface in a type or operation that goes on the wire",
-    help: "local interfaces are for the parameters, results and typedefs of local interfaces",
+    help: "local interfaces, and structs and unions of them, are for the operations of local interfaces",
 };
 const NATIVE_ON_THE_WIRE: NotGenerated = NotGenerated {
     construct: "native type in a type or operation that goes on the wire",
-    help: "native types are for the parameters, results and typedefs of local interfaces",
+    help: "native types, and structs and unions of them, are for the operations of local interfaces",
 };
 const UNDEFINED: NotGenerated = NotGenerated {
     construct: "declaration without a definition",
@@ -139,14 +139,19 @@ impl<'t> Search<'t> {
         let item = self.tree.item(id);
         match &item.kind {
             ItemKind::Interface(interface) => self.interface(id, interface),
-            ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-                self.members(members)
+            ItemKind::Struct { members, .. } => self.members(members, Reach::Process),
+            ItemKind::Exception { members, .. } => self.members(members, Reach::Wire),
+            ItemKind::Union(union) => {
+                self.members(union.cases.iter().map(|case| &case.member), Reach::Process);
             }
-            ItemKind::Union(union) => self.members(union.cases.iter().map(|case| &case.member)),
             ItemKind::Alias { ty } => self.ty(ty, Reach::Process, item.location),
             ItemKind::ValueBox { ty } => self.ty(ty, Reach::Wire, item.location),
             ItemKind::Valuetype(value) => self.valuetype(id, value),
             ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(id, UNDEFINED),
+            // To declare an annotation changes nothing, and neither does its use.
+            ItemKind::Other {
+                what: "annotation", ..
+            } => {}
             ItemKind::Other { what, .. } => {
                 self.found.push(refusal(
                     what,
@@ -187,7 +192,7 @@ impl<'t> Search<'t> {
         if value.is_custom {
             return self.refuse_item(id, CUSTOM_VALUETYPE);
         }
-        self.members(value.state.iter().map(|(_, member)| member));
+        self.members(value.state.iter().map(|(_, member)| member), Reach::Wire);
         for operation in value.operations.iter().chain(&value.factories) {
             self.operation(operation, Reach::Process);
         }
@@ -206,9 +211,9 @@ impl<'t> Search<'t> {
         }
     }
 
-    fn members(&mut self, members: impl IntoIterator<Item = &'t Member>) {
+    fn members(&mut self, members: impl IntoIterator<Item = &'t Member>, reach: Reach) {
         for member in members {
-            self.ty(&member.ty, Reach::Wire, member.location);
+            self.ty(&member.ty, reach, member.location);
         }
     }
 
@@ -224,11 +229,14 @@ impl<'t> Search<'t> {
                 self.refuse(ABSTRACT_VALUE, location, &idl_name(self.tree, *id));
             }
             Type::Named(id) if reach == Reach::Wire => {
-                let name = idl_name(self.tree, *id);
-                if types::is_local_interface(self.tree, *id) {
-                    self.refuse(LOCAL_ON_THE_WIRE, location, &name);
-                } else if matches!(self.tree.item(*id).kind, ItemKind::Native) {
-                    self.refuse(NATIVE_ON_THE_WIRE, location, &name);
+                if let Some(keeper) = types::kept_inside_by(self.tree, *id) {
+                    let is_local = types::is_local_interface(self.tree, keeper);
+                    let what = if is_local {
+                        LOCAL_ON_THE_WIRE
+                    } else {
+                        NATIVE_ON_THE_WIRE
+                    };
+                    self.refuse(what, location, &idl_name(self.tree, keeper));
                 }
             }
             _ => {}

@@ -12,6 +12,9 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let members: Vec<&Member> = members(item).iter().collect();
     let definition = define(scope, id, &members);
+    if types::kept_inside_by(scope.tree, id).is_some() {
+        return definition;
+    }
     let coding = if types::has_fixed_layout(scope.tree, &crate::tree::Type::Named(id)) {
         fixed_layout(scope, item)
     } else {
@@ -34,8 +37,7 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId, members: &[&Member]) -> Token
     let item = scope.tree.item(id);
     let documentation = documentation::attributes(&item.documentation);
     let name = names::item_ident(item);
-    let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
-    let derives = quote!(#[derive(Clone, #copy Debug, PartialEq)]);
+    let derives = derives(scope, id);
     if members.is_empty() {
         return quote!(#documentation #derives pub struct #name;);
     }
@@ -46,6 +48,15 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId, members: &[&Member]) -> Token
         quote!(#documentation pub #name: #ty)
     });
     quote!(#documentation #derives pub struct #name { #(#fields,)* })
+}
+
+/// What the struct or union `id` derives: a trait object is neither shown nor compared.
+pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    if types::kept_inside_by(scope.tree, id).is_some() {
+        return quote!(#[derive(Clone)]);
+    }
+    let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
+    quote!(#[derive(Clone, #copy Debug, PartialEq)])
 }
 
 /// `Encode` and `Decode` written out member by member.

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::types::made_of;
+use super::types::everything_in;
 use super::{names, structs, values};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value, Valuetype};
 
@@ -257,15 +257,5 @@ fn plain_constant(ty: &Type) -> proc_macro2::Ident {
 
 /// True if the type `from` has the type `to` somewhere inside it.
 fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
-    let mut seen = vec![from];
-    let mut next = 0;
-    while let Some(&id) = seen.get(next) {
-        next += 1;
-        for inner in made_of(&tree.item(id).kind) {
-            if !seen.contains(&inner) {
-                seen.push(inner);
-            }
-        }
-    }
-    seen[1..].contains(&to)
+    everything_in(tree, from)[1..].contains(&to)
 }

@@ -232,6 +232,30 @@ pub(super) fn named(ty: &Type) -> Option<ItemId> {
     }
 }
 
+/// The local interface or native type inside the type `id` that keeps its values from leaving the process.
+pub(super) fn kept_inside_by(tree: &Tree, id: ItemId) -> Option<ItemId> {
+    let never_leaves =
+        |id: ItemId| is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native);
+    everything_in(tree, id)
+        .into_iter()
+        .find(|&part| never_leaves(part))
+}
+
+/// The type `id` and everything that it is made of, each once.
+pub(super) fn everything_in(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+    let mut found = vec![id];
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        for part in made_of(&tree.item(id).kind) {
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
+    }
+    found
+}
+
 /// True if `id` is a valuetype, boxed or not.
 fn is_value(tree: &Tree, id: ItemId) -> bool {
     matches!(

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::{constants, documentation, names, type_codes, types};
+use super::{constants, documentation, names, structs, type_codes, types};
 use crate::tree::{ItemId, Type, Union, UnionCase};
 
 /// The union `id` and what makes it a value on the wire.
@@ -13,6 +13,9 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStre
     let shape = Shape::new(scope, union);
     let definition = shape.define(&names::item_ident(item), &item.documentation, id);
     let discriminator = shape.discriminator(&names::item_ident(item));
+    if types::kept_inside_by(scope.tree, id).is_some() {
+        return quote!(#definition #discriminator);
+    }
     let encode = shape.encode(&names::item_ident(item));
     let decode = shape.decode(&names::item_ident(item));
     let typed = type_codes::typed(scope, id);
@@ -68,7 +71,7 @@ impl<'t> Shape<'t> {
     fn define(&self, name: &Ident, documentation: &[String], id: ItemId) -> TokenStream {
         let documentation = documentation::attributes(documentation);
         let selector = &self.selector;
-        let copy = types::is_copy(self.scope.tree, &Type::Named(id)).then(|| quote!(Copy,));
+        let derives = structs::derives(self.scope, id);
         let variants = self.variants.iter().map(|variant| {
             let documentation = documentation::attributes(&variant.case.member.documentation);
             let name = &variant.name;
@@ -87,7 +90,7 @@ impl<'t> Shape<'t> {
         });
         quote! {
             #documentation
-            #[derive(Clone, #copy Debug, PartialEq)]
+            #derives
             pub enum #name { #(#variants,)* #no_member }
         }
     }
