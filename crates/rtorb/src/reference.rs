@@ -7,7 +7,7 @@ use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_wire::cdr::{CharCodeSet, Reference, ReferenceOut};
+use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, RequestPrefix, Response, Version};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
@@ -42,7 +42,6 @@ pub(crate) struct Route {
     pub(crate) object_key: Arc<[u8]>,
     /// What each request begins with, where the version allows to make that once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
-    pub(crate) char_code_set: CharCodeSet,
 }
 
 /// How long a round trip may take.

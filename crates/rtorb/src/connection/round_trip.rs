@@ -1,10 +1,9 @@
 //! One request and its reply on a connection that nobody else uses meanwhile.
 
 use super::Failure;
-use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::inbox::Inbox;
-use crate::orb::OrbCore;
+use crate::orb::{OrbCore, SharedEndpoint};
 use crate::reference::Route;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
@@ -26,8 +25,8 @@ use std::time::Duration;
 pub(crate) struct Connection {
     /// The stream, and until when this thread waits in it.
     wait: Arc<Wait>,
-    endpoint: Arc<Endpoint>,
-    endpoint_id: u64,
+    /// Held, so that a reference made later finds this connection though no other reference is left.
+    endpoint: Arc<SharedEndpoint>,
     /// The buffer of the request, reused.
     out: Vec<u8>,
     inbox: Inbox,
@@ -37,7 +36,6 @@ pub(crate) struct Connection {
     next_request_id: u32,
     /// The shortest timeout that the watchdog knows of.
     watched: Option<Duration>,
-    char_code_set: CharCodeSet,
     /// True once the peer knows the code set, or need not.
     code_set_told: bool,
     /// True once a reply came: only then can the connection have been closed for having been idle.
@@ -76,8 +74,7 @@ impl Connection {
     pub(crate) fn new(orb: &Arc<OrbCore>, route: &Route, stream: Stream) -> Self {
         Self {
             wait: Wait::new(stream),
-            endpoint: Arc::clone(&route.endpoint.endpoint),
-            endpoint_id: route.endpoint.id,
+            endpoint: Arc::clone(&route.endpoint),
             out: Vec::new(),
             inbox: Inbox::new(orb.limits.message_octets_max),
             whole: Vec::new(),
@@ -87,8 +84,7 @@ impl Connection {
             ),
             next_request_id: 0,
             watched: None,
-            char_code_set: route.char_code_set,
-            code_set_told: route.char_code_set == CharCodeSet::Latin1,
+            code_set_told: route.endpoint.char_code_set == CharCodeSet::Latin1,
             proved: false,
             is_shut: false,
             orb: Arc::clone(orb),
@@ -98,7 +94,7 @@ impl Connection {
     /// True if the connection leads to the route's endpoint.
     #[inline]
     pub(crate) fn serves(&self, route: &Route) -> bool {
-        self.endpoint_id == route.endpoint.id
+        Arc::ptr_eq(&self.endpoint, &route.endpoint)
     }
 
     /// Sends a request and, if one is due, reads its reply.
@@ -191,7 +187,7 @@ impl Connection {
             self.orb.limits.message_octets_max,
         )
         .with_order(self.orb.byte_order)
-        .with_char_code_set(self.char_code_set);
+        .with_char_code_set(self.endpoint.char_code_set);
         let encoded = self.encode_request(&mut w, request_id, request, arguments);
         let sent = match encoded {
             Ok(()) => {
@@ -234,7 +230,7 @@ impl Connection {
         request: Request<'_>,
     ) -> Result<(), EncodeError> {
         let code_sets = giop::contexts::CodeSets {
-            char_data: self.char_code_set.registry(),
+            char_data: self.endpoint.char_code_set.registry(),
             wchar_data: code_sets::UTF_16,
         };
         let data = code_sets.to_data();
@@ -366,7 +362,7 @@ impl Connection {
         };
         let mut reader = header
             .reader(present)
-            .with_char_code_set(self.char_code_set)
+            .with_char_code_set(self.endpoint.char_code_set)
             .with_context(&self.orb);
         if unread.left > 0 {
             reader = reader.with_remainder(&mut unread);
@@ -407,7 +403,7 @@ impl Connection {
         };
         let mut reader = header
             .reader(message)
-            .with_char_code_set(self.char_code_set)
+            .with_char_code_set(self.endpoint.char_code_set)
             .with_context(&self.orb);
         match interpret(&mut reader, request_id, results) {
             Ok(read) => self.conclude(read, deadline),
@@ -484,7 +480,7 @@ impl Connection {
     ) -> SystemException {
         exception.with_cause(Cause {
             phase,
-            endpoint: Some(Arc::clone(&self.endpoint)),
+            endpoint: Some(Arc::clone(&self.endpoint.endpoint)),
             elapsed,
             errno,
         })

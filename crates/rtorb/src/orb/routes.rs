@@ -6,7 +6,6 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::reference::Route;
 use crate::server::Server;
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
@@ -18,38 +17,39 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// An endpoint that references of one ORB share, with a number that no other endpoint of the process has.
+/// An endpoint as references and connections of one ORB share it: those that have the same one go together.
 #[derive(Debug)]
 pub(crate) struct SharedEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
-    pub(crate) id: u64,
+    /// In which `char` data goes there. A connection tells its server one code set, and once, so that references which
+    /// do not agree on it have different connections (CORBA 3, 13.10.2.5).
+    pub(crate) char_code_set: CharCodeSet,
 }
 
 /// The endpoints that references in use lead to, so that those to one server share a thread's connection.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointTable {
-    endpoints: Mutex<HashMap<Endpoint, Weak<SharedEndpoint>>>,
+    endpoints: Mutex<HashMap<(Endpoint, CharCodeSet), Weak<SharedEndpoint>>>,
 }
 
 /// Endpoints beyond this many make the table forget those that no reference has any more.
 const PURGE_AT: usize = 256;
 
 impl EndpointTable {
-    fn share(&self, endpoint: Endpoint) -> Arc<SharedEndpoint> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+    fn share(&self, endpoint: Endpoint, char_code_set: CharCodeSet) -> Arc<SharedEndpoint> {
+        let key = (endpoint, char_code_set);
         let mut endpoints = self.endpoints.lock();
-        if let Some(shared) = endpoints.get(&endpoint).and_then(Weak::upgrade) {
+        if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
         if endpoints.len() >= PURGE_AT {
             endpoints.retain(|_, shared| shared.strong_count() > 0);
         }
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new(SharedEndpoint {
-            endpoint: Arc::new(endpoint.clone()),
-            id,
+            endpoint: Arc::new(key.0.clone()),
+            char_code_set,
         });
-        endpoints.insert(endpoint, Arc::downgrade(&shared));
+        endpoints.insert(key, Arc::downgrade(&shared));
         shared
     }
 }
@@ -132,11 +132,10 @@ fn route_maker<'o>(
         .map(Arc::new);
     let object_key: Arc<[u8]> = object_key.into();
     move |endpoint| Route {
-        endpoint: orb.core.endpoints.share(endpoint),
+        endpoint: orb.core.endpoints.share(endpoint, char_code_set),
         version,
         object_key: Arc::clone(&object_key),
         prefix: prefix.clone(),
-        char_code_set,
     }
 }
 

@@ -1,0 +1,62 @@
+//! Which connections a client thread keeps, shares and gives up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rtorb::{Orb, OrbBuilder};
+use rtorb_interop::fake::{FakeServer, Peer, yes};
+use rtorb_interop::ours::{Ours, activate_readable};
+use rtorb_interop::stubs::exchange::Desk;
+
+#[test]
+fn a_reference_that_is_made_anew_for_each_call_uses_the_connection_that_is_there() {
+    let (server, counts) = counting();
+    let orb = orb(Orb::builder());
+    for _ in 0..5 {
+        let object = orb.string_to_object(&server.reference()).expect("legal");
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+    }
+    assert_eq!(counts.opened.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_reference_without_code_sets_does_not_decide_for_one_that_has_them() {
+    let ours = Ours::serve();
+    activate_readable(&ours.orb, "CodeSets");
+    let orb = orb(Orb::builder());
+    let plain = format!("corbaloc::1.2@{}/CodeSets/desk", ours.address());
+    let negotiated = ours.text(ours.desk.as_object());
+    for (text, word) in [
+        (&plain, "caf\u{e9}"),
+        (&negotiated, "\u{65e5}\u{672c}"),
+        (&plain, "caf\u{e9}"),
+    ] {
+        let desk = Desk::narrow(&orb.string_to_object(text).expect("legal")).expect("a Desk");
+        assert_eq!(desk.echo_string(word).as_deref(), Ok(word), "{text}");
+    }
+}
+
+/// How many connections a fake server has had, and how many of them have ended.
+#[derive(Debug, Default)]
+struct Counts {
+    opened: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+/// A server that says yes to everything and counts its connections.
+fn counting() -> (FakeServer, Arc<Counts>) {
+    let counts = Arc::new(Counts::default());
+    let counted = Arc::clone(&counts);
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.opened.fetch_add(1, Ordering::SeqCst);
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+        counted.ended.fetch_add(1, Ordering::SeqCst);
+    });
+    (server, counts)
+}
+
+fn orb(builder: OrbBuilder) -> Orb {
+    builder.build().expect("the ORB can be built")
+}
