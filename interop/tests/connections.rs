@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rtorb::{Orb, OrbBuilder};
 use rtorb_interop::fake::{FakeServer, Peer, yes};
 use rtorb_interop::ours::{Ours, activate_readable};
+use rtorb_interop::running::until;
 use rtorb_interop::stubs::exchange::Desk;
 
 #[test]
@@ -34,6 +35,35 @@ fn a_reference_without_code_sets_does_not_decide_for_one_that_has_them() {
         let desk = Desk::narrow(&orb.string_to_object(text).expect("legal")).expect("a Desk");
         assert_eq!(desk.echo_string(word).as_deref(), Ok(word), "{text}");
     }
+}
+
+#[test]
+fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
+    let (server, counts) = counting();
+    for _ in 0..10 {
+        let object = orb(Orb::builder()).string_to_object(&server.reference());
+        assert_eq!(object.expect("legal").is_a("IDL:Any:1.0"), Ok(true));
+    }
+    // The other tests of this process have some too.
+    assert!(
+        watchdogs() < 8,
+        "a thread stays behind for each ORB that is gone"
+    );
+    // The last one stays until this thread opens another connection or ends.
+    until("abandoned connections are closed", || {
+        (counts.ended.load(Ordering::SeqCst) == 9).then_some(())
+    });
+}
+
+/// Threads of this process that end calls whose timeout has passed.
+fn watchdogs() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
+    let names = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read(task.path().join("comm")).ok());
+    names
+        .filter(|name| name.starts_with(b"rtorb-watchdog"))
+        .count()
 }
 
 /// How many connections a fake server has had, and how many of them have ended.

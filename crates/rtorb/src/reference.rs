@@ -262,12 +262,13 @@ impl Inner {
                 index => index - self.routes.len(),
             };
             let request = Request {
+                orb: &self.orb.core,
                 route: &self.routes[index],
                 operation,
                 response,
                 timeout,
             };
-            match try_route(&self.orb.core, request, arguments, results) {
+            match try_route(request, arguments, results) {
                 Err(failure) if failure.permits_other_route() => last = Some(failure),
                 answer => {
                     if step > 0 {
@@ -285,7 +286,6 @@ impl Inner {
 /// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
 #[inline]
 fn try_route<'a>(
-    orb: &Arc<OrbCore>,
     request: Request<'_>,
     arguments: connection::Arguments<'_, 'a>,
     results: connection::Results<'_>,
@@ -293,12 +293,12 @@ fn try_route<'a>(
     if let Some(mut connection) = exclusive::take(request.route) {
         match connection.call(request, arguments, results) {
             Err(failure) if failure.stale => {}
-            answer => return kept(orb, connection, answer),
+            answer => return kept(request.orb, connection, answer),
         }
     }
-    let mut connection = exclusive::open(orb, request.route)?;
+    let mut connection = exclusive::open(request.orb, request.route)?;
     let answer = connection.call(request, arguments, results);
-    kept(orb, connection, answer)
+    kept(request.orb, connection, answer)
 }
 
 /// Keeps the connection for the next call unless it failed.

@@ -23,7 +23,8 @@ thread_local! {
 /// more rather than mixing two requests.
 #[inline]
 pub(crate) fn take(route: &Route) -> Option<Box<Connection>> {
-    IDLE.with_borrow_mut(|idle| {
+    IDLE.try_with(|idle| {
+        let mut idle = idle.borrow_mut();
         let place = idle
             .iter()
             .rposition(|connection| connection.serves(route))?;
@@ -33,16 +34,28 @@ pub(crate) fn take(route: &Route) -> Option<Box<Connection>> {
             idle.remove(place)
         })
     })
+    // A thread that is ending and calls from a destructor has no table any more.
+    .ok()?
 }
 
 /// Keeps a connection for the next call; the one unused longest is closed when the thread has too many.
 #[inline]
 pub(crate) fn keep(connection: Box<Connection>, connections_max: usize) {
-    IDLE.with_borrow_mut(|idle| {
+    // In a thread that is ending the connection ends with this call.
+    let _ = IDLE.try_with(|idle| {
+        let mut idle = idle.borrow_mut();
         if idle.len() >= connections_max && !idle.is_empty() {
             idle.remove(0);
         }
         idle.push(connection);
+    });
+}
+
+/// Closes this thread's connections that no call can want any more.
+fn close_abandoned() {
+    let _ = IDLE.try_with(|idle| {
+        idle.borrow_mut()
+            .retain(|connection| !connection.is_abandoned())
     });
 }
 
@@ -51,6 +64,7 @@ pub(crate) fn open(orb: &Arc<OrbCore>, route: &Route) -> Result<Box<Connection>,
     if orb.would_deadlock(&route.endpoint.endpoint) {
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
+    close_abandoned();
     let begun = Instant::now();
     let opened = match &*route.endpoint.endpoint {
         Endpoint::Tcp { host, port } => tcp::connect(host, *port, orb.connect_timeout),

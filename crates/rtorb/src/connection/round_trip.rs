@@ -17,7 +17,7 @@ use rtorb_wire::giop::{
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, EncodeError, Reader, Writer};
 use rustix::io::Errno;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// A connection of one client thread.
@@ -42,16 +42,26 @@ pub(crate) struct Connection {
     proved: bool,
     /// True once the watchdog has shut the stream.
     is_shut: bool,
-    orb: Arc<OrbCore>,
+    /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
+    orb: Weak<OrbCore>,
 }
 
 /// What shall be called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'x> {
+    pub(crate) orb: &'x Arc<OrbCore>,
     pub(crate) route: &'x Route,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
     pub(crate) timeout: Option<Duration>,
+}
+
+/// The reply that a thread waits for.
+#[derive(Clone, Copy, Debug)]
+struct Awaited<'x> {
+    orb: &'x Arc<OrbCore>,
+    request_id: u32,
+    deadline: Deadline,
 }
 
 /// How an invocation that reached the object ended.
@@ -87,8 +97,13 @@ impl Connection {
             code_set_told: route.endpoint.char_code_set == CharCodeSet::Latin1,
             proved: false,
             is_shut: false,
-            orb: Arc::clone(orb),
+            orb: Arc::downgrade(orb),
         }
+    }
+
+    /// True once no call can want the connection any more: its ORB is gone or shut down.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.orb.upgrade().is_none_or(|orb| orb.is_stopping())
     }
 
     /// True if the connection leads to the route's endpoint.
@@ -110,7 +125,7 @@ impl Connection {
         let Some(deadline_ns) = deadline.at_ns() else {
             return self.exchange(request, arguments, results, deadline);
         };
-        self.be_watched(request.timeout)?;
+        self.be_watched(request)?;
         self.wait.begin(deadline_ns);
         let answer = self.exchange(request, arguments, results, deadline);
         // Whatever came at the last moment is good, but the stream is shut.
@@ -140,19 +155,28 @@ impl Connection {
         self.send_request(request_id, request, arguments, deadline)?;
         match request.response {
             Response::None => Ok(Outcome::Done),
-            _ => self.read_reply(request_id, results, deadline),
+            _ => self.read_reply(
+                Awaited {
+                    orb: request.orb,
+                    request_id,
+                    deadline,
+                },
+                results,
+            ),
         }
     }
 
     /// Tells the watchdog of this connection, and of a timeout shorter than it knows.
     #[inline]
-    fn be_watched(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
+    fn be_watched(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        let timeout = request.timeout;
         match (self.watched, timeout) {
             (Some(known), Some(timeout)) if known <= timeout => Ok(()),
             (_, None) => Ok(()),
             (_, Some(timeout)) => {
-                let config = &self.orb.watchdog_thread;
-                self.orb
+                let config = &request.orb.watchdog_thread;
+                request
+                    .orb
                     .watchdog
                     .watch(&self.wait, timeout, config)
                     .map_err(|refused| {
@@ -184,15 +208,15 @@ impl Connection {
     ) -> Result<(), Failure> {
         let mut w = Writer::new(
             core::mem::take(&mut self.out),
-            self.orb.limits.message_octets_max,
+            request.orb.limits.message_octets_max,
         )
-        .with_order(self.orb.byte_order)
+        .with_order(request.orb.byte_order)
         .with_char_code_set(self.endpoint.char_code_set);
         let encoded = self.encode_request(&mut w, request_id, request, arguments);
         let sent = match encoded {
             Ok(()) => {
                 let (own, lent) = w.parts();
-                self.send(own, lent)
+                self.send(request.orb, own, lent)
                     .map_err(|errno| self.send_failure(errno, deadline))
             }
             // The connection is as good as before, only this request is not.
@@ -249,13 +273,13 @@ impl Connection {
         giop::begin_request(w, request.route.version, &start)
     }
 
-    fn send(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
+    fn send(&self, orb: &OrbCore, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
         let octets = own.len()
             + lent
                 .iter()
                 .map(|segment| segment.octets.len())
                 .sum::<usize>();
-        match self.orb.fragment_octets {
+        match orb.fragment_octets {
             Some(max) if octets > max => {
                 let message = crate::server::outgoing::joined(own, lent);
                 giop::fragments(&message, max).try_for_each(|part| self.wait.stream.send(&part))
@@ -266,10 +290,10 @@ impl Connection {
 
     fn read_reply(
         &mut self,
-        request_id: u32,
+        awaited: Awaited<'_>,
         results: Results<'_>,
-        deadline: Deadline,
     ) -> Result<Outcome, Failure> {
+        let deadline = awaited.deadline;
         let mut heard = self.inbox.len() > 0;
         loop {
             let header = self
@@ -295,7 +319,7 @@ impl Connection {
                     .map_err(|silence| self.silence_failure(silence, deadline))?;
                 continue;
             }
-            if let Some(outcome) = self.take_message(header, request_id, results, deadline)? {
+            if let Some(outcome) = self.take_message(header, awaited, results)? {
                 return Ok(outcome);
             }
         }
@@ -305,22 +329,20 @@ impl Connection {
     fn take_message(
         &mut self,
         header: Header,
-        request_id: u32,
+        awaited: Awaited<'_>,
         results: Results<'_>,
-        deadline: Deadline,
     ) -> Result<Option<Outcome>, Failure> {
+        let deadline = awaited.deadline;
         match header.message_type {
             MessageType::Reply if !header.more_fragments => {
-                self.take_reply(header, request_id, results, deadline)
+                self.take_reply(header, awaited, results)
             }
             MessageType::Reply | MessageType::Fragment => {
                 let octets = header.message_octets();
                 let accepted = self.reassembly.accept(&header, self.inbox.octets(octets));
                 self.inbox.consume(octets);
                 match accepted.map_err(|error| self.decode_failure(error, None, deadline))? {
-                    Accepted::Message(message) => {
-                        self.take_reassembled(&message, request_id, results, deadline)
-                    }
+                    Accepted::Message(message) => self.take_reassembled(&message, awaited, results),
                     _ => Ok(None),
                 }
             }
@@ -346,10 +368,10 @@ impl Connection {
     fn take_reply(
         &mut self,
         header: Header,
-        request_id: u32,
+        awaited: Awaited<'_>,
         results: Results<'_>,
-        deadline: Deadline,
     ) -> Result<Option<Outcome>, Failure> {
+        let deadline = awaited.deadline;
         let octets = header.message_octets();
         let present = self.inbox.octets(octets);
         let used = present.len();
@@ -363,11 +385,11 @@ impl Connection {
         let mut reader = header
             .reader(present)
             .with_char_code_set(self.endpoint.char_code_set)
-            .with_context(&self.orb);
+            .with_context(awaited.orb);
         if unread.left > 0 {
             reader = reader.with_remainder(&mut unread);
         }
-        let read = interpret(&mut reader, request_id, results);
+        let read = interpret(&mut reader, awaited.request_id, results);
         let (left, silence) = (unread.left, unread.silence);
         self.inbox.consume(used);
         self.proved = true;
@@ -391,11 +413,11 @@ impl Connection {
     fn take_reassembled(
         &mut self,
         message: &[u8],
-        request_id: u32,
+        awaited: Awaited<'_>,
         results: Results<'_>,
-        deadline: Deadline,
     ) -> Result<Option<Outcome>, Failure> {
-        let header = Header::parse(message, self.orb.limits.message_octets_max)
+        let deadline = awaited.deadline;
+        let header = Header::parse(message, awaited.orb.limits.message_octets_max)
             .ok()
             .flatten();
         let Some(header) = header else {
@@ -404,8 +426,8 @@ impl Connection {
         let mut reader = header
             .reader(message)
             .with_char_code_set(self.endpoint.char_code_set)
-            .with_context(&self.orb);
-        match interpret(&mut reader, request_id, results) {
+            .with_context(awaited.orb);
+        match interpret(&mut reader, awaited.request_id, results) {
             Ok(read) => self.conclude(read, deadline),
             Err(error) => Err(self.decode_failure(error, None, deadline)),
         }
