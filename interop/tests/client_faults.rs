@@ -177,22 +177,28 @@ fn a_server_that_dies_is_a_communication_failure() {
 #[test]
 fn a_reply_that_is_none_is_marshal() {
     type Answer = fn(u32) -> Vec<u8>;
-    let wrong: [(&str, Answer); 5] = [
-        ("no GIOP", |_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
-        ("another status", |id| reply(id, 99, |_| {})),
-        ("no body", |id| reply(id, 0, |_| {})),
-        ("contexts without end", |id| {
+    const YES: CompletionStatus = CompletionStatus::Yes;
+    const MAYBE: CompletionStatus = CompletionStatus::Maybe;
+    // Only a reply that says so proves that the operation was carried out.
+    let wrong: [(&str, CompletionStatus, Answer); 6] = [
+        ("no GIOP", MAYBE, |_| {
+            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()
+        }),
+        ("another status", MAYBE, |id| reply(id, 99, |_| {})),
+        ("no body", YES, |id| reply(id, 0, |_| {})),
+        ("no system exception", MAYBE, |id| reply(id, 2, |_| {})),
+        ("contexts without end", MAYBE, |id| {
             let mut stream = Stream::new(REPLY, 2, false);
             stream.ulong(id).ulong(0).ulong(u32::MAX);
             stream.message()
         }),
-        ("a fragment of nothing", |id| {
+        ("a fragment of nothing", MAYBE, |id| {
             let mut stream = Stream::new(FRAGMENT, 2, false);
             stream.ulong(id);
             stream.message()
         }),
     ];
-    for (what, answer) in wrong {
+    for (what, completed, answer) in wrong {
         let server = FakeServer::new(move |_, mut peer: Peer| {
             while let Some(id) = peer.request() {
                 peer.send(&answer(id));
@@ -206,7 +212,7 @@ fn a_reply_that_is_none_is_marshal() {
         expect(
             &failed,
             ExceptionKind::Marshal,
-            CompletionStatus::Yes,
+            completed,
             Phase::DecodeReply,
             &server.endpoint(),
         );
@@ -306,6 +312,51 @@ fn close_connection_is_not_seen_by_the_caller() {
         for _ in 0..5 {
             assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "waits: {waits}");
         }
+    }
+}
+
+#[test]
+fn a_request_whose_reply_has_begun_is_not_sent_again() {
+    let server = FakeServer::new(|_, mut peer: Peer| {
+        let Some(id) = peer.request() else { return };
+        let parts = rtorb_interop::raw::fragments(
+            &reply(id, 0, |body| {
+                body.raw(&[1; 100]);
+            }),
+            32,
+            32,
+        );
+        peer.send(&parts[0]);
+        peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
+    });
+    let failed = call(
+        Orb::builder().round_trip_timeout(Some(LONG)),
+        &server.reference(),
+    );
+    expect(
+        &failed,
+        ExceptionKind::CommFailure,
+        CompletionStatus::Maybe,
+        Phase::AwaitReply,
+        &server.endpoint(),
+    );
+}
+
+#[test]
+fn a_large_reply_with_more_than_the_result_costs_its_connection_alone() {
+    let server = FakeServer::new(|_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&reply(id, 0, |body| {
+                body.raw(&[1; 100_000]);
+            }));
+        }
+    });
+    let object = object(
+        Orb::builder().round_trip_timeout(Some(LONG)),
+        &server.reference(),
+    );
+    for _ in 0..3 {
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
     }
 }
 

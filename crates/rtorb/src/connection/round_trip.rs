@@ -40,7 +40,7 @@ pub(crate) struct Connection {
     code_set_told: bool,
     /// True once a reply came: only then can the connection have been closed for having been idle.
     proved: bool,
-    /// True once the watchdog has shut the stream.
+    /// True once the watchdog has shut the stream, or the rest of a message is left in it.
     is_shut: bool,
     /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
     orb: Weak<OrbCore>,
@@ -129,9 +129,10 @@ impl Connection {
         self.wait.begin(deadline_ns);
         let answer = self.exchange(request, arguments, results, deadline);
         // Whatever came at the last moment is good, but the stream is shut.
-        self.is_shut = !self.wait.end();
+        let is_late = !self.wait.end();
+        self.is_shut |= is_late;
         match answer {
-            Err(failure) if self.is_shut => Err(self.late(failure, deadline)),
+            Err(failure) if is_late => Err(self.late(failure, deadline)),
             answer => answer,
         }
     }
@@ -299,7 +300,7 @@ impl Connection {
             let header = self
                 .inbox
                 .header()
-                .map_err(|error| self.decode_failure(error, None, deadline))?;
+                .map_err(|error| self.header_failure(error, deadline))?;
             let Some(header) = header else {
                 let received = match heard {
                     false => read::first(&self.wait.stream, &mut self.inbox),
@@ -341,10 +342,14 @@ impl Connection {
                 let octets = header.message_octets();
                 let accepted = self.reassembly.accept(&header, self.inbox.octets(octets));
                 self.inbox.consume(octets);
-                match accepted.map_err(|error| self.decode_failure(error, None, deadline))? {
+                match accepted.map_err(|error| self.header_failure(error, deadline))? {
                     Accepted::Message(message) => self.take_reassembled(&message, awaited, results),
                     _ => Ok(None),
                 }
+            }
+            // A server that has begun to reply has carried the request out: it must not do so again.
+            MessageType::CloseConnection if self.reassembly.octets() > 0 => {
+                Err(self.silence_failure(Silence::Ended, deadline))
             }
             MessageType::CloseConnection => Err(Failure {
                 // GIOP 1.2 15.4.7: what was not replied to was not processed.
@@ -392,20 +397,20 @@ impl Connection {
         let read = interpret(&mut reader, awaited.request_id, results);
         let (left, silence) = (unread.left, unread.silence);
         self.inbox.consume(used);
+        self.is_shut = left > 0;
         self.proved = true;
         self.code_set_told = true;
         match read {
             // What was left unread would be taken for the next message.
-            Ok(_) if left > 0 => Err(self.decode_failure(
+            Ok(Read::Other) if left > 0 => Err(self.header_failure(
                 DecodeError::BadTag {
-                    what: "the size of a reply",
+                    what: "the size of a reply to another request",
                     value: left as u32,
                 },
-                None,
                 deadline,
             )),
             Ok(read) => self.conclude(read, deadline),
-            Err(error) => Err(self.decode_failure(error, silence, deadline)),
+            Err(undecodable) => Err(self.decode_failure(undecodable, silence, deadline)),
         }
     }
 
@@ -421,15 +426,18 @@ impl Connection {
             .ok()
             .flatten();
         let Some(header) = header else {
-            return Err(self.decode_failure(DecodeError::BadMagic, None, deadline));
+            return Err(self.header_failure(DecodeError::BadMagic, deadline));
         };
         let mut reader = header
             .reader(message)
             .with_char_code_set(self.endpoint.char_code_set)
             .with_context(awaited.orb);
-        match interpret(&mut reader, awaited.request_id, results) {
+        let read = interpret(&mut reader, awaited.request_id, results);
+        self.proved = true;
+        self.code_set_told = true;
+        match read {
             Ok(read) => self.conclude(read, deadline),
-            Err(error) => Err(self.decode_failure(error, None, deadline)),
+            Err(undecodable) => Err(self.decode_failure(undecodable, None, deadline)),
         }
     }
 
@@ -470,16 +478,23 @@ impl Connection {
         self.failure(exception, Phase::AwaitReply, deadline.elapsed(), errno)
     }
 
+    /// Octets that are no reply to this request say nothing of what became of it.
+    fn header_failure(&self, error: DecodeError, deadline: Deadline) -> Failure {
+        let completed = CompletionStatus::Maybe;
+        self.decode_failure(Undecodable { error, completed }, None, deadline)
+    }
+
     fn decode_failure(
         &self,
-        error: DecodeError,
+        undecodable: Undecodable,
         silence: Option<Silence>,
         deadline: Deadline,
     ) -> Failure {
         if let Some(silence) = silence {
             return self.silence_failure(silence, deadline);
         }
-        let exception = SystemException::from_decode(error).with_completion(CompletionStatus::Yes);
+        let exception =
+            SystemException::from_decode(undecodable.error).with_completion(undecodable.completed);
         self.failure(exception, Phase::DecodeReply, deadline.elapsed(), None)
     }
 
@@ -519,19 +534,36 @@ enum Read {
     NeedsAddressingMode,
 }
 
+/// A reply that could not be read, and what it says all the same of the operation.
+struct Undecodable {
+    error: DecodeError,
+    completed: CompletionStatus,
+}
+
+/// Until the status is read, and in replies that say nothing of success, nobody knows.
+impl From<DecodeError> for Undecodable {
+    fn from(error: DecodeError) -> Self {
+        Self {
+            error,
+            completed: CompletionStatus::Maybe,
+        }
+    }
+}
+
 #[inline]
 fn interpret(
     reader: &mut Reader<'_>,
     request_id: u32,
     results: Results<'_>,
-) -> Result<Read, DecodeError> {
+) -> Result<Read, Undecodable> {
     let reply = ReplyHeader::decode(reader)?;
     if reply.request_id != request_id {
         return Ok(Read::Other);
     }
     match reply.status {
         ReplyStatus::NoException | ReplyStatus::UserException => {
-            results(reply.status, reader)?;
+            let completed = CompletionStatus::Yes;
+            results(reply.status, reader).map_err(|error| Undecodable { error, completed })?;
             Ok(Read::Done)
         }
         ReplyStatus::SystemException => {
