@@ -8,7 +8,7 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 use rtorb_os::ring::{PopError, PushError, Ring};
-use rtorb_os::slab::Slab;
+use rtorb_os::slab::{Key, Slab};
 
 /// All interleavings in which threads are stopped at most this often against their will.
 fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
@@ -183,5 +183,25 @@ fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
             assert_eq!(**slab.enter(next).expect("there"), 8);
             assert_eq!(slab.len(), 1);
         }
+    });
+}
+
+#[test]
+fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
+    model(3, || {
+        let slab = Arc::new(Slab::new(1));
+        let first = slab.insert(Box::new(7)).expect("room");
+        assert!(slab.remove(first));
+        // Guessed rather than handed over, which would itself order what follows.
+        let next = Key {
+            generation: first.generation + 1,
+            ..first
+        };
+        let reader = {
+            let slab = slab.clone();
+            thread::spawn(move || slab.enter(next).map(|value| **value))
+        };
+        assert_eq!(slab.insert(Box::new(8)), Some(next));
+        assert_eq!(reader.join().unwrap().unwrap_or(8), 8);
     });
 }

@@ -1,0 +1,44 @@
+//! After they are made, locks, timers and rings make no heap call: counted on the thread that uses them.
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::heap::{CountingAllocator, heap_calls};
+use rtorb_os::ring::Ring;
+use rtorb_os::sched::current_policy;
+use rtorb_os::sync::{CeilingMutex, Condvar, Mutex, lock_calls};
+use rtorb_os::timer::PeriodicTimer;
+
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
+#[test]
+fn using_what_was_made_makes_no_heap_call() {
+    let (mutex, changed, ceiling) = (Mutex::new(0), Condvar::new(), CeilingMutex::new(20, 0));
+    let ring = Ring::new(8);
+    let mut timer = PeriodicTimer::every(100_000);
+    let mut work = || {
+        *mutex.lock() += 1;
+        let mut held = mutex.lock_until(0).expect("free");
+        changed.wait_until(&mut held, monotonic_ns() + 1_000);
+        changed.notify_all(&mutex);
+        drop(held);
+        let _ = ceiling.lock();
+        for n in 0..20 {
+            let _ = ring.push(n);
+        }
+        while ring.pop_until(Some(0)).is_ok() {}
+        timer.wait();
+        current_policy();
+    };
+    assert_eq!(heap_calls(&mut work).1, 0, "not even the first time");
+    assert_eq!(heap_calls(&mut work).1, 0);
+}
+
+#[test]
+fn handing_a_value_over_takes_no_lock() {
+    let ring = Ring::new(2);
+    let (popped, calls) = lock_calls(|| {
+        ring.push(1).expect("room");
+        ring.pop()
+    });
+    assert_eq!((popped, calls.all), (Some(1), 0));
+}
