@@ -3,6 +3,19 @@
 //!
 //! The only crate of the workspace with `unsafe`, so that all of it can be read in one place. It knows nothing of CORBA.
 //! Whatever the host refuses is a [`Refused`] that says how to have it allowed; nothing falls back in silence.
+//!
+//! | for | take |
+//! |---|---|
+//! | a thread with name, policy, priority, CPUs and a stack that faults no page | [`thread::spawn`], [`sched`] |
+//! | knowing beforehand whether the host allows it | [`sched::allowed`], [`memory::lock_allowed`] |
+//! | one thread at a time, a wait for a change | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
+//! | a queue of requests to a pool of threads | [`ring::Ring`] |
+//! | a table read without a lock | [`slab::Slab`] |
+//! | a period, a deadline | [`timer`], [`clock`] |
+//! | memory without page faults | [`memory`] |
+//! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
+//!
+//! It needs Linux 5.14 (2021) for locks with a deadline and for populated stacks; both say so on an older one.
 
 mod atomics;
 pub mod clock;

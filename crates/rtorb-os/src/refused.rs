@@ -132,3 +132,39 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        let deadline = What::Deadline {
+            runtime_ns: 1,
+            deadline_ns: 2,
+            period_ns: 3,
+        };
+        let fifo = What::Scheduling {
+            policy: "SCHED_FIFO",
+            priority: 50,
+        };
+        let rows = [
+            (fifo, Errno::PERM, "CAP_SYS_NICE"),
+            (fifo, Errno::INVAL, "1 to 99"),
+            (deadline, Errno::PERM, "CAP_SYS_NICE"),
+            (deadline, Errno::INVAL, "sched_deadline_period"),
+            (deadline, Errno::BUSY, "sched_rt_runtime_us"),
+            (What::Affinity { cpu: 9 }, Errno::INVAL, "cpu/online"),
+            (What::MemoryLock, Errno::NOMEM, "ulimit -l"),
+            (What::Stack { bytes: 9 }, Errno::NOMEM, "stack size"),
+            (What::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
+            (What::Thread, Errno::AGAIN, "ulimit -u"),
+            (What::SharedMemory, Errno::NOENT, "folder"),
+        ];
+        for (what, errno, remedy) in rows {
+            let text = Refused { what, errno }.to_string();
+            assert!(text.contains(&what.to_string()), "{text}");
+            assert!(text.contains(remedy), "{text}");
+        }
+    }
+}

@@ -106,6 +106,45 @@ fn who_is_notified_gets_the_mutex_in_order_of_priority() {
     }
 }
 
+#[test]
+fn who_is_notified_lends_its_priority_to_the_notifier_that_still_holds_the_mutex() {
+    if real_time_is_refused() {
+        return;
+    }
+    let state = Arc::new((Mutex::new(false), Condvar::new()));
+    let events = Arc::new(Events::default());
+    let high_has = Arc::new(AtomicBool::new(false));
+    let high = {
+        let (state, events, high_has) = (state.clone(), events.clone(), high_has.clone());
+        fifo("high", HIGH, move || {
+            let (mutex, changed) = &*state;
+            let mut now = mutex.lock();
+            events.add("high waits");
+            while !*now {
+                changed.wait(&mut now);
+            }
+            high_has.store(true, Ordering::SeqCst);
+            events.add("high has");
+        })
+    };
+    let medium = spinner(&events, &high_has);
+    let low = {
+        let (high, medium) = (high.gate.clone(), medium.gate.clone());
+        fifo("low", LOW, move || {
+            let (mutex, changed) = &*state;
+            high.open();
+            let mut now = mutex.lock();
+            *now = true;
+            changed.notify_one(mutex);
+            medium.open();
+            drop(now);
+        })
+    };
+    low.go();
+    [low, medium, high].into_iter().for_each(Started::join);
+    assert_eq!(events.in_order(), ["high waits", "high has", "medium spun"]);
+}
+
 #[derive(Default)]
 struct State {
     waiting: u32,
@@ -129,16 +168,7 @@ fn order_of_three(locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Vec<&'s
             });
         })
     };
-    let medium = {
-        let events = events.clone();
-        fifo("medium", MEDIUM, move || {
-            let begin_ns = thread_cpu_ns();
-            while !high_has.load(Ordering::SeqCst) && thread_cpu_ns() - begin_ns < SPIN_NS_MAX {
-                core::hint::spin_loop();
-            }
-            events.add("medium spun");
-        })
-    };
+    let medium = spinner(&events, &high_has);
     let low = {
         let (high, medium) = (high.gate.clone(), medium.gate.clone());
         fifo("low", LOW, move || {
@@ -151,6 +181,18 @@ fn order_of_three(locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Vec<&'s
     low.go();
     [low, medium, high].into_iter().for_each(Started::join);
     events.in_order()
+}
+
+/// The medium thread: spins until high has had what it wants, or for [`SPIN_NS_MAX`].
+fn spinner(events: &Arc<Events>, high_has: &Arc<AtomicBool>) -> Started {
+    let (events, high_has) = (events.clone(), high_has.clone());
+    fifo("medium", MEDIUM, move || {
+        let begin_ns = thread_cpu_ns();
+        while !high_has.load(Ordering::SeqCst) && thread_cpu_ns() - begin_ns < SPIN_NS_MAX {
+            core::hint::spin_loop();
+        }
+        events.add("medium spun");
+    })
 }
 
 /// What happened, in order; written without a lock, which would itself change the order.
