@@ -5,7 +5,7 @@
 mod common;
 
 use common::Pair;
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use rtorb_tests::failures::{
     Plain, Refused, Store, StoreGetError, StoreLevelError, StorePutError, StoreServant,
     StoreSetLevelError, store,
@@ -20,6 +20,7 @@ impl StoreServant for Shelf {
             1 => Err(Plain.into()),
             2 => Err(store::Refused { limit: 9 }.into()),
             3 => Err(refusal().into()),
+            5 => Ok(("no\0text".to_owned(), 1)),
             _ => Err(SystemException::from(ExceptionKind::NoPermission).into()),
         }
     }
@@ -51,6 +52,20 @@ fn refusal() -> Refused {
         codes: vec![1, -1],
         again: true,
     }
+}
+
+#[test]
+fn a_result_that_cannot_go_is_of_an_operation_that_was_carried_out() {
+    let pair = Pair::new();
+    let store: Store = pair.serve(Shelf);
+    let Err(StoreGetError::System(failed)) = store.get(5) else {
+        panic!("CDR ends strings with a zero")
+    };
+    assert_eq!(
+        (failed.kind, failed.completed),
+        (ExceptionKind::BadParam, CompletionStatus::Yes),
+        "{failed}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::outgoing;
 use crate::codegen::UserException;
-use crate::exception::SystemException;
+use crate::exception::{CompletionStatus, SystemException};
 use crate::orb::OrbCore;
 use crate::transport::Stream;
 use core::any::Any;
@@ -120,7 +120,10 @@ impl Reply<'_> {
             self.sent = true;
         }
         *self.out = w.into_buffer();
-        Ok(encoded?)
+        // Whoever answers has done what was asked: calling again would do it twice.
+        encoded.map_err(|error| {
+            SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
+        })
     }
 
     /// Sends a system exception.
