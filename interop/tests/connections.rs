@@ -1,7 +1,9 @@
 //! Which connections a client thread keeps, shares and gives up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rtorb::{Orb, OrbBuilder};
 use rtorb_interop::fake::{FakeServer, Peer, yes};
@@ -46,7 +48,7 @@ fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
     }
     // The other tests of this process have some too.
     assert!(
-        watchdogs() < 8,
+        watchdogs().len() < 8,
         "a thread stays behind for each ORB that is gone"
     );
     // The last one stays until this thread opens another connection or ends.
@@ -55,15 +57,41 @@ fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
     });
 }
 
+#[test]
+fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
+    let (server, _) = counting();
+    let orb = orb(Orb::builder());
+    let object = orb.string_to_object(&server.reference()).expect("legal");
+    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
+    for _ in 0..3 {
+        // Whether the server is faster is of no account here.
+        let _ = hasty.is_a("IDL:Any:1.0");
+    }
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+    let before = watchdogs_ran();
+    std::thread::sleep(Duration::from_millis(400));
+    let ran = watchdogs_ran().saturating_sub(before);
+    assert!(ran < Duration::from_millis(100), "{ran:?} of 400 ms");
+}
+
+/// How long the watchdogs of this process have run on a processor.
+fn watchdogs_ran() -> Duration {
+    let times = watchdogs().into_iter().filter_map(|task| {
+        let times = std::fs::read_to_string(task.join("schedstat")).ok()?;
+        times.split(' ').next()?.parse().ok()
+    });
+    Duration::from_nanos(times.sum())
+}
+
 /// Threads of this process that end calls whose timeout has passed.
-fn watchdogs() -> usize {
+fn watchdogs() -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
-    let names = tasks
-        .flatten()
-        .filter_map(|task| std::fs::read(task.path().join("comm")).ok());
-    names
-        .filter(|name| name.starts_with(b"rtorb-watchdog"))
-        .count()
+    let tasks = tasks.flatten().map(|task| task.path());
+    tasks
+        .filter(|task| {
+            std::fs::read(task.join("comm")).is_ok_and(|name| name.starts_with(b"rtorb-watchdog"))
+        })
+        .collect()
 }
 
 /// How many connections a fake server has had, and how many of them have ended.

@@ -4,7 +4,7 @@
 //! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
 //! watchdog looks at the words no earlier than it has to: no deadline set after a look can pass before the shortest
 //! timeout in use has gone by, so it sleeps that long, or until the earliest deadline it saw. Deadlines are kept
-//! exactly, and an idle watchdog wakes once a timeout.
+//! to 0.2 ms, and an idle watchdog wakes once a timeout of a connection that there is.
 
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -25,12 +25,17 @@ pub(crate) struct Watchdog {
 
 #[derive(Debug)]
 struct Shared {
-    waits: Mutex<Vec<Weak<Wait>>>,
-    /// The shortest timeout in use.
-    shortest_ns: AtomicU64,
+    waits: Mutex<Vec<Watched>>,
     /// Counts what the thread should look at anew; it sleeps on this word.
     news: AtomicU32,
     stop: AtomicBool,
+}
+
+/// A wait and the shortest timeout that it is used with.
+#[derive(Debug)]
+struct Watched {
+    wait: Weak<Wait>,
+    timeout_ns: u64,
 }
 
 /// A connection's wait, which the watchdog can end.
@@ -40,6 +45,10 @@ pub(crate) struct Wait {
     /// When the wait ends, on CLOCK_MONOTONIC; [`IDLE`] and [`ENDED`] are no times.
     deadline_ns: AtomicU64,
 }
+
+/// The watchdog looks no more often than this many nanoseconds, however short a timeout is: one that ever was must not
+/// keep a processor busy, with what may be an urgent thread, for as long as its connection is there.
+const REST_NS: u64 = 200_000;
 
 /// Nobody waits.
 const IDLE: u64 = 0;
@@ -99,17 +108,16 @@ impl Watchdog {
         timeout: Duration,
         config: &ThreadConfig,
     ) -> Result<(), Refused> {
+        let watched = Watched {
+            wait: Arc::downgrade(wait),
+            timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+        };
         {
             let mut waits = self.shared.waits.lock();
-            waits.retain(|known| {
-                known.strong_count() > 0 && !core::ptr::eq(known.as_ptr(), Arc::as_ptr(wait))
-            });
-            waits.push(Arc::downgrade(wait));
+            waits
+                .retain(|known| known.wait.strong_count() > 0 && !known.wait.ptr_eq(&watched.wait));
+            waits.push(watched);
         }
-        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.shared
-            .shortest_ns
-            .fetch_min(timeout_ns, Ordering::AcqRel);
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
@@ -136,7 +144,6 @@ impl Default for Shared {
     fn default() -> Self {
         Self {
             waits: Mutex::default(),
-            shortest_ns: AtomicU64::new(u64::MAX),
             news: AtomicU32::new(0),
             stop: AtomicBool::new(false),
         }
@@ -150,24 +157,25 @@ impl Shared {
             if self.stop.load(Ordering::Acquire) {
                 return;
             }
-            let now_ns = monotonic_ns();
-            let latest_ns = now_ns.saturating_add(self.shortest_ns.load(Ordering::Acquire));
-            let next_ns = self
-                .look(now_ns)
-                .map_or(latest_ns, |deadline_ns| deadline_ns.min(latest_ns));
-            futex::wait(&self.news, seen, Some(next_ns));
+            futex::wait(&self.news, seen, self.look(monotonic_ns()));
         }
     }
 
-    /// Ends the waits that are due and answers the earliest deadline of the others.
+    /// Ends the waits that are due and answers when to look again; `None` once there is a connection more.
     fn look(&self, now_ns: u64) -> Option<u64> {
         let mut waits = self.waits.lock();
-        waits.retain(|wait| wait.strong_count() > 0);
-        waits
-            .iter()
-            .filter_map(Weak::upgrade)
-            .filter_map(|wait| wait.end_if_due(now_ns))
-            .min()
+        waits.retain(|watched| watched.wait.strong_count() > 0);
+        let mut next_ns = u64::MAX;
+        for watched in &*waits {
+            // A wait that begins after this look ends no earlier than its timeout from now.
+            next_ns = next_ns.min(now_ns.saturating_add(watched.timeout_ns));
+            let deadline_ns = watched
+                .wait
+                .upgrade()
+                .and_then(|wait| wait.end_if_due(now_ns));
+            next_ns = next_ns.min(deadline_ns.unwrap_or(u64::MAX));
+        }
+        (next_ns < u64::MAX).then(|| next_ns.max(now_ns.saturating_add(REST_NS)))
     }
 
     fn tell(&self) {
