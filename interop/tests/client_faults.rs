@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use rtorb::cdr::Encode;
 use rtorb::{
     CompletionStatus, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, Phase,
     SystemException,
@@ -358,6 +359,33 @@ fn a_large_reply_with_more_than_the_result_costs_its_connection_alone() {
     for _ in 0..3 {
         assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
     }
+}
+
+#[test]
+fn a_request_over_a_unix_socket_may_take_longer_to_go_than_connecting() {
+    let scratch = rtorb_interop::scratch::Scratch::new();
+    let path = scratch.join("slow");
+    let socket = std::os::unix::net::UnixListener::bind(&path).expect("the folder can be written");
+    let server = std::thread::spawn(move || {
+        use std::io::Read;
+        let (mut client, _) = socket.accept().expect("a client comes");
+        std::thread::sleep(3 * SHORT);
+        let mut request = vec![0; 8 << 20];
+        client.read_exact(&mut request).expect("it is sent whole");
+    });
+    let builder = Orb::builder()
+        .connect_timeout(SHORT)
+        .round_trip_timeout(Some(LONG));
+    let object = object(
+        builder,
+        &format!("corbaloc:uiop:1.2@{}|key", path.display()),
+    );
+    let octets = vec![1u8; 8 << 20];
+    let failed = object
+        .invoke("eat", |w| octets.encode(w), |_| Ok(()))
+        .expect_err("nothing is answered");
+    assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
+    server.join().expect("no panic");
 }
 
 #[test]

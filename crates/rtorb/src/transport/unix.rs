@@ -17,6 +17,8 @@ pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Stream, Errno> {
     let socket = stream_socket(SocketFlags::CLOEXEC)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     connect_socket(&socket, &SocketAddrUnix::new(path)?)?;
+    // The bound is on connecting alone: how long a request may take to go is the call's own affair.
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
     Ok(Stream::new(socket))
 }
 
