@@ -1,6 +1,8 @@
 //! What wrong clients do to our server: each is told so or left, and the others are served on.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::{Just, Strategy, any, prop};
 use proptest::test_runner::{Config, TestRunner};
@@ -320,6 +322,39 @@ fn clients_that_never_finish_a_header_keep_nobody_waiting() {
         drop(slow);
         good.call();
     }
+}
+
+#[test]
+fn a_client_that_takes_its_reply_in_sips_is_left_and_the_others_are_served() {
+    let limits = Limits {
+        send_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let reactive = Orb::builder().dispatch(DispatchStrategy::Reactive);
+    let ours = Ours::serve_as(reactive.limits(limits));
+    let mut good = Good::to(&ours);
+    let mut greedy = TcpStream::connect(ours.address()).expect("the server listens");
+    let mut stream = request(&good.key, "cube_octet_sequence").head();
+    stream.align(8).octets(&vec![1; 12 << 20]);
+    greedy
+        .write_all(&stream.message())
+        .expect("the server reads");
+    // At this rate the reply would take 20 s; something is taken well within each timeout.
+    let sipping = std::thread::spawn(move || {
+        let mut sip = vec![0; 64 << 10];
+        while greedy.read(&mut sip).is_ok_and(|taken| taken > 0) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let begin = Instant::now();
+    good.call();
+    assert!(
+        begin.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begin.elapsed()
+    );
+    drop(ours);
+    sipping.join().expect("no panic");
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub struct Limits {
     pub fragment_chains_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
-    /// How long a server waits for a client to take a reply before it closes the connection.
+    /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
+    /// it closes the connection. A reactive server serves nobody meanwhile. Not zero.
     pub send_timeout: Duration,
 }
 

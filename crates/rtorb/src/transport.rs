@@ -34,15 +34,41 @@ impl Stream {
 
     /// Sends all octets: one system call unless the peer takes them slowly.
     #[inline]
-    pub(crate) fn send(&self, mut octets: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Errno> {
         loop {
             match send(&self.socket, octets, SendFlags::NOSIGNAL) {
                 Ok(sent) if sent == octets.len() => return Ok(()),
-                Ok(sent) => octets = &octets[sent..],
+                Ok(sent) => return self.send_rest(&mut [IoSlice::new(&octets[sent..])]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
         }
+    }
+
+    /// Sends what the peer did not take at once; `AGAIN` when it takes longer than the socket's send timeout in all.
+    ///
+    /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
+    #[cold]
+    fn send_rest(&self, mut parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
+        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send)?;
+        let deadline_ns = timeout.map(|timeout| {
+            monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+        });
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        while parts.iter().any(|part| !part.is_empty()) {
+            match sendmsg(
+                &self.socket,
+                parts,
+                &mut SendAncillaryBuffer::default(),
+                flags,
+            ) {
+                Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.await_ready(PollFlags::OUT, deadline_ns)? => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
@@ -68,12 +94,15 @@ impl Stream {
                 &mut SendAncillaryBuffer::default(),
                 SendFlags::NOSIGNAL,
             ) {
-                Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
+                Ok(sent) => {
+                    IoSlice::advance_slices(&mut parts, sent);
+                    return match parts.iter().all(|part| part.is_empty()) {
+                        true => Ok(()),
+                        false => self.send_rest(parts),
+                    };
+                }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
-            }
-            if parts.iter().all(|part| part.is_empty()) {
-                return Ok(());
             }
         }
     }
@@ -96,13 +125,17 @@ impl Stream {
 
     /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
     pub(crate) fn await_readable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
+        self.await_ready(PollFlags::IN, deadline_ns)
+    }
+
+    fn await_ready(&self, what: PollFlags, deadline_ns: Option<u64>) -> Result<bool, Errno> {
         loop {
             let left =
                 match deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(monotonic_ns())) {
                     Some(0) => return Ok(false),
                     left => left.map(rtorb_os::clock::timespec),
                 };
-            let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
+            let mut interest = [PollFd::new(&self.socket, what)];
             match poll(&mut interest, left.as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
