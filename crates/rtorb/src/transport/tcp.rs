@@ -15,14 +15,17 @@ pub(crate) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Stream
     let addresses = (host, port)
         .to_socket_addrs()
         .map_err(|_| (Phase::Resolve, Errno::HOSTUNREACH))?;
-    let deadline = Instant::now() + timeout;
+    let begun = Instant::now();
     let mut failure = (Phase::Resolve, Errno::HOSTUNREACH);
-    for address in addresses {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+    let count = addresses.len();
+    for (number, address) in addresses.enumerate() {
+        let left = timeout.saturating_sub(begun.elapsed());
+        // One address that swallows all packets must not use up the time of those behind it.
+        let share = left / u32::try_from(count - number).unwrap_or(u32::MAX);
+        if share.is_zero() {
             return Err((Phase::Connect, Errno::TIMEDOUT));
         }
-        match connect_to(&address, left) {
+        match connect_to(&address, share) {
             Ok(stream) => return Ok(stream),
             Err(errno) => failure = (Phase::Connect, errno),
         }
