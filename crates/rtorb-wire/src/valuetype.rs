@@ -70,6 +70,34 @@ pub fn type_code<'s>(
     base: TypeCode,
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
 ) -> TypeCode {
+    let value = described(Named::new(id, name), modifier, base, members);
+    TypeCode::from_shape(Shape::Value(Arc::new(value)))
+}
+
+/// The TypeCode of an eventtype, which is a valuetype by another name: see [`type_code`].
+pub fn event_type_code<'s>(
+    id: &str,
+    name: &str,
+    modifier: i16,
+    base: TypeCode,
+    members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
+) -> TypeCode {
+    let value = described(Named::new(id, name), modifier, base, members);
+    TypeCode::from_shape(Shape::Event(Arc::new(value)))
+}
+
+/// The TypeCode of a boxed valuetype.
+pub fn box_type_code(id: &str, name: &str, content: TypeCode) -> TypeCode {
+    let alias = type_code::Alias::new(Named::new(id, name), content);
+    TypeCode::from_shape(Shape::ValueBox(Arc::new(alias)))
+}
+
+fn described<'s>(
+    named: Named,
+    modifier: i16,
+    base: TypeCode,
+    members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
+) -> type_code::ValueType {
     let members = members
         .into_iter()
         .map(|(name, type_code, is_public)| ValueMember {
@@ -81,14 +109,7 @@ pub fn type_code<'s>(
                 Visibility::Private
             },
         });
-    let value = type_code::ValueType::new(Named::new(id, name), modifier, base, members.collect());
-    TypeCode::from_shape(Shape::Value(Arc::new(value)))
-}
-
-/// The TypeCode of a boxed valuetype.
-pub fn box_type_code(id: &str, name: &str, content: TypeCode) -> TypeCode {
-    let alias = type_code::Alias::new(Named::new(id, name), content);
-    TypeCode::from_shape(Shape::ValueBox(Arc::new(alias)))
+    type_code::ValueType::new(named, modifier, base, members.collect())
 }
 
 fn write<'a, T: ValueType>(value: &'a Arc<T>, w: &mut Writer<'a>) -> Result<(), EncodeError> {

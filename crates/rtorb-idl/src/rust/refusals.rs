@@ -22,11 +22,10 @@ pub struct NotGenerated {
 }
 
 /// Everything that is refused; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 10] = [
+pub const NOT_GENERATED: [NotGenerated; 9] = [
     ABSTRACT_INTERFACE,
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
-    EVENTTYPE,
     VALUE_BASE,
     MAP,
     LOCAL_ON_THE_WIRE,
@@ -46,10 +45,6 @@ const ABSTRACT_VALUE: NotGenerated = NotGenerated {
 const CUSTOM_VALUETYPE: NotGenerated = NotGenerated {
     construct: "custom valuetype",
     help: "leave `custom` out: its state is then sent member by member",
-};
-const EVENTTYPE: NotGenerated = NotGenerated {
-    construct: "eventtype",
-    help: "make it a valuetype",
 };
 const VALUE_BASE: NotGenerated = NotGenerated {
     construct: "ValueBase",
@@ -186,9 +181,6 @@ impl<'t> Search<'t> {
     }
 
     fn valuetype(&mut self, id: ItemId, value: &'t Valuetype) {
-        if value.is_event {
-            return self.refuse_item(id, EVENTTYPE);
-        }
         if value.is_custom {
             return self.refuse_item(id, CUSTOM_VALUETYPE);
         }

@@ -184,6 +184,12 @@ impl<'t> Description<'t> {
             Some(&base) => self.named(base),
             None => quote!(::rtorb::codegen::TypeCode::NULL),
         };
+        let constructor = if value.is_event {
+            "event_type_code"
+        } else {
+            "type_code"
+        };
+        let constructor = quote::format_ident!("{constructor}");
         let modifier = Literal::i16_unsuffixed(if value.is_truncatable {
             TRUNCATABLE
         } else {
@@ -194,7 +200,7 @@ impl<'t> Description<'t> {
             let ty = self.used(&member.ty);
             quote!((#name, #ty, #is_public))
         });
-        quote!(::rtorb::codegen::valuetype::type_code(#repository_id, #name, #modifier, #base, [#(#members),*]))
+        quote!(::rtorb::codegen::valuetype::#constructor(#repository_id, #name, #modifier, #base, [#(#members),*]))
     }
 
     /// A label as the number that it is on the wire.
