@@ -1,14 +1,15 @@
 //! Asks the Greeter whose reference is the first argument to greet the second.
 #![forbid(unsafe_code)]
+use anyhow::Context;
 use rtorb::Orb;
 
 rtorb::include_idl!("greeter");
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let reference = arguments
         .next()
-        .ok_or("usage: hello-client REFERENCE [NAME]")?;
+        .context("usage: hello-client REFERENCE [NAME]")?;
     let name = arguments.next().unwrap_or("world".to_owned());
 
     let orb = Orb::builder().build()?;

@@ -12,7 +12,7 @@ impl GreeterServant for Host {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
     println!("{}", orb.object_to_string(greeter.as_object()));
