@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use rtorb::{ExceptionKind, Orb, OrbBuilder};
+use rtorb::{ExceptionKind, OMG, Orb, OrbBuilder};
 use rtorb_interop::fake::reference_at;
 use rtorb_interop::omniorb::omniorb;
 use rtorb_interop::ours::Ours;
@@ -142,6 +142,31 @@ fn a_file_that_holds_a_reference_is_one() {
         cubit(&format!("file://{}", file.display())).cube_long(3),
         Ok(27)
     );
+}
+
+#[test]
+fn names_and_files_may_lead_to_one_another_but_not_for_ever() {
+    let scratch = Scratch::new();
+    let ours = Ours::serve();
+    let file = scratch.join("circle");
+    std::fs::write(&file, "corbaloc:rir:/Circle").expect("it can be written");
+    let orb = Orb::builder()
+        .initial_reference("Circle", &format!("file://{}", file.display()))
+        .initial_reference("Self", "corbaloc:rir:/Self")
+        .initial_reference("Cubit", &ours.text(ours.cubit.as_object()))
+        .initial_reference("Alias", "corbaloc:rir:/Cubit")
+        .build()
+        .expect("an ORB");
+    for name in ["Circle", "Self"] {
+        let failed = orb.resolve_initial_references(name).expect_err(name);
+        assert_eq!(
+            (failed.kind, failed.minor),
+            (ExceptionKind::BadParam, OMG | 9),
+            "{failed}"
+        );
+    }
+    let alias = orb.resolve_initial_references("Alias").expect("an alias");
+    assert_eq!(alias.is_a("IDL:Cubit:1.0"), Ok(true));
 }
 
 fn listening(endpoint: &str) -> OrbBuilder {

@@ -51,3 +51,14 @@ fn its_servants_are_dropped_although_they_hold_the_orb() {
         );
     }
 }
+
+#[test]
+fn an_orb_that_is_shut_down_before_it_listens_never_does() {
+    let scratch = Scratch::new();
+    let path = scratch.join("never");
+    let builder = Orb::builder().listen(&format!("uiop://{}", path.display()));
+    let orb = builder.expect("an endpoint").build().expect("an ORB");
+    orb.shutdown();
+    orb.run().expect("it ends at once");
+    assert!(!path.exists() && orb.endpoints().is_empty());
+}

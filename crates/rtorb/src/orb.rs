@@ -73,7 +73,7 @@ impl Orb {
     /// The root adapter; the ORB begins to listen when it is first asked for.
     ///
     /// # Errors
-    /// TRANSIENT or BAD_PARAM with the endpoint when one cannot be listened on.
+    /// INITIALIZE with the endpoint when one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
         self.core.check_running()?;
         self.core.open_server()?;
@@ -100,7 +100,7 @@ impl Orb {
     /// INV_OBJREF when there is none (the standard's InvalidName); what [`string_to_object`](Self::string_to_object)
     /// answers for the text that was given.
     pub fn resolve_initial_references(&self, name: &str) -> Result<ObjectRef, SystemException> {
-        self.core.initial_references.resolve(self, name)
+        object_url::resolve_initial(self, name)
     }
 
     /// Gives an object a name for [`resolve_initial_references`](Self::resolve_initial_references).
@@ -122,8 +122,11 @@ impl Orb {
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
-        let server = self.core.open_server()?;
-        let served = dispatch::run(&self.core, server);
+        let served = match self.core.open_server() {
+            Ok(server) => dispatch::run(&self.core, server),
+            Err(_) if self.core.is_stopping() => Ok(()),
+            Err(exception) => return Err(exception.into()),
+        };
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
         Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
         served.map_err(|error| match error {
@@ -201,6 +204,8 @@ impl OrbCore {
 
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        // Who opens the server meanwhile either has done so, or sees that it shall stop.
+        let _opening = self.opening.lock();
         if let Some(server) = self.server.get() {
             server.stop();
         }
@@ -243,6 +248,7 @@ impl OrbCore {
         if let Some(server) = self.server.get() {
             return Ok(server);
         }
+        self.check_running()?;
         let server = routes::listen(&self.listen)?;
         Ok(self.server.get_or_init(|| server))
     }

@@ -9,13 +9,26 @@ use rtorb_wire::{Decode, Encode, EncodeError, Writer};
 
 /// The object that a text stands for; files are read and names looked up.
 pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
+    resolve_within(orb, text, INDIRECTIONS_MAX)
+}
+
+/// The object that is known under a name here.
+pub(super) fn resolve_initial(orb: &Orb, name: &str) -> Result<ObjectRef, SystemException> {
+    resolve_initial_within(orb, name, INDIRECTIONS_MAX)
+}
+
+/// Names and files that lead to one another: one that leads to itself would be looked up for ever.
+const INDIRECTIONS_MAX: usize = 8;
+
+fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, SystemException> {
+    let left = left.checked_sub(1).ok_or(BAD_SPECIFIC_PART)?;
     match ObjectUrl::parse(text).map_err(malformed)? {
         ObjectUrl::Ior(ior) => of_ior(orb, ior),
         ObjectUrl::Corbaloc(place) => of_place(orb, &place),
-        ObjectUrl::CorbalocRir { name } => orb.resolve_initial_references(&name),
+        ObjectUrl::CorbalocRir { name } => resolve_initial_within(orb, &name, left),
         ObjectUrl::Corbaname { context, name } => {
             let context = match context {
-                Context::Rir(name) => orb.resolve_initial_references(&name)?,
+                Context::Rir(name) => resolve_initial_within(orb, &name, left)?,
                 Context::At(place) => of_place(orb, &place)?,
             };
             match name.is_empty() {
@@ -25,13 +38,18 @@ pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemExceptio
         }
         ObjectUrl::File { path } => {
             let text = std::fs::read_to_string(path).map_err(|_| BAD_SPECIFIC_PART)?;
-            match ObjectUrl::parse(&text) {
-                // A file that names a file could name itself.
-                Ok(ObjectUrl::File { .. }) => Err(BAD_SPECIFIC_PART),
-                _ => resolve(orb, &text),
-            }
+            resolve_within(orb, &text, left)
         }
     }
+}
+
+fn resolve_initial_within(
+    orb: &Orb,
+    name: &str,
+    left: usize,
+) -> Result<ObjectRef, SystemException> {
+    let text = orb.core.initial_references.text(name);
+    resolve_within(orb, &text.ok_or(ExceptionKind::InvObjref)?, left)
 }
 
 const BAD_SPECIFIC_PART: SystemException = SystemException::omg(ExceptionKind::BadParam, 9);
