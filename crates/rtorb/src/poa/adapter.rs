@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A portable object adapter; cheap to clone.
 #[derive(Clone, Debug)]
@@ -26,6 +26,9 @@ pub struct Poa {
 pub(crate) struct Adapter {
     /// Path from the root, separated by `/`; the root's is `RootPOA`.
     path: String,
+    /// The adapter that this one was made under, and its name there; dangling for the root.
+    parent: Weak<Adapter>,
+    name: String,
     policies: PoaPolicies,
     pub(crate) manager: Arc<ManagerState>,
     children: Mutex<HashMap<String, Arc<Adapter>>>,
@@ -56,7 +59,7 @@ pub enum PoaError {
     AdapterNonExistent,
     /// The reference is of another adapter.
     WrongAdapter,
-    /// A name of an adapter that could not stand in a key: empty, or with `/`.
+    /// A name of an adapter that could not stand in a key: empty, with `/` or a zero, or the root's under the root.
     BadName,
     /// A limit was reached, or the adapter is destroyed.
     System(SystemException),
@@ -73,7 +76,7 @@ impl fmt::Display for PoaError {
             Self::AdapterAlreadyExists => "AdapterAlreadyExists: choose another name",
             Self::AdapterNonExistent => "AdapterNonExistent: no adapter of that name",
             Self::WrongAdapter => "WrongAdapter: the reference was made by another adapter",
-            Self::BadName => "an adapter's name is neither empty nor contains `/`",
+            Self::BadName => "BadName: an adapter's name is not empty, has no `/` and no zero, and is not the root's",
             Self::System(exception) => return exception.fmt(f),
         })
     }
@@ -181,23 +184,32 @@ impl Poa {
     /// # Errors
     /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; NO_RESOURCES when there are too many adapters.
     pub fn create_poa(&self, name: &str, policies: PoaPolicies) -> Result<Self, PoaError> {
-        if name.is_empty() || name.contains('/') || name.contains('\0') {
+        let is_root = self.adapter.path == ROOT;
+        // Under the root, the root's own name would be taken for the root.
+        if name.is_empty() || name.contains(['/', '\0']) || is_root && name == ROOT {
             return Err(PoaError::BadName);
         }
-        let path = match self.adapter.path.as_str() {
-            ROOT => name.to_owned(),
-            path => format!("{path}/{name}"),
+        let path = match is_root {
+            true => name.to_owned(),
+            false => format!("{}/{name}", self.adapter.path),
         };
         let mut children = self.adapter.children.lock();
         if children.contains_key(name) {
             return Err(PoaError::AdapterAlreadyExists);
         }
+        if self.adapter.objects.lock().destroyed {
+            return Err(destroyed().into());
+        }
         self.orb.core.count_adapter()?;
-        let adapter = Arc::new(Adapter::new(
+        let adapter = Arc::new(Adapter {
             path,
+            parent: Arc::downgrade(&self.adapter),
+            name: name.to_owned(),
             policies,
-            Arc::clone(&self.adapter.manager),
-        ));
+            manager: Arc::clone(&self.adapter.manager),
+            children: Mutex::default(),
+            objects: Mutex::default(),
+        });
         children.insert(name.to_owned(), Arc::clone(&adapter));
         Ok(Self::new(self.orb.clone(), adapter))
     }
@@ -217,20 +229,34 @@ impl Poa {
         Ok(Self::new(self.orb.clone(), adapter))
     }
 
-    /// Ends all objects of this adapter and of those under it.
+    /// Ends all objects of this adapter and of those under it; its name may be given to another one then.
     pub fn destroy(&self) {
+        let by_id = {
+            let mut objects = self.adapter.objects.lock();
+            if core::mem::replace(&mut objects.destroyed, true) {
+                return;
+            }
+            core::mem::take(&mut objects.by_id)
+        };
+        // Nothing is added to a destroyed adapter, so that these are the last ones.
         let children = core::mem::take(&mut *self.adapter.children.lock());
         for adapter in children.into_values() {
             Self::new(self.orb.clone(), adapter).destroy();
-            self.orb.core.uncount_adapter();
         }
-        let by_id = {
-            let mut objects = self.adapter.objects.lock();
-            objects.destroyed = true;
-            core::mem::take(&mut objects.by_id)
-        };
         for (id, place) in by_id {
             self.withdraw(&id, place);
+        }
+        if self.adapter.path != ROOT {
+            self.orb.core.uncount_adapter();
+        }
+        if let Some(parent) = self.adapter.parent.upgrade() {
+            let mut siblings = parent.children.lock();
+            if siblings
+                .get(&self.adapter.name)
+                .is_some_and(|named| Arc::ptr_eq(named, &self.adapter))
+            {
+                siblings.remove(&self.adapter.name);
+            }
         }
     }
 
@@ -259,12 +285,20 @@ impl Poa {
         let table = &self.orb.core.objects;
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {
-            return Err(SystemException::omg(ExceptionKind::ObjAdapter, 0).into());
+            return Err(destroyed().into());
         }
         if id.is_some_and(|id| objects.by_id.contains_key(id)) {
             return Err(PoaError::ObjectAlreadyActive);
         }
-        let id = id.map_or_else(|| objects.system_id(), <[u8]>::to_vec);
+        let lifespan = self.adapter.policies.lifespan;
+        let id = match (id, lifespan) {
+            (Some(id), _) => id.to_vec(),
+            (None, Lifespan::Transient) => objects.next_id().to_be_bytes().to_vec(),
+            // Such an id holds for later processes too, none of which may give it to another object.
+            (None, Lifespan::Persistent) => {
+                format!("{:016x}-{}", self.orb.core.epoch, objects.next_id()).into_bytes()
+            }
+        };
         let object = ActiveObject {
             servant,
             adapter: Arc::clone(&self.adapter),
@@ -273,7 +307,7 @@ impl Poa {
         let place = table
             .insert(object)
             .ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?;
-        let key = match self.adapter.policies.lifespan {
+        let key = match lifespan {
             Lifespan::Transient => ObjectKey::transient(self.orb.core.epoch, place),
             Lifespan::Persistent => {
                 let key = ObjectKey::named(&self.adapter.path, &id);
@@ -328,25 +362,28 @@ const ROOT: &str = "RootPOA";
 
 impl Adapter {
     pub(crate) fn root() -> Self {
-        Self::new(ROOT.to_owned(), PoaPolicies::default(), Arc::default())
-    }
-
-    fn new(path: String, policies: PoaPolicies, manager: Arc<ManagerState>) -> Self {
         Self {
-            path,
-            policies,
-            manager,
+            path: ROOT.to_owned(),
+            parent: Weak::new(),
+            name: ROOT.to_owned(),
+            policies: PoaPolicies::default(),
+            manager: Arc::default(),
             children: Mutex::default(),
             objects: Mutex::default(),
         }
     }
 }
 
+/// What an adapter that is destroyed answers.
+fn destroyed() -> SystemException {
+    SystemException::from(ExceptionKind::ObjAdapter)
+}
+
 impl Objects {
-    /// An id that no object of the adapter had before.
-    fn system_id(&mut self) -> Vec<u8> {
+    /// A number that no object of the adapter had before in this process.
+    fn next_id(&mut self) -> u64 {
         self.next_id += 1;
-        self.next_id.to_be_bytes().to_vec()
+        self.next_id
     }
 }
 
