@@ -517,6 +517,75 @@ fn a_forward_is_followed_and_one_in_a_circle_is_not() {
 }
 
 #[test]
+fn an_object_that_is_gone_from_where_it_had_moved_to_is_asked_for_where_it_was_known() {
+    let first = Ours::serve();
+    let second = Ours::serve();
+    let places = [&first, &second].map(|ours| ours.text(ours.desk.as_object()));
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            let turn = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            peer.send(&forward(id, &places[turn.min(1)]));
+        }
+    });
+    let forwarded = object(Orb::builder(), &server.reference());
+    assert_eq!(forwarded.is_a("IDL:Exchange/Desk:1.0"), Ok(true));
+    let root = first.orb.root_poa().expect("it serves");
+    root.deactivate(first.desk.as_object()).expect("active");
+    assert_eq!(forwarded.is_a("IDL:Exchange/Desk:1.0"), Ok(true));
+    let root = second.orb.root_poa().expect("it serves");
+    root.deactivate(second.desk.as_object()).expect("active");
+    let failed = forwarded
+        .is_a("IDL:Exchange/Desk:1.0")
+        .expect_err("it is nowhere");
+    assert_eq!(failed.kind, ExceptionKind::ObjectNotExist, "{failed}");
+}
+
+#[test]
+fn a_forward_to_nowhere_is_not_remembered() {
+    let server = FakeServer::new(|_, mut peer: Peer| {
+        if let Some(id) = peer.request() {
+            peer.send(&reply(id, 3, |body| {
+                body.string("").ulong(0);
+            }));
+        }
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    });
+    let object = object(Orb::builder(), &server.reference());
+    let failed = object.is_a("IDL:Any:1.0").expect_err("nil");
+    assert_eq!(failed.kind, ExceptionKind::ImpLimit, "{failed}");
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+}
+
+#[test]
+fn a_host_that_answers_nothing_is_passed_over() {
+    // A listening socket whose queue is full takes no connection and refuses none.
+    let deaf = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = deaf.local_addr().expect("a bound socket has an address");
+    let mut waiting = Vec::new();
+    while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, SHORT) {
+        waiting.push(stream);
+        if waiting.len() > 5000 {
+            return rtorb_interop::skip("this host's queue of connections does not fill");
+        }
+    }
+    let server = FakeServer::new(|_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    });
+    let live: rtorb::ior::Ior = server.reference().parse().expect("a reference");
+    let mut both: rtorb::ior::Ior = reference_at("127.0.0.1", address.port())
+        .parse()
+        .expect("a reference");
+    both.profiles.extend(live.profiles);
+    let object = object(Orb::builder().connect_timeout(SHORT), &both.to_string());
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+}
+
+#[test]
 fn an_exception_of_an_unknown_kind_is_unknown() {
     let server = FakeServer::new(|_, mut peer: Peer| {
         while let Some(id) = peer.request() {

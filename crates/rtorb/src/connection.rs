@@ -7,7 +7,7 @@ mod round_trip;
 
 pub(crate) use round_trip::{Arguments, Connection, Outcome, Request, Results};
 
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
 
 /// An invocation that did not end with a reply.
 #[derive(Debug)]
@@ -31,11 +31,23 @@ impl From<SystemException> for Failure {
 impl Failure {
     /// True if another route to the object may do: nothing was carried out, and it is not the request's fault.
     pub(crate) fn permits_other_route(&self) -> bool {
+        let Some(cause) = &self.exception.cause else {
+            return false;
+        };
         self.exception.completed == CompletionStatus::No
-            && matches!(
-                self.exception.kind,
-                ExceptionKind::Transient | ExceptionKind::CommFailure
-            )
-            && self.exception.cause.is_some()
+            && match self.exception.kind {
+                ExceptionKind::Transient | ExceptionKind::CommFailure => true,
+                // A host that is switched off answers nothing at all.
+                ExceptionKind::Timeout => cause.phase == Phase::Connect,
+                _ => false,
+            }
+    }
+
+    /// True if the place that an object had moved to is of no use any more, and the one where it was known may tell
+    /// another (CORBA 3, 15.4.3.2).
+    pub(crate) fn ends_forward(&self) -> bool {
+        let is_gone = self.exception.kind == ExceptionKind::ObjectNotExist
+            && self.exception.completed == CompletionStatus::No;
+        is_gone || self.permits_other_route()
     }
 }

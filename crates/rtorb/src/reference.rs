@@ -221,21 +221,28 @@ impl ObjectRef {
             false => None,
             true => self.inner.forward.lock().clone(),
         };
+        let mut was_known = target.is_some();
         for _ in 0..=orb.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
             match inner.try_routes(operation, response, timeout, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 Ok(Outcome::Forward(ior)) => {
                     let next = Self::new(self.inner.orb.clone(), ior);
+                    if next.inner.routes.is_empty() {
+                        return Err(NO_USABLE_PROFILE);
+                    }
+                    was_known = false;
                     *self.inner.forward.lock() = Some(next.clone());
                     self.inner.is_forwarded.store(true, Ordering::Release);
                     target = Some(next);
                 }
-                // The place that the object had moved to is gone: ask where it was known first.
-                Err(failure) if target.is_some() && failure.permits_other_route() => {
+                // The place that the object had moved to is gone: ask where it was known first. What was told just now is
+                // not asked for again.
+                Err(failure) if was_known && failure.ends_forward() => {
                     self.inner.is_forwarded.store(false, Ordering::Release);
                     *self.inner.forward.lock() = None;
                     target = None;
+                    was_known = false;
                 }
                 Err(failure) => return Err(failure.exception),
             }
@@ -278,10 +285,12 @@ impl Inner {
                 }
             }
         }
-        // A reference without a profile that this ORB can use.
-        Err(last.unwrap_or_else(|| SystemException::omg(ExceptionKind::ImpLimit, 1).into()))
+        Err(last.unwrap_or_else(|| NO_USABLE_PROFILE.into()))
     }
 }
+
+/// A reference without a profile that this ORB can use.
+const NO_USABLE_PROFILE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
 
 /// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
 #[inline]
