@@ -61,6 +61,9 @@ const ROUTES_MAX: usize = 16;
 pub(crate) fn routes(orb: &Orb, ior: &Ior) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in &ior.profiles {
+        if routes.len() >= ROUTES_MAX {
+            break;
+        }
         match ProfileBody::from_tagged(profile) {
             Ok(ProfileBody::Iiop(profile)) => iiop_routes(orb, &profile, &mut routes),
             Ok(ProfileBody::Uiop(profile)) => routes.push(uiop_route(orb, &profile)),
@@ -86,7 +89,7 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
 fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
     let components = readable(&profile.components);
     let route_to = route_maker(orb, profile.version, &profile.object_key, &components);
-    for component in &components {
+    for component in components.iter().take(ROUTES_MAX) {
         // An omniORB server on this host that listens on a UNIX socket: the shorter way.
         if let Component::OmniUnixTrans { host, path } = component
             && *host == host_name()
@@ -101,7 +104,10 @@ fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
             port: profile.port,
         }));
     }
-    for component in components {
+    let left = ROUTES_MAX.saturating_sub(routes.len());
+    let is_alternate =
+        |component: &Component| matches!(component, Component::AlternateIiopAddress(_));
+    for component in components.into_iter().filter(is_alternate).take(left) {
         if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
             routes.push(route_to(Endpoint::Tcp { host, port }));
         }
