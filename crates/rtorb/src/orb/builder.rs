@@ -139,7 +139,7 @@ impl OrbBuilder {
     /// How long opening a connection may take; 5 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+        self.connect_timeout = timeout.min(CONNECT_TIMEOUT_MAX);
         self
     }
 
@@ -226,6 +226,9 @@ impl OrbBuilder {
         })
     }
 }
+
+/// A day: what the system calls take is bounded.
+const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(86_400);
 
 /// A number that no other ORB of this host has had: when it was made, and in which process.
 fn epoch() -> u64 {
