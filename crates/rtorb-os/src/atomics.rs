@@ -1,8 +1,8 @@
 //! Where the tables and queues of this crate get their atomics, so that loom can put its own in their place.
 //!
-//! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of its threads and what each may
-//! read by the memory model (`tests/loom.rs`). Locks that only the kernel can model stay what they are, but for the mutex of the
-//! slab and the futex of the ring, which have stand-ins here.
+//! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of its threads and what each
+//! may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model stay what they are, but for the
+//! mutex of the slab and the futex of the ring, which have stand-ins here.
 
 pub(crate) use model::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, fence, futex};
 

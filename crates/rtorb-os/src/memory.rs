@@ -49,7 +49,8 @@ pub fn lock_allowed(bytes: usize) -> Result<(), Refused> {
 /// Call it once, before other threads begin. From then on the allocator of glibc gives nothing back to the kernel
 /// (M_TRIM_THRESHOLD), takes no mapping of its own for large pieces (M_MMAP_MAX), and has one arena for all threads
 /// (M_ARENA_MAX), since what is kept is in that one. The allocator's lock does not inherit priority: on a path with a
-/// deadline, make no heap call at all. See mallopt(3) and `Real-Time Linux, Memory for Real-time Applications` of the Linux Foundation's wiki.
+/// deadline, make no heap call at all. See mallopt(3), and *Memory for Real-time Applications* in the Linux Foundation's
+/// real-time wiki.
 ///
 /// # Errors
 /// [`Refused`] when the memory is not there, or the C library is not glibc (ENOSYS).

@@ -1,7 +1,7 @@
 //! A bounded queue that hands values to waiting threads.
 //!
-//! Made for the request queues of thread pools: any number of threads push, any number pop, who finds it full is told so at once,
-//! and who finds it empty may sleep. All memory is taken when it is made.
+//! Made for the request queues of thread pools: any number of threads push, any number pop, who finds it full is told so
+//! at once, and who finds it empty may sleep. All memory is taken when it is made.
 
 mod indices;
 
@@ -13,9 +13,9 @@ use indices::Indices;
 /// The queue: first in, first out, of at most [`capacity`](Self::capacity) values.
 ///
 /// # Priorities
-/// There is no lock, so there is none whose holder could need a priority. A thread that is stopped in the middle of a push or
-/// pop, by more urgent ones or for good, holds up nobody: it keeps its one slot out of use until it goes on, and what it
-/// pushes is not there yet. (That is why a value is written before its place in the order is taken, unlike in the well-known
+/// There is no lock, so there is none whose holder could need a priority. A thread that is stopped in the middle of a push
+/// or pop, by more urgent ones or for good, holds up nobody: it keeps its one slot out of use until it goes on, and what
+/// it pushes is not there yet. (That is why a value is written before its place in the order is taken, unlike in the well-known
 /// ring of D. Vyukov, where all later values wait for a producer that was stopped after it took its place.) A step is
 /// repeated only when another thread has just done its own: lock-free, not wait-free.
 ///
@@ -57,8 +57,8 @@ impl<T> Ring<T> {
     /// Adds a value behind the others and wakes a thread if one sleeps.
     ///
     /// # Errors
-    /// The value back, when the queue is full or closed. It is full also while a thread that is stopped in the middle of a push or
-    /// pop keeps the last slot.
+    /// The value back, when the queue is full or closed. It is full also while a thread that is stopped in the middle of a
+    /// push or pop keeps the last slot.
     pub fn push(&self, value: T) -> Result<(), PushError<T>> {
         if self.is_closed() {
             return Err(PushError::Closed(value));

@@ -47,16 +47,16 @@ impl PeriodicTimer {
         }
     }
 
-    /// Sleeps until the next release. Who comes so late that one or more releases are over gets the latest of those that are due,
-    /// at once, and the number of those before it: what control loops want, for which an old sample has no worth.
+    /// Sleeps until the next release. Who comes so late that one or more releases are over gets the latest of those that
+    /// are due, at once, and the number of those before it: what control loops want, for which an old sample has no worth.
     pub fn wait(&mut self) -> Release {
         self.sleep();
         self.latest_due(monotonic_ns())
     }
 
-    /// Sleeps until the next release, of which none is left out: who comes late gets the releases that are over one after the
-    /// other at once, each with its whole lateness. What a load generator wants, which must not forget what it did not send in
-    /// time.
+    /// Sleeps until the next release, of which none is left out: who comes late gets the releases that are over one after
+    /// the other at once, each with its whole lateness. What a load generator wants, which must not forget what it did not
+    /// send in time.
     pub fn wait_each(&mut self) -> Release {
         self.sleep();
         self.next_due(monotonic_ns())

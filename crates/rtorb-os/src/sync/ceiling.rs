@@ -14,7 +14,8 @@ use rustix::io::Errno;
 /// who would want it runs meanwhile: a thread is held up once at most, by one critical section, and before it begins;
 /// and locks cannot be in a circle. On several CPUs a thread may find it taken; then it waits at the ceiling.
 ///
-/// A lock costs up to two system calls and an unlock one, also without contention. While a thread holds one, its priority
+/// A lock costs up to two system calls and an unlock one, also without contention (together some 2 us, where a [`Mutex`]
+/// takes some 15 ns). While a thread holds one, its priority
 /// belongs to the mutex: a change made otherwise is undone by the unlock.
 pub struct CeilingMutex<T: ?Sized> {
     ceiling: u8,
