@@ -78,7 +78,7 @@ fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
 fn watchdogs_ran() -> Duration {
     let times = watchdogs().into_iter().filter_map(|task| {
         let times = std::fs::read_to_string(task.join("schedstat")).ok()?;
-        times.split(' ').next()?.parse().ok()
+        times.split(' ').next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(times.sum())
 }
