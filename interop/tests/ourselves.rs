@@ -57,8 +57,19 @@ fn in_fragments_both_ways() {
 fn a_servant_may_call_itself_where_another_thread_serves() {
     let ours = Ours::serve_as(Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection));
     check_nested(&ours.desk);
-    // The only thread of a reactive server is in the call already: waiting for itself would last for ever.
-    let ours = Ours::serve_as(Orb::builder().dispatch(DispatchStrategy::Reactive));
+    // The only thread of a reactive server is in the call already: waiting for itself would last for ever. It knows
+    // itself by the name that its references have, too.
+    for endpoint in [
+        "iiop://127.0.0.1:0",
+        "iiop://127.0.0.1:0/hostname_in_ior=localhost",
+    ] {
+        let reactive = Orb::builder().dispatch(DispatchStrategy::Reactive);
+        let ours = Ours::serve_as(reactive.listen(endpoint).expect("an endpoint"));
+        deadlock_is_refused(&ours);
+    }
+}
+
+fn deadlock_is_refused(ours: &Ours) {
     let refused = ours
         .desk
         .level_of(Some(&Party::from(&ours.desk)))

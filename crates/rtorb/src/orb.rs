@@ -230,12 +230,12 @@ impl OrbCore {
     /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
     pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
         self.strategies.dispatch == DispatchStrategy::Reactive
-            && is_in_upcall()
+            && is_in_upcall(self)
             && self.server.get().is_some_and(|server| {
                 server
                     .listeners
                     .iter()
-                    .any(|listener| listener.bound == *endpoint)
+                    .any(|listener| routes::leads_to(listener, endpoint))
             })
     }
 

@@ -258,6 +258,12 @@ pub(super) fn ior(repository_id: &str, object_key: &[u8], listeners: &[Listener]
     }
 }
 
+/// True if that endpoint is the listener's own, as it was asked for or as clients are told it.
+pub(super) fn leads_to(listener: &Listener, endpoint: &Endpoint) -> bool {
+    let told = tcp_address(listener).map(|(host, port)| Endpoint::Tcp { host, port });
+    listener.bound == *endpoint || told.as_ref() == Some(endpoint)
+}
+
 /// Host and port that clients are told.
 fn tcp_address(listener: &Listener) -> Option<(String, u16)> {
     let Endpoint::Tcp { host, port } = &listener.bound else {

@@ -12,13 +12,13 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// True while this thread is in a servant.
-    static IN_UPCALL: Cell<bool> = const { Cell::new(false) };
+    /// The epoch of the ORB in whose servant this thread is; 0 outside of servants.
+    static IN_UPCALL: Cell<u64> = const { Cell::new(0) };
 }
 
-/// True if the calling thread is in a servant: it must not wait there for all requests to end.
-pub(crate) fn is_in_upcall() -> bool {
-    IN_UPCALL.get()
+/// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
+pub(crate) fn is_in_upcall(orb: &OrbCore) -> bool {
+    IN_UPCALL.get() == orb.epoch
 }
 
 /// Serves one request: calls the servant and sends the reply.
@@ -60,11 +60,11 @@ fn invoke(
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
     object.adapter.manager.admit()?;
-    IN_UPCALL.set(true);
+    IN_UPCALL.set(orb.epoch);
     let answered = catch_unwind(AssertUnwindSafe(|| {
         object.servant.dispatch(request.operation, call)
     }));
-    IN_UPCALL.set(false);
+    IN_UPCALL.set(0);
     answered.unwrap_or_else(|_| {
         // A servant that panics is a servant that failed in an unknown way; the others go on.
         Err(SystemException::new(
