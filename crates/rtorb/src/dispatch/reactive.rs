@@ -71,7 +71,7 @@ impl<'s> Reactor<'s> {
             for event in &events {
                 match { event.data }.u64() {
                     0 => {}
-                    number if number < FIRST_CONNECTION => self.accept(number as usize - 1)?,
+                    number if number < FIRST_CONNECTION => self.accept(number as usize - 1),
                     number => self.serve(number),
                 }
             }
@@ -82,21 +82,20 @@ impl<'s> Reactor<'s> {
         Ok(())
     }
 
-    fn accept(&mut self, listener: usize) -> Result<(), Errno> {
+    fn accept(&mut self, listener: usize) {
         let Some(listener) = self.server.listeners.get(listener) else {
-            return Ok(());
+            return;
         };
-        while let Some((connection, stream)) = self.server.accept(self.orb, listener) {
-            epoll::add(
-                &self.epoll,
-                &*stream,
-                EventData::new_u64(self.next),
-                EventFlags::IN,
-            )?;
+        while let Some((mut connection, stream)) = self.server.accept(self.orb, listener) {
+            let data = EventData::new_u64(self.next);
+            if epoll::add(&self.epoll, &*stream, data, EventFlags::IN).is_err() {
+                // The host watches over no more files: this client is told to go, the others are served on.
+                connection.say_closing();
+                continue;
+            }
             self.connections.insert(self.next, (connection, stream));
             self.next += 1;
         }
-        Ok(())
     }
 
     fn serve(&mut self, number: u64) {
