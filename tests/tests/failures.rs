@@ -5,13 +5,43 @@
 mod common;
 
 use common::Pair;
-use rtorb::{CompletionStatus, ExceptionKind, SystemException};
+use rtorb::{
+    CompletionStatus, DispatchStrategy, ExceptionKind, Orb, Poa, PoaPolicies, SystemException,
+};
 use rtorb_tests::failures::{
     Plain, Refused, Store, StoreGetError, StoreLevelError, StorePutError, StoreServant,
     StoreSetLevelError, store,
 };
 
 struct Shelf;
+
+/// Deactivates itself in a call, so that the call is what drops it, and panics then.
+struct Fragile(Poa);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        panic!("a servant panics when it is dropped: this is a test");
+    }
+}
+
+impl StoreServant for Fragile {
+    fn get(&self, _: i32) -> Result<(String, i32), StoreGetError> {
+        self.0.deactivate_id("fragile").unwrap();
+        Ok(("last".to_owned(), 1))
+    }
+
+    fn put(&self, _: &str) -> Result<(), StorePutError> {
+        Ok(())
+    }
+
+    fn level(&self) -> Result<i32, StoreLevelError> {
+        Ok(0)
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), StoreSetLevelError> {
+        Ok(())
+    }
+}
 
 impl StoreServant for Shelf {
     fn get(&self, which: i32) -> Result<(String, i32), StoreGetError> {
@@ -66,6 +96,25 @@ fn a_result_that_cannot_go_is_of_an_operation_that_was_carried_out() {
         (ExceptionKind::BadParam, CompletionStatus::Yes),
         "{failed}"
     );
+}
+
+#[test]
+fn a_servant_that_panics_when_it_is_dropped_ends_no_server() {
+    for (_, dispatch) in DispatchStrategy::ALL {
+        let orb = Orb::builder().dispatch(dispatch).build().unwrap();
+        let root = orb.root_poa().unwrap();
+        let poa = root.create_poa("Shop", PoaPolicies::PERSISTENT).unwrap();
+        let fragile: Store = poa
+            .activate_with_id("fragile", Fragile(poa.clone()))
+            .unwrap();
+        let shelf: Store = poa.activate_with_id("shelf", Shelf).unwrap();
+        let server = orb.clone();
+        let serving = std::thread::spawn(move || server.run());
+        assert_eq!(fragile.get(0).unwrap(), ("last".to_owned(), 1));
+        assert_eq!(shelf.get(0).unwrap(), ("found".to_owned(), 1));
+        orb.shutdown();
+        serving.join().unwrap().unwrap();
+    }
 }
 
 #[test]

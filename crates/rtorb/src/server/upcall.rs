@@ -61,7 +61,8 @@ fn invoke(
     let object = object.ok_or(NO_SUCH_OBJECT)?;
     object.adapter.manager.admit()?;
     IN_UPCALL.set(orb.epoch);
-    let answered = catch_unwind(AssertUnwindSafe(|| {
+    // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
+    let answered = catch_unwind(AssertUnwindSafe(move || {
         object.servant.dispatch(request.operation, call)
     }));
     IN_UPCALL.set(0);
