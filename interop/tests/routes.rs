@@ -22,6 +22,12 @@ fn an_ipv6_address_is_listened_on_and_found() {
     let ours = Ours::serve_as(listening("iiop://[::1]:0"));
     let reference = ours.text(ours.cubit.as_object());
     assert_eq!(cubit(&reference).cube_long(3), Ok(27));
+    let ior = ours.cubit.as_object().ior();
+    let port = ior.iiop_profiles().next().expect("an IIOP profile").port;
+    let bracketed = reference_at("[::1]", port);
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    let nobody = orb.string_to_object(&bracketed).expect("a reference");
+    assert_eq!(nobody.non_existent(), Ok(true), "it is asked at all");
     if let Some(omniorb) = omniorb() {
         omniorb.call("cubit_client", &reference, &["--lengths", "1"]);
     }

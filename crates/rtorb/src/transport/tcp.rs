@@ -12,7 +12,11 @@ use std::time::{Duration, Instant};
 ///
 /// A name is looked up by the system's resolver, whose own time limit holds.
 pub(crate) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Stream, (Phase, Errno)> {
-    let addresses = (host, port)
+    // Some ORBs leave the brackets of a URL around an IPv6 address in their references.
+    let unbracketed = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let addresses = (unbracketed.unwrap_or(host), port)
         .to_socket_addrs()
         .map_err(|_| (Phase::Resolve, Errno::HOSTUNREACH))?;
     let begun = Instant::now();
