@@ -142,7 +142,7 @@ impl Poa {
             }
             active.id.clone()
         };
-        self.deactivate_id(id)
+        self.end(&id, Some(place))
     }
 
     /// Ends the object with an id of the application's.
@@ -150,16 +150,7 @@ impl Poa {
     /// # Errors
     /// [`PoaError::ObjectNotActive`].
     pub fn deactivate_id(&self, id: impl AsRef<[u8]>) -> Result<(), PoaError> {
-        let id = id.as_ref();
-        let place = self
-            .adapter
-            .objects
-            .lock()
-            .by_id
-            .remove(id)
-            .ok_or(PoaError::ObjectNotActive)?;
-        self.withdraw(id, place);
-        Ok(())
+        self.end(id.as_ref(), None)
     }
 
     /// A reference to an object that need not be active yet.
@@ -322,6 +313,21 @@ impl Poa {
         Ok(I::unchecked_narrow(
             self.orb.reference(I::REPOSITORY_ID, &key),
         ))
+    }
+
+    /// Ends the object with that id, if it still has that place: another one may have been activated meanwhile.
+    fn end(&self, id: &[u8], expected: Option<Key>) -> Result<(), PoaError> {
+        let place = {
+            let mut objects = self.adapter.objects.lock();
+            let place = *objects.by_id.get(id).ok_or(PoaError::ObjectNotActive)?;
+            if expected.is_some_and(|expected| expected != place) {
+                return Err(PoaError::ObjectNotActive);
+            }
+            objects.by_id.remove(id);
+            place
+        };
+        self.withdraw(id, place);
+        Ok(())
     }
 
     fn withdraw(&self, id: &[u8], place: Key) {
