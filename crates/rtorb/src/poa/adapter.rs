@@ -28,7 +28,7 @@ pub(crate) struct Adapter {
     path: String,
     /// The adapter that this one was made under, and its name there; dangling for the root.
     parent: Weak<Adapter>,
-    name: String,
+    name_there: String,
     policies: PoaPolicies,
     pub(crate) manager: Arc<ManagerState>,
     children: Mutex<HashMap<String, Arc<Adapter>>>,
@@ -195,7 +195,7 @@ impl Poa {
         let adapter = Arc::new(Adapter {
             path,
             parent: Arc::downgrade(&self.adapter),
-            name: name.to_owned(),
+            name_there: name.to_owned(),
             policies,
             manager: Arc::clone(&self.adapter.manager),
             children: Mutex::default(),
@@ -243,10 +243,10 @@ impl Poa {
         if let Some(parent) = self.adapter.parent.upgrade() {
             let mut siblings = parent.children.lock();
             if siblings
-                .get(&self.adapter.name)
+                .get(&self.adapter.name_there)
                 .is_some_and(|named| Arc::ptr_eq(named, &self.adapter))
             {
-                siblings.remove(&self.adapter.name);
+                siblings.remove(&self.adapter.name_there);
             }
         }
     }
@@ -371,7 +371,7 @@ impl Adapter {
         Self {
             path: ROOT.to_owned(),
             parent: Weak::new(),
-            name: ROOT.to_owned(),
+            name_there: ROOT.to_owned(),
             policies: PoaPolicies::default(),
             manager: Arc::default(),
             children: Mutex::default(),
