@@ -1,13 +1,16 @@
 //! One request and its reply on a connection that nobody else uses meanwhile.
 
+mod failures;
+
 use super::Failure;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::inbox::Inbox;
 use crate::orb::{OrbCore, SharedEndpoint};
 use crate::reference::Route;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use crate::wait::watchdog::Wait;
+use failures::Undecodable;
 use rtorb_wire::cdr::{CharCodeSet, Segment};
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::{
@@ -187,16 +190,6 @@ impl Connection {
                 self.watched = Some(timeout);
                 Ok(())
             }
-        }
-    }
-
-    /// What a failure is called when the watchdog caused it.
-    #[cold]
-    fn late(&self, failure: Failure, deadline: Deadline) -> Failure {
-        match failure.exception.cause.as_ref().map(|cause| cause.phase) {
-            Some(Phase::Send) => self.send_failure(Errno::AGAIN, deadline),
-            Some(_) => self.silence_failure(Silence::TimedOut, deadline),
-            None => failure,
         }
     }
 
@@ -455,73 +448,6 @@ impl Connection {
             )),
         }
     }
-
-    fn send_failure(&self, errno: Errno, deadline: Deadline) -> Failure {
-        let exception = match errno {
-            Errno::AGAIN => SystemException::omg(ExceptionKind::Timeout, 2)
-                .with_completion(CompletionStatus::Maybe),
-            // Nothing of a request that could not be sent whole is carried out.
-            _ => SystemException::new(ExceptionKind::CommFailure, 0, CompletionStatus::No),
-        };
-        let mut failure = self.failure(exception, Phase::Send, deadline.elapsed(), Some(errno));
-        failure.stale = self.proved && errno != Errno::AGAIN;
-        failure
-    }
-
-    fn silence_failure(&self, silence: Silence, deadline: Deadline) -> Failure {
-        let (exception, errno) = match silence {
-            Silence::TimedOut => (SystemException::omg(ExceptionKind::Timeout, 3), None),
-            Silence::Ended => (ExceptionKind::CommFailure.into(), None),
-            Silence::Failed(errno) => (ExceptionKind::CommFailure.into(), Some(errno)),
-        };
-        let exception = exception.with_completion(CompletionStatus::Maybe);
-        self.failure(exception, Phase::AwaitReply, deadline.elapsed(), errno)
-    }
-
-    /// Octets that are no reply to this request say nothing of what became of it.
-    fn header_failure(&self, error: DecodeError, deadline: Deadline) -> Failure {
-        let completed = CompletionStatus::Maybe;
-        self.decode_failure(Undecodable { error, completed }, None, deadline)
-    }
-
-    fn decode_failure(
-        &self,
-        undecodable: Undecodable,
-        silence: Option<Silence>,
-        deadline: Deadline,
-    ) -> Failure {
-        if let Some(silence) = silence {
-            return self.silence_failure(silence, deadline);
-        }
-        let exception =
-            SystemException::from_decode(undecodable.error).with_completion(undecodable.completed);
-        self.failure(exception, Phase::DecodeReply, deadline.elapsed(), None)
-    }
-
-    fn failure(
-        &self,
-        exception: SystemException,
-        phase: Phase,
-        elapsed: Duration,
-        errno: Option<Errno>,
-    ) -> Failure {
-        self.exception(exception, phase, elapsed, errno).into()
-    }
-
-    fn exception(
-        &self,
-        exception: SystemException,
-        phase: Phase,
-        elapsed: Duration,
-        errno: Option<Errno>,
-    ) -> SystemException {
-        exception.with_cause(Cause {
-            phase,
-            endpoint: Some(Arc::clone(&self.endpoint.endpoint)),
-            elapsed,
-            errno,
-        })
-    }
 }
 
 /// What a message turned out to be.
@@ -532,22 +458,6 @@ enum Read {
     Forward(Ior),
     Exception(SystemException),
     NeedsAddressingMode,
-}
-
-/// A reply that could not be read, and what it says all the same of the operation.
-struct Undecodable {
-    error: DecodeError,
-    completed: CompletionStatus,
-}
-
-/// Until the status is read, and in replies that say nothing of success, nobody knows.
-impl From<DecodeError> for Undecodable {
-    fn from(error: DecodeError) -> Self {
-        Self {
-            error,
-            completed: CompletionStatus::Maybe,
-        }
-    }
 }
 
 #[inline]
