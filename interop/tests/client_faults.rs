@@ -513,7 +513,13 @@ fn a_forward_is_followed_and_one_in_a_circle_is_not() {
     tell.send(orb.object_to_string(&itself))
         .expect("it is awaited");
     let failed = itself.is_a("IDL:Any:1.0").expect_err("it leads nowhere");
-    assert_eq!(failed.kind, ExceptionKind::Transient, "{failed}");
+    expect(
+        &failed,
+        ExceptionKind::Transient,
+        CompletionStatus::No,
+        Phase::Forward,
+        &circle.endpoint(),
+    );
 }
 
 #[test]

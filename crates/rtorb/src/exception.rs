@@ -51,6 +51,8 @@ pub enum Phase {
     AwaitReply,
     /// Decoding the reply.
     DecodeReply,
+    /// Looking for an object that one server after another says is elsewhere (LOCATION_FORWARD).
+    Forward,
     /// Opening a listening endpoint.
     Listen,
 }
@@ -63,6 +65,7 @@ impl fmt::Display for Phase {
             Self::Send => "sending a request to",
             Self::AwaitReply => "awaiting a reply from",
             Self::DecodeReply => "decoding a reply from",
+            Self::Forward => "following forwards from",
             Self::Listen => "listening on",
         })
     }
@@ -177,6 +180,9 @@ impl SystemException {
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
+            (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
+                "servers send the call in a circle: find out where each believes the object to be",
+            ),
             (ExceptionKind::Transient, Some(Phase::Connect)) => {
                 Some("check that the server runs and that the reference is of its present run")
             }

@@ -2,7 +2,7 @@
 
 use crate::connection::{self, Failure, Outcome, Request, exclusive};
 use crate::endpoint::Endpoint;
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use rtorb_wire::giop::{ReplyStatus, RequestPrefix, Response, Version};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A reference to an object, of whatever interface; cheap to clone.
 ///
@@ -222,6 +222,7 @@ impl ObjectRef {
             true => self.inner.forward.lock().clone(),
         };
         let mut was_known = target.is_some();
+        let mut moving_since = None;
         for _ in 0..=orb.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
             match inner.try_routes(operation, response, timeout, arguments, results) {
@@ -232,6 +233,7 @@ impl ObjectRef {
                         return Err(NO_USABLE_PROFILE);
                     }
                     was_known = false;
+                    moving_since.get_or_insert_with(Instant::now);
                     *self.inner.forward.lock() = Some(next.clone());
                     self.inner.is_forwarded.store(true, Ordering::Release);
                     target = Some(next);
@@ -247,7 +249,18 @@ impl ObjectRef {
                 Err(failure) => return Err(failure.exception),
             }
         }
-        Err(ExceptionKind::Transient.into())
+        Err(self.too_many_forwards(moving_since))
+    }
+
+    #[cold]
+    fn too_many_forwards(&self, since: Option<Instant>) -> SystemException {
+        let route = self.inner.routes.first();
+        SystemException::from(ExceptionKind::Transient).with_cause(Cause {
+            phase: Phase::Forward,
+            endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
+            elapsed: since.map_or(Duration::ZERO, |since| since.elapsed()),
+            errno: None,
+        })
     }
 }
 
