@@ -6,6 +6,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Octets of one GIOP message, header included, in and out. IMP_LIMIT going out, MessageError coming in.
+    ///
+    /// A connection keeps the memory that its largest messages needed, one way, the other way, for fragments and for
+    /// sequences: what clients can make a server hold is a few times this for each of `connections_max`.
     pub message_octets_max: usize,
     /// Connections that a server serves at a time; one more is told CloseConnection.
     pub connections_max: usize,
@@ -20,7 +23,7 @@ pub struct Limits {
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
     /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
-    /// it closes the connection. A reactive server serves nobody meanwhile. Not zero.
+    /// it closes the connection. A reactive server serves nobody meanwhile. From 1 ms to a day; the builder sees to that.
     pub send_timeout: Duration,
 }
 

@@ -139,7 +139,7 @@ impl OrbBuilder {
     /// How long opening a connection may take; 5 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout.min(CONNECT_TIMEOUT_MAX);
+        self.connect_timeout = timeout.min(WAIT_MAX);
         self
     }
 
@@ -155,6 +155,9 @@ impl OrbBuilder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        // Zero would mean for ever to the system, and it takes no more than a day here.
+        let timeout = self.limits.send_timeout;
+        self.limits.send_timeout = timeout.clamp(SEND_TIMEOUT_MIN, WAIT_MAX);
         self
     }
 
@@ -228,7 +231,10 @@ impl OrbBuilder {
 }
 
 /// A day: what the system calls take is bounded.
-const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(86_400);
+const WAIT_MAX: Duration = Duration::from_secs(86_400);
+
+/// The shortest that a server waits for a client to take a reply.
+const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// A number that no other ORB of this host has had: when it was made, and in which process.
 fn epoch() -> u64 {
