@@ -346,19 +346,12 @@ impl Poa {
         match ObjectKey::parse(&key) {
             ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),
-            ObjectKey::Named(name) => {
-                let id = name
-                    .strip_prefix(self.adapter.path.as_bytes())
-                    .and_then(|rest| rest.strip_prefix(b"/"))
-                    .ok_or(PoaError::WrongAdapter)?;
-                self.adapter
-                    .objects
-                    .lock()
-                    .by_id
-                    .get(id)
-                    .copied()
-                    .ok_or(PoaError::ObjectNotActive)
-            }
+            ObjectKey::Named(name) => self
+                .orb
+                .core
+                .objects
+                .place_of(name)
+                .ok_or(PoaError::ObjectNotActive),
         }
     }
 }

@@ -56,8 +56,20 @@ impl<'m> ObjectKey<'m> {
         octets
     }
 
+    /// The key of an object with that id in the adapter of that path.
+    ///
+    /// A `/` in the id is written `%2F`, and so the last `/` of a key always ends the path: `x` in `A/B` is not `B/x`
+    /// in `A`.
     pub(crate) fn named(adapter: &str, id: &[u8]) -> Vec<u8> {
-        [adapter.as_bytes(), b"/", id].concat()
+        let mut key = [adapter.as_bytes(), b"/"].concat();
+        for &octet in id {
+            match octet {
+                b'/' => key.extend_from_slice(b"%2F"),
+                b'%' => key.extend_from_slice(b"%25"),
+                _ => key.push(octet),
+            }
+        }
+        key
     }
 }
 
@@ -77,6 +89,20 @@ mod tests {
             ObjectKey::parse(&octets),
             ObjectKey::Transient { epoch: 42, place }
         );
+    }
+
+    #[test]
+    fn no_two_objects_have_one_name() {
+        let names = [("A/B", "x"), ("A", "B/x"), ("A", "B%2Fx"), ("A", "B%252Fx")];
+        let keys = names.map(|(adapter, id)| ObjectKey::named(adapter, id.as_bytes()));
+        for (index, key) in keys.iter().enumerate() {
+            assert!(
+                !keys[..index].contains(key),
+                "{}",
+                String::from_utf8_lossy(key)
+            );
+        }
+        assert_eq!(ObjectKey::named("Radar", b"tracks-1"), b"Radar/tracks-1");
     }
 
     #[test]

@@ -58,6 +58,11 @@ impl ObjectTable {
         true
     }
 
+    /// Where a readable key leads.
+    pub(crate) fn place_of(&self, name: &[u8]) -> Option<Key> {
+        self.names.lock().get(name).copied()
+    }
+
     /// Takes a readable key away.
     pub(crate) fn forget_name(&self, name: &[u8]) -> Option<Key> {
         self.names.lock().remove(name)
