@@ -145,6 +145,9 @@ impl OrbBuilder {
 
     /// How long a call may take from sending the request to having the reply (RelativeRoundtripTimeout); 30 s by
     /// default, `None` for ever.
+    ///
+    /// It counts anew when the request is sent anew: to where a LOCATION_FORWARD leads, at most
+    /// `Limits::forwards_max` times, or on a new connection after the server has closed an idle one.
     #[must_use]
     pub fn round_trip_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.round_trip_timeout = timeout;
