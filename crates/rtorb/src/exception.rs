@@ -142,9 +142,14 @@ impl From<ExceptionKind> for SystemException {
     }
 }
 
+/// What went wrong with the arguments of a request that came; wide ones in GIOP 1.0 are the client's fault there, not the
+/// server's (CORBA 3, MARSHAL 5 and 6).
 impl From<DecodeError> for SystemException {
     fn from(error: DecodeError) -> Self {
-        Self::from_decode(error)
+        match error {
+            DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 5),
+            error => Self::from_decode(error),
+        }
     }
 }
 

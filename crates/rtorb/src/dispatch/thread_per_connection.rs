@@ -12,7 +12,11 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let mut number = 0u64;
     while !orb.is_stopping() {
-        await_connection(server)?;
+        if let Err(errno) = await_connection(server) {
+            orb.stop();
+            join(threads);
+            return Err(errno.into());
+        }
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
             while let Some((mut connection, stream)) = server.accept(orb, listener) {

@@ -274,6 +274,8 @@ impl Poa {
         servant: Box<dyn Servant>,
     ) -> Result<I, PoaError> {
         let table = &self.orb.core.objects;
+        // A servant that is refused is dropped behind the lock: its destructor may call this adapter.
+        let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {
             return Err(destroyed().into());
@@ -290,13 +292,13 @@ impl Poa {
                 format!("{:016x}-{}", self.orb.core.epoch, objects.next_id()).into_bytes()
             }
         };
-        let object = ActiveObject {
-            servant,
+        let activate = |_| ActiveObject {
+            servant: servant.take().expect("a slab makes an entry at most once"),
             adapter: Arc::clone(&self.adapter),
             id: id.clone(),
         };
         let place = table
-            .insert(object)
+            .insert_with(activate)
             .ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?;
         let key = match lifespan {
             Lifespan::Transient => ObjectKey::transient(self.orb.core.epoch, place),

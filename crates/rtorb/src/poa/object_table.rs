@@ -40,9 +40,9 @@ impl ObjectTable {
         }
     }
 
-    /// Adds an object; `None` when there are too many.
-    pub(crate) fn insert(&self, object: ActiveObject) -> Option<Key> {
-        self.objects.insert(object)
+    /// Adds the object that `make` makes; when there are too many it makes none, and the answer is `None`.
+    pub(crate) fn insert_with(&self, make: impl FnOnce(Key) -> ActiveObject) -> Option<Key> {
+        self.objects.insert_with(make)
     }
 
     /// Lets a readable key lead to a place; false if it leads to an object already.
