@@ -18,7 +18,7 @@ fn survives<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offset:
         value
             .encode(&mut w)
             .expect("the strategies make what can be sent");
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let mut r = Reader::new(&octets, order);
         r.take(offset).expect("they were written");
         assert_eq!(T::decode(&mut r).as_ref(), Ok(value), "{order:?}");

@@ -142,7 +142,7 @@ fn anys(c: &mut Criterion) {
         });
         let mut w = Writer::new(Vec::new(), OCTETS_MAX);
         any.encode(&mut w).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         group.bench_function(format!("{name}/decode"), |b| {
             b.iter(|| {
                 Any::decode(&mut Reader::new(black_box(&octets), ByteOrder::NATIVE)).unwrap()
@@ -173,7 +173,7 @@ where
     });
     let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
     items.encode(&mut w).unwrap();
-    let octets = w.into_octets();
+    let octets = w.to_octets();
     // As in a server, which decodes every call into the same memory.
     let mut into = Vec::with_capacity(ELEMENTS);
     group.bench_function("decode", |b| {

@@ -140,7 +140,7 @@ impl Any {
             let mut w = writer(char_code_set);
             content(&mut w).map(|()| Self {
                 type_code: type_code.clone(),
-                octets: w.into_octets(),
+                octets: w.to_octets(),
                 char_code_set,
             })
         };
@@ -197,7 +197,7 @@ impl Decode for Any {
             })?;
             Ok(Self {
                 type_code,
-                octets: w.into_octets(),
+                octets: w.to_octets(),
                 char_code_set,
             })
         })

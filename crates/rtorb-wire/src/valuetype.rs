@@ -203,7 +203,7 @@ mod tests {
     fn octets(values: &impl Encode, order: ByteOrder) -> Vec<u8> {
         let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
         values.encode(&mut w).expect("it can be sent");
-        w.into_octets()
+        w.to_octets()
     }
 
     /// Golden vectors V21 and V22, behind the null value.
@@ -269,7 +269,7 @@ mod tests {
             .expect("it fits");
             before = Some(position);
         }
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let mut r = Reader::new(&octets, ByteOrder::NATIVE);
         let read = Vec::<Option<Arc<Link>>>::decode(&mut r);
         assert!(matches!(read, Err(DecodeError::TooDeep { .. })));
@@ -361,7 +361,7 @@ mod tests {
             })
             .unwrap();
             w.primitive(77u8).unwrap();
-            let octets = w.into_octets();
+            let octets = w.to_octets();
             let mut r = Reader::new(&octets, order);
             for _ in 0..2 {
                 let read = <Option<Arc<Mixed>>>::decode(&mut r)
@@ -402,7 +402,7 @@ mod tests {
             .unwrap();
         }
         w.end_value(1).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let mut r = Reader::new(&octets, ByteOrder::NATIVE);
         let read = <Option<Arc<Link>>>::decode(&mut r).unwrap();
         let list = [3, 2, 1]

@@ -15,7 +15,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
     value.encode(&mut w).unwrap();
-    w.into_octets()
+    w.to_octets()
 }
 
 fn read<T: Decode>(octets: &[u8], order: ByteOrder) -> Result<T, DecodeError> {
@@ -106,7 +106,7 @@ fn every_kind_of_value_comes_back() {
                 let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
                 w.octets(&vec![0xee; usize::from(start)]).unwrap();
                 any.encode(&mut w).unwrap();
-                let octets = w.into_octets();
+                let octets = w.to_octets();
                 let mut r = Reader::new(&octets, order);
                 r.take(usize::from(start)).unwrap();
                 let came = Any::decode(&mut r).unwrap();

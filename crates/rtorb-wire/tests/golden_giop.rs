@@ -17,7 +17,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn written(order: ByteOrder, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
     write(&mut w);
-    w.into_octets()
+    w.to_octets()
 }
 
 fn call(version: Version, order: ByteOrder, contexts: &[ServiceContext<'_>]) -> Vec<u8> {

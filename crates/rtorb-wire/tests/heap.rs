@@ -60,7 +60,7 @@ fn lengths_in_type_codes_reserve_nothing() {
     let array = TypeCode::array(TypeCode::STRING, u32::MAX);
     let mut w = Writer::new(Vec::new(), 1024).with_order(ByteOrder::Little);
     rtorb_wire::Encode::encode(&array, &mut w).unwrap();
-    let octets = w.into_octets();
+    let octets = w.to_octets();
     let grown = growth(|| {
         assert!(Any::decode(&mut Reader::new(&octets, ByteOrder::Little)).is_err());
     });
@@ -113,7 +113,7 @@ fn reassembly_keeps_no_more_than_it_may() {
     let mut w = Writer::new(Vec::new(), 1024);
     begin_reply(&mut w, Version::V1_2, 1, ReplyStatus::NoException, &[]).unwrap();
     end_message(&mut w).unwrap();
-    let mut part = w.into_octets();
+    let mut part = w.to_octets();
     part[6] |= 2;
     let mut reassembly = Reassembly::new(100, 3);
     let grown = growth(|| {

@@ -27,7 +27,7 @@ fn written(any: &Any, order: ByteOrder) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
     any.encode(&mut w).expect("it fits");
     let mut octets = vec![how];
-    octets.extend(w.into_octets());
+    octets.extend(w.to_octets());
     octets
 }
 

@@ -60,7 +60,7 @@ where
         .with_char_code_set(place.set);
     w.octets(&vec![0xee; place.start]).unwrap();
     value.encode(&mut w).unwrap();
-    let octets = w.into_octets();
+    let octets = w.to_octets();
     let mut r = Reader::new(&octets, place.order)
         .with_giop_minor(place.minor)
         .with_char_code_set(place.set);
@@ -191,7 +191,7 @@ proptest! {
         begin_request(&mut w, version, &start).unwrap();
         encode_body(&mut w, version, |w| w.octets(&body)).unwrap();
         end_message(&mut w).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
         prop_assert_eq!(header.message_octets(), octets.len());
         prop_assert_eq!(&header.to_octets()[..], &octets[..12]);
@@ -230,7 +230,7 @@ proptest! {
         begin_reply(&mut w, version, request_id, status, &contexts).unwrap();
         encode_body(&mut w, version, |w| body.encode(w)).unwrap();
         end_message(&mut w).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
         let mut r = header.reader(&octets);
         let reply = ReplyHeader::decode(&mut r).unwrap();
@@ -249,7 +249,7 @@ proptest! {
     ) {
         let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
         write_locate_request(&mut w, version, request_id, &key).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
         let request = LocateRequestHeader::decode(&mut header.reader(&octets)).unwrap();
         prop_assert_eq!(request, LocateRequestHeader { request_id, target: Target::Key(&key) });
@@ -258,7 +258,7 @@ proptest! {
             .with_order(order)
             .with_char_code_set(CharCodeSet::Utf8);
         write_locate_forward(&mut w, version, request_id, &ior).unwrap();
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
         prop_assert_eq!(header.message_type, MessageType::LocateReply);
         let mut r = header.reader(&octets).with_char_code_set(CharCodeSet::Utf8);
@@ -279,7 +279,7 @@ proptest! {
         begin_reply(&mut w, version, 7, ReplyStatus::NoException, &[]).unwrap();
         encode_body(&mut w, version, |w| w.octets(&body)).unwrap();
         end_message(&mut w).unwrap();
-        let whole = w.into_octets();
+        let whole = w.to_octets();
         let parts: Vec<_> = fragments(&whole, part_octets).collect();
         let mut reassembly = Reassembly::new(whole.len(), 1);
         for (index, part) in parts.iter().enumerate() {

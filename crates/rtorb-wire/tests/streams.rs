@@ -121,12 +121,12 @@ fn layouts_in_one_piece_are_the_members_one_by_one_at_every_phase() {
                 values
                     .iter()
                     .for_each(|value| plain_mixed(value, &mut plain).unwrap());
-                let plain = plain.into_octets();
+                let plain = plain.to_octets();
                 // Padding is zero, whatever the buffer held before.
                 let mut quick = start(vec![0xcc; 500]);
                 quick.fixed_slice(&values).unwrap();
                 assert_eq!(
-                    quick.into_octets(),
+                    quick.to_octets(),
                     plain,
                     "{order:?}, phase {phase}, {count}"
                 );
@@ -230,7 +230,7 @@ impl Decode for Parcel {
 fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
     value.encode(&mut w).unwrap();
-    w.into_octets()
+    w.to_octets()
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn lent_octets_are_the_octets() {
         parcel.structs.encode(&mut copied).unwrap();
         copied.wide_str(&parcel.wide).unwrap();
         copied.primitive(parcel.end).unwrap();
-        assert_eq!(joined, copied.into_octets());
+        assert_eq!(joined, copied.to_octets());
         let mut r = Reader::new(&joined, order);
         assert_eq!(Parcel::decode(&mut r).as_ref(), Ok(&parcel));
     }
@@ -293,7 +293,7 @@ fn what_is_taken_back_is_gone_wherever_the_cut_falls() {
     let run: &'static [u8] = run.leak();
     let mut w = Writer::new(Vec::new(), OCTETS_MAX);
     whole(&mut w, run);
-    let all = w.into_octets();
+    let all = w.to_octets();
     for at in (0..=all.len()).filter(|at| at % 97 == 0 || at % GATHER_OCTETS_MIN < 32) {
         let mut w = Writer::new(Vec::new(), OCTETS_MAX);
         whole(&mut w, run);
@@ -302,7 +302,7 @@ fn what_is_taken_back_is_gone_wherever_the_cut_falls() {
         w.octets(&[9]).unwrap();
         let mut expected = all[..at].to_vec();
         expected.push(9);
-        assert_eq!(w.into_octets(), expected);
+        assert_eq!(w.to_octets(), expected);
     }
 }
 

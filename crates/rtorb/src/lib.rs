@@ -23,6 +23,7 @@ mod inbox;
 mod interface;
 mod limits;
 mod orb;
+mod outgoing;
 mod poa;
 mod reference;
 mod server;

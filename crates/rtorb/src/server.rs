@@ -6,7 +6,6 @@
 mod call;
 mod connection;
 mod listeners;
-pub(crate) mod outgoing;
 mod upcall;
 
 pub use call::ServerCall;

@@ -183,7 +183,7 @@ mod tests {
     fn comes_back<T: Encode + Decode>(value: &T) -> Result<T, DecodeError> {
         let mut w = Writer::new(Vec::new(), 64);
         value.encode(&mut w).expect("it fits");
-        let octets = w.into_octets();
+        let octets = w.to_octets();
         T::decode(&mut Reader::new(&octets, ByteOrder::NATIVE))
     }
 

@@ -303,8 +303,8 @@ impl<'a> Writer<'a> {
         (self.buffer, self.at, self.segments)
     }
 
-    /// The stream as one run of octets: for tests, tools and encapsulations kept apart.
-    pub fn into_octets(self) -> Vec<u8> {
+    /// The stream as one run of octets, copied: for what cannot be gathered, and encapsulations kept apart.
+    pub fn to_octets(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.at + self.gathered);
         let mut from = 0;
         for segment in &self.segments {

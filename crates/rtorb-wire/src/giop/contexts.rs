@@ -192,5 +192,5 @@ pub(crate) fn encapsulate<'a>(
     let mut w = Writer::new(Vec::new(), ENCAPSULATION_OCTETS_MAX);
     w.primitive(w.order().flag())?;
     content(&mut w)?;
-    Ok(w.into_octets())
+    Ok(w.to_octets())
 }

@@ -83,7 +83,7 @@ impl<'m> RequestHeader<'m> {
         let key_start = 16;
         let key_end = key_start + r.number([k0, k1, k2, k3]) as usize;
         let key = octets.get(key_start..key_end)?;
-        let name_start = aligned(key_end, 4) + 4;
+        let name_start = key_end.next_multiple_of(4) + 4;
         let name_octets = r.number(*octets.get(name_start - 4..)?.first_chunk()?) as usize;
         let (0, operation) = octets
             .get(name_start..name_start + name_octets)?
@@ -91,11 +91,11 @@ impl<'m> RequestHeader<'m> {
         else {
             return None;
         };
-        let header_end = aligned(name_start + name_octets, 4) + 4;
+        let header_end = (name_start + name_octets).next_multiple_of(4) + 4;
         let [0, 0, 0, 0] = octets.get(header_end - 4..header_end)? else {
             return None;
         };
-        let body = aligned(HEADER_OCTETS + header_end, BODY_ALIGNMENT) - HEADER_OCTETS;
+        let body = (HEADER_OCTETS + header_end).next_multiple_of(BODY_ALIGNMENT) - HEADER_OCTETS;
         let request_id = r.number([i0, i1, i2, i3]);
         r.skip_buffered(body.min(octets.len()));
         Some(Self {
@@ -158,11 +158,6 @@ impl<'m> RequestHeader<'m> {
     }
 }
 
-#[inline(always)]
-const fn aligned(at: usize, alignment: usize) -> usize {
-    (at + alignment - 1) & !(alignment - 1)
-}
-
 /// What a request begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestStart<'x> {
@@ -210,7 +205,7 @@ impl RequestPrefix {
         Target::encode_key(&mut w, object_key)?;
         w.align(4)?;
         Ok(Some(Self {
-            octets: w.into_octets().into(),
+            octets: w.to_octets().into(),
         }))
     }
 

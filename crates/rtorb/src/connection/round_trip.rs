@@ -6,12 +6,13 @@ use super::Failure;
 use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::inbox::Inbox;
 use crate::orb::{OrbCore, SharedEndpoint};
+use crate::outgoing;
 use crate::reference::Route;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use crate::wait::watchdog::Wait;
 use failures::Undecodable;
-use rtorb_wire::cdr::{CharCodeSet, Segment};
+use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::{
     self, Accepted, Header, MessageType, ReplyHeader, ReplyStatus, RequestStart, Response,
@@ -19,7 +20,6 @@ use rtorb_wire::giop::{
 };
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, EncodeError, Reader, Writer};
-use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -208,11 +208,8 @@ impl Connection {
         .with_char_code_set(self.endpoint.char_code_set);
         let encoded = self.encode_request(&mut w, request_id, request, arguments);
         let sent = match encoded {
-            Ok(()) => {
-                let (own, lent) = w.parts();
-                self.send(request.orb, own, lent)
-                    .map_err(|errno| self.send_failure(errno, deadline))
-            }
+            Ok(()) => outgoing::send(request.orb, &self.wait.stream, &w)
+                .map_err(|errno| self.send_failure(errno, deadline)),
             // The connection is as good as before, only this request is not.
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
@@ -265,21 +262,6 @@ impl Connection {
             contexts,
         };
         giop::begin_request(w, request.route.version, &start)
-    }
-
-    fn send(&self, orb: &OrbCore, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
-        let octets = own.len()
-            + lent
-                .iter()
-                .map(|segment| segment.octets.len())
-                .sum::<usize>();
-        match orb.fragment_octets {
-            Some(max) if octets > max => {
-                let message = crate::server::outgoing::joined(own, lent);
-                giop::fragments(&message, max).try_for_each(|part| self.wait.stream.send(&part))
-            }
-            _ => self.wait.stream.send_message(own, lent),
-        }
     }
 
     fn read_reply(

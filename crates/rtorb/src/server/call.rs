@@ -1,9 +1,9 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
-use super::outgoing;
 use crate::codegen::UserException;
 use crate::exception::{CompletionStatus, SystemException};
 use crate::orb::OrbCore;
+use crate::outgoing;
 use crate::transport::Stream;
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
@@ -115,8 +115,7 @@ impl Reply<'_> {
             .and_then(|()| giop::encode_body(&mut w, self.version, body))
             .and_then(|()| giop::end_message(&mut w));
         if encoded.is_ok() {
-            let (own, lent) = w.parts();
-            self.broken = outgoing::send(self.orb, self.stream, own, lent).err();
+            self.broken = outgoing::send(self.orb, self.stream, &w).err();
             self.sent = true;
         }
         *self.out = w.into_buffer();

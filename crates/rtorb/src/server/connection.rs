@@ -1,10 +1,11 @@
 //! A client's connection as the server sees it: messages in, answers out.
 
 use super::call::{Reply, Scratch};
-use super::{outgoing, upcall};
+use super::upcall;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::inbox::Inbox;
 use crate::orb::OrbCore;
+use crate::outgoing;
 use crate::poa::object_table::NameCache;
 use crate::transport::Stream;
 use rtorb_wire::cdr::CharCodeSet;
@@ -280,10 +281,7 @@ impl Answering {
         );
         let written = write(&mut w);
         let sent = match written {
-            Ok(()) => {
-                let (own, lent) = w.parts();
-                outgoing::send(orb, stream, own, lent)
-            }
+            Ok(()) => outgoing::send(orb, stream, &w),
             Err(_) => Err(Errno::NOMEM),
         };
         self.out = w.into_buffer();
