@@ -27,7 +27,9 @@ use std::env;
 use std::io::Write;
 use std::thread;
 
-/// Says that a test was skipped for want of something, and how to enable it.
+/// Says that the running test was skipped for want of something, and how to enable it.
+///
+/// It is said past the capture of the test runner: who runs the tests shall see it.
 ///
 /// # Panics
 ///
@@ -37,11 +39,6 @@ pub fn skip(why: &str) {
         env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|v| v != "1"),
         "required by RTORB_REQUIRE_PEERS=1: {why}"
     );
-    say_skipped(why);
-}
-
-/// Says that the running test was skipped, past the capture of the test runner: who runs the tests shall see it.
-fn say_skipped(why: &str) {
     let thread = thread::current();
     let line = format!(
         "\nskipped: {why} (test {})\n",

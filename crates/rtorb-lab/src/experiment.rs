@@ -51,6 +51,16 @@ pub enum Effort {
     Full,
 }
 
+impl Effort {
+    /// Its name as the results say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// What an experiment needs to know of its surroundings.
 #[derive(Debug)]
 pub struct Context {

@@ -37,15 +37,7 @@ impl Experiment for OrbDemux {
             ("rounds", plan.rounds.into()),
             ("count_per_round", plan.count.into()),
             ("objects_max", OBJECTS[OBJECTS.len() - 1].into()),
-            (
-                "effort",
-                if effort == Effort::Full {
-                    "full"
-                } else {
-                    "quick"
-                }
-                .into(),
-            ),
+            ("effort", effort.name().into()),
         ])
     }
 

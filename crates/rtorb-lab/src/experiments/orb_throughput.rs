@@ -43,15 +43,7 @@ impl Experiment for OrbThroughput {
             ("warm_up", plan.warm_up.into()),
             ("count_per_round_max", plan.count.into()),
             ("burst_ms_max", (plan.budget_ns / 1_000_000).into()),
-            (
-                "effort",
-                if effort == Effort::Full {
-                    "full"
-                } else {
-                    "quick"
-                }
-                .into(),
-            ),
+            ("effort", effort.name().into()),
         ])
     }
 
