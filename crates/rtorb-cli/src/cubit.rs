@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use rtorb::{DispatchStrategy, OrbError};
+use rtorb::{DispatchStrategy, OrbError, Strategies};
 use rtorb_lab::burst::{Burst, Samples, Verb};
-use rtorb_lab::cubit::{Bench, PRESETS, ServeError, Server, Serving, preset};
+use rtorb_lab::cubit::{Bench, ServeError, Server, Serving};
 use rtorb_lab::inspect::ping::client_orb;
 use rtorb_lab::interrupt::on_signal;
 use rtorb_lab::operations::Operation;
@@ -42,10 +42,11 @@ struct Serve {
     /// An endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once.
     #[arg(long, value_name = "ENDPOINT", default_value = "iiop://127.0.0.1:0")]
     listen: Vec<String>,
-    /// The architecture, by name.
-    #[arg(long, value_name = "NAME", value_parser = known_preset)]
-    preset: Option<String>,
-    /// Which thread calls the servant: thread_per_connection or reactive. Goes before the preset's.
+    /// The architecture, by name: default, corbaplus, minicool, mt_orbix or tao.
+    #[arg(long, value_name = "NAME", value_parser = Strategies::preset)]
+    preset: Option<Strategies>,
+    /// Which thread calls the servant: thread_per_connection, reactive, worker_pool, leader_followers, filter_chain or
+    /// lanes. Goes before the preset's.
     #[arg(long, value_name = "NAME")]
     dispatch: Option<DispatchStrategy>,
 }
@@ -84,11 +85,11 @@ impl Cubit {
 
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let strategies = self.preset.as_deref().and_then(preset).unwrap_or_default();
-        let dispatch = self.dispatch.unwrap_or(strategies.dispatch);
+        let mut strategies = self.preset.unwrap_or_default();
+        strategies.dispatch = self.dispatch.unwrap_or(strategies.dispatch);
         let server = match Server::open(Serving {
             listen: self.listen,
-            dispatch,
+            strategies,
             ..Serving::default()
         }) {
             Err(ServeError::Orb(error @ (OrbError::Endpoint(_) | OrbError::Option { .. }))) => {
@@ -168,19 +169,6 @@ impl BenchArguments {
         ];
         rows.into_iter()
             .try_for_each(|(name, ns)| line(format!("{name:>7}  {:>9} us", microseconds(ns))))
-    }
-}
-
-fn known_preset(name: &str) -> Result<String, String> {
-    match preset(name) {
-        Some(_) => Ok(name.to_owned()),
-        None => {
-            let known: Vec<&str> = PRESETS.iter().map(|(known, _)| *known).collect();
-            Err(format!(
-                "no preset is called {name:?}; there are: {}",
-                known.join(", ")
-            ))
-        }
     }
 }
 

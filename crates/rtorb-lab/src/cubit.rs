@@ -1,9 +1,7 @@
 //! Cubit over rtorb: the servant, its server, and a client that times each operation and checks every answer.
 
 use rtorb::any::Any;
-use rtorb::{
-    DispatchStrategy, ObjectRef, Orb, OrbError, PoaError, Strategies, SystemException, ThreadConfig,
-};
+use rtorb::{ObjectRef, Orb, OrbError, PoaError, Strategies, SystemException, ThreadConfig};
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};
 
 use crate::burst::{Burst, Samples, Verb};
@@ -86,25 +84,10 @@ impl CubitServant for Cuber {
 pub struct Serving {
     /// Endpoints such as `iiop://127.0.0.1:0`; none listens on a free port of the loopback interface.
     pub listen: Vec<String>,
-    /// Which thread reads requests and calls the servant.
-    pub dispatch: DispatchStrategy,
+    /// The architecture.
+    pub strategies: Strategies,
     /// How the threads that serve are scheduled.
     pub threads: ThreadConfig,
-}
-
-/// The architectures that have a name; more come with the strategies that they need.
-pub const PRESETS: [Preset; 1] = [("default", Strategies::default)];
-
-/// A name, and the strategies that go by it.
-pub type Preset = (&'static str, fn() -> Strategies);
-
-/// The strategies that go by a name; `None` when none do.
-#[must_use]
-pub fn preset(name: &str) -> Option<Strategies> {
-    PRESETS
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, strategies)| strategies())
 }
 
 /// Why a server could not be opened or run.
@@ -135,7 +118,7 @@ impl Server {
     /// What the ORB said.
     pub fn open(serving: Serving) -> Result<Self, ServeError> {
         let mut builder = Orb::builder()
-            .dispatch(serving.dispatch)
+            .strategies(serving.strategies)
             .server_threads(serving.threads);
         for endpoint in &serving.listen {
             builder = builder.listen(endpoint)?;

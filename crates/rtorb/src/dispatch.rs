@@ -2,6 +2,7 @@
 //!
 //! A strategy runs until the ORB is stopped, on the thread that called `Orb::run`.
 
+pub(crate) mod pool;
 mod reactive;
 mod thread_per_connection;
 
@@ -33,6 +34,8 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     match orb.strategies.dispatch {
         DispatchStrategy::ThreadPerConnection => thread_per_connection::run(orb, server),
         DispatchStrategy::Reactive => reactive::run(orb, server),
+        // TODO(issue 3)
+        _ => thread_per_connection::run(orb, server),
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Phase {
     Forward,
     /// Opening a listening endpoint.
     Listen,
+    /// Giving a thread its scheduling policy and priority.
+    Schedule,
 }
 
 impl fmt::Display for Phase {
@@ -67,6 +69,7 @@ impl fmt::Display for Phase {
             Self::DecodeReply => "decoding a reply from",
             Self::Forward => "following forwards from",
             Self::Listen => "listening on",
+            Self::Schedule => "setting a thread's priority",
         })
     }
 }
@@ -185,6 +188,9 @@ impl SystemException {
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
+            (_, Some(Phase::Schedule)) => Some(
+                "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
+            ),
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
             ),

@@ -26,6 +26,7 @@ mod orb;
 mod outgoing;
 mod poa;
 mod reference;
+pub mod rt;
 mod server;
 mod strategies;
 mod transport;

@@ -4,6 +4,7 @@ mod builder;
 mod initial_references;
 mod object_url;
 mod options;
+mod published;
 pub(crate) mod routes;
 
 pub use builder::{OrbBuilder, OrbError};
@@ -16,6 +17,7 @@ use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
+use crate::rt::{RtCore, RtCurrent};
 use crate::server::{Server, is_in_upcall};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::wait::watchdog::Watchdog;
@@ -50,6 +52,9 @@ pub(crate) struct OrbCore {
     pub(crate) watchdog_thread: ThreadConfig,
     pub(crate) watchdog: Watchdog,
     pub(crate) max_version: rtorb_wire::giop::Version,
+    pub(crate) rt: RtCore,
+    /// Threads of the dispatch strategies that have a pool of a fixed size.
+    pub(crate) pool_threads: usize,
     /// Tells this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
@@ -108,6 +113,11 @@ impl Orb {
         self.core
             .initial_references
             .register(name, object.to_string());
+    }
+
+    /// The priority of the calling thread: the initial reference `RTCurrent`.
+    pub fn rt_current(&self) -> RtCurrent {
+        RtCurrent::new(self.clone())
     }
 
     /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
@@ -182,7 +192,7 @@ impl Orb {
             .map_or(&[][..], |server| &server.listeners);
         ObjectRef::new(
             self.clone(),
-            routes::ior(repository_id, object_key, listeners),
+            published::ior(repository_id, object_key, listeners),
         )
     }
 }
@@ -235,7 +245,7 @@ impl OrbCore {
                 server
                     .listeners
                     .iter()
-                    .any(|listener| routes::leads_to(listener, endpoint))
+                    .any(|listener| published::leads_to(listener, endpoint))
             })
     }
 
@@ -249,7 +259,7 @@ impl OrbCore {
             return Ok(server);
         }
         self.check_running()?;
-        let server = routes::listen(&self.listen)?;
+        let server = published::listen(&self.listen)?;
         Ok(self.server.get_or_init(|| server))
     }
 }

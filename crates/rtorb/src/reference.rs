@@ -4,6 +4,7 @@ use crate::connection::{self, Failure, Outcome, Request, exclusive};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
+use crate::rt::Priority;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
@@ -42,6 +43,8 @@ pub(crate) struct Route {
     pub(crate) object_key: Arc<[u8]>,
     /// What each request begins with, where the version allows to make that once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
+    /// The CORBA priority of the lane behind it, where the reference tells.
+    pub(crate) priority: Option<Priority>,
 }
 
 /// How long a round trip may take.
@@ -287,6 +290,7 @@ impl Inner {
                 operation,
                 response,
                 timeout,
+                priority: None,
             };
             match try_route(request, arguments, results) {
                 Err(failure) if failure.permits_other_route() => last = Some(failure),

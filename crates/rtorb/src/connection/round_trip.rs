@@ -8,6 +8,7 @@ use crate::inbox::Inbox;
 use crate::orb::{OrbCore, SharedEndpoint};
 use crate::outgoing;
 use crate::reference::Route;
+use crate::rt::Priority;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use crate::wait::watchdog::Wait;
@@ -57,6 +58,8 @@ pub(crate) struct Request<'x> {
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
     pub(crate) timeout: Option<Duration>,
+    /// The CORBA priority that the server shall know (service context RTCorbaPriority).
+    pub(crate) priority: Option<Priority>,
 }
 
 /// The reply that a thread waits for.

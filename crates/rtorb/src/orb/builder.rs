@@ -8,6 +8,7 @@ use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, PoaError};
+use crate::rt::{NativeMapping, Policy, PriorityMapping, RtCore, ThreadpoolLane};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
@@ -33,6 +34,11 @@ pub struct OrbBuilder {
     server_threads: ThreadConfig,
     watchdog_thread: ThreadConfig,
     max_version: Version,
+    mapping: Arc<dyn PriorityMapping>,
+    round_robin: bool,
+    lanes: Vec<ThreadpoolLane>,
+    client_policies: Vec<Policy>,
+    pool_threads: usize,
     initial_references: BTreeMap<String, String>,
     listen: Vec<ListenEndpoint>,
     remaining_arguments: Vec<String>,
@@ -71,6 +77,11 @@ impl Default for OrbBuilder {
             server_threads: ThreadConfig::default(),
             watchdog_thread: ThreadConfig::default(),
             max_version: Version::V1_2,
+            mapping: Arc::new(NativeMapping),
+            round_robin: false,
+            lanes: Vec::new(),
+            client_policies: Vec::new(),
+            pool_threads: POOL_THREADS,
             initial_references: BTreeMap::new(),
             listen: Vec::new(),
             remaining_arguments: Vec::new(),
@@ -118,6 +129,43 @@ impl OrbBuilder {
     #[must_use]
     pub fn strategies(mut self, strategies: Strategies) -> Self {
         self.strategies = strategies;
+        self
+    }
+
+    /// What a CORBA priority is on this host; [`NativeMapping`] by default (RTCORBA::PriorityMapping).
+    #[must_use]
+    pub fn priority_mapping(mut self, mapping: impl PriorityMapping + 'static) -> Self {
+        self.mapping = Arc::new(mapping);
+        self
+    }
+
+    /// Runs threads with a CORBA priority under SCHED_RR in the place of SCHED_FIFO.
+    #[must_use]
+    pub fn round_robin(mut self) -> Self {
+        self.round_robin = true;
+        self
+    }
+
+    /// The lanes of the ORB's own pool, for [`DispatchStrategy::Lanes`], and the servant threads of
+    /// [`DispatchStrategy::FilterChain`]; without any there is one lane that runs as `server_threads` says.
+    #[must_use]
+    pub fn lanes(mut self, lanes: impl IntoIterator<Item = ThreadpoolLane>) -> Self {
+        self.lanes = lanes.into_iter().collect();
+        self
+    }
+
+    /// Threads of the pool of [`DispatchStrategy::WorkerPool`] and [`DispatchStrategy::LeaderFollowers`]; 4 by default, at
+    /// least 1.
+    #[must_use]
+    pub fn pool_threads(mut self, threads: usize) -> Self {
+        self.pool_threads = threads.max(1);
+        self
+    }
+
+    /// Policies of all calls through references that do not override them (the ORB's PolicyManager).
+    #[must_use]
+    pub fn client_policies(mut self, policies: impl IntoIterator<Item = Policy>) -> Self {
+        self.client_policies = policies.into_iter().collect();
         self
     }
 
@@ -216,6 +264,14 @@ impl OrbBuilder {
             watchdog_thread: self.watchdog_thread,
             watchdog: Watchdog::default(),
             max_version: self.max_version,
+            rt: RtCore {
+                mapping: self.mapping,
+                round_robin: self.round_robin,
+                lanes: self.lanes,
+                client_policies: self.client_policies,
+                ..RtCore::default()
+            },
+            pool_threads: self.pool_threads,
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),
@@ -232,6 +288,9 @@ impl OrbBuilder {
         })
     }
 }
+
+/// Threads of a pool whose size nobody chose.
+const POOL_THREADS: usize = 4;
 
 /// A day: what the system calls take is bounded.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);

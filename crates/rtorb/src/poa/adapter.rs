@@ -7,6 +7,7 @@ use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
 use crate::orb::Orb;
 use crate::reference::ObjectRef;
+use crate::rt::CallPriority;
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_os::slab::Key;
@@ -265,7 +266,7 @@ impl Poa {
 
     /// The policies that it was made with.
     pub fn policies(&self) -> PoaPolicies {
-        self.adapter.policies
+        self.adapter.policies.clone()
     }
 
     fn place<I: Interface>(
@@ -296,6 +297,7 @@ impl Poa {
             servant: servant.take().expect("a slab makes an entry at most once"),
             adapter: Arc::clone(&self.adapter),
             id: id.clone(),
+            priority: CallPriority::AsItIs,
         };
         let place = table
             .insert_with(activate)

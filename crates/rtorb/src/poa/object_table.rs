@@ -1,6 +1,7 @@
 //! The active objects of all adapters.
 
 use super::{Adapter, Servant};
+use crate::rt::CallPriority;
 use rtorb_os::slab::{Entered, Key, Slab};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
@@ -19,6 +20,8 @@ pub(crate) struct ActiveObject {
     pub(crate) adapter: Arc<Adapter>,
     /// Its id in the adapter.
     pub(crate) id: Vec<u8>,
+    /// Which priority its calls have.
+    pub(crate) priority: CallPriority,
 }
 
 /// The names that one connection asked for last, so that a name is looked up under the lock only once.

@@ -1,13 +1,17 @@
 //! The policies of an adapter.
 
+use crate::rt::Policy;
+
 /// What an adapter is made with; the default is the root adapter's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoaPolicies {
     /// Whether its objects outlive the process.
     pub lifespan: Lifespan,
     /// Who chooses object ids.
     pub id_assignment: IdAssignment,
+    /// Policies of RT-CORBA, each type at most once.
+    pub rt: Vec<Policy>,
 }
 
 impl PoaPolicies {
@@ -15,6 +19,7 @@ impl PoaPolicies {
     pub const PERSISTENT: Self = Self {
         lifespan: Lifespan::Persistent,
         id_assignment: IdAssignment::User,
+        rt: Vec::new(),
     };
 
     /// The same with another lifespan.
@@ -28,6 +33,13 @@ impl PoaPolicies {
     #[must_use]
     pub const fn with_id_assignment(mut self, id_assignment: IdAssignment) -> Self {
         self.id_assignment = id_assignment;
+        self
+    }
+
+    /// The same with one more policy of RT-CORBA.
+    #[must_use]
+    pub fn with(mut self, policy: Policy) -> Self {
+        self.rt.push(policy);
         self
     }
 }

@@ -1,0 +1,121 @@
+//! Which CORBA priority a thread has (RTCORBA::Current).
+
+use super::core::RtCore;
+use super::priority::{NativePriority, Priority};
+use crate::exception::Cause;
+use crate::exception::{ExceptionKind, Phase, SystemException};
+use crate::orb::Orb;
+use core::cell::Cell;
+use rtorb_os::sched::{SchedPolicy, current_policy};
+use std::time::Duration;
+
+thread_local! {
+    /// The thread's CORBA priority; [`UNSET`] until it is set or asked for.
+    static CURRENT: Cell<i16> = const { Cell::new(UNSET) };
+    /// What a thread without one calls with, once that was found out.
+    static DERIVED: Cell<i16> = const { Cell::new(UNSET) };
+}
+
+const UNSET: i16 = -1;
+
+/// The priority of the calling thread (RTCORBA::Current), by the mapping of one ORB.
+///
+/// Set it on every thread that calls with a priority; a servant's thread has that of the request. A priority set by other
+/// means than this is not noticed.
+#[derive(Clone, Debug)]
+pub struct RtCurrent {
+    orb: Orb,
+}
+
+impl RtCurrent {
+    pub(crate) fn new(orb: Orb) -> Self {
+        Self { orb }
+    }
+
+    /// The CORBA priority that was set, or that the request being served has.
+    ///
+    /// # Errors
+    /// INITIALIZE when none was set.
+    pub fn the_priority(&self) -> Result<Priority, SystemException> {
+        known().ok_or_else(|| ExceptionKind::Initialize.into())
+    }
+
+    /// Gives the calling thread a CORBA priority, and by the ORB's mapping the native one.
+    ///
+    /// # Errors
+    /// DATA_CONVERSION 2 when the mapping has no native priority for it; NO_PERMISSION when the host refuses, with what it
+    /// said.
+    pub fn set_the_priority(&self, priority: Priority) -> Result<(), SystemException> {
+        let rt = &self.orb.core.rt;
+        let native = rt.to_native(priority)?;
+        rt.apply(native)?;
+        CURRENT.set(priority.get());
+        Ok(())
+    }
+}
+
+fn known() -> Option<Priority> {
+    Priority::new(CURRENT.get()).ok()
+}
+
+/// The CORBA priority that the calling thread's calls have: the one that was set, else what the mapping makes of the
+/// native one, which is looked at once; the least urgent for a thread of time sharing.
+#[inline]
+pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> {
+    match known() {
+        Some(priority) => Ok(priority),
+        None => derived(rt),
+    }
+}
+
+#[cold]
+fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
+    if let Ok(priority) = Priority::new(DERIVED.get()) {
+        return Ok(priority);
+    }
+    let native = native_of(current_policy());
+    let priority = match (native, rt.mapping.to_corba(native)) {
+        (_, Some(priority)) => priority,
+        (0, None) => Priority::MIN,
+        _ => return Err(SystemException::omg(ExceptionKind::DataConversion, 2)),
+    };
+    DERIVED.set(priority.get());
+    Ok(priority)
+}
+
+fn native_of(policy: SchedPolicy) -> NativePriority {
+    policy.priority()
+}
+
+/// The calling thread's CORBA priority while it serves a request; what it was before comes back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    before: i16,
+}
+
+impl Running {
+    #[inline]
+    pub(crate) fn at(priority: Priority) -> Self {
+        Self {
+            before: CURRENT.replace(priority.get()),
+        }
+    }
+}
+
+impl Drop for Running {
+    #[inline]
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+/// The host's refusal as an exception.
+#[cold]
+pub(super) fn refused(errno: rustix::io::Errno) -> SystemException {
+    SystemException::from(ExceptionKind::NoPermission).with_cause(Cause {
+        phase: Phase::Schedule,
+        endpoint: None,
+        elapsed: Duration::ZERO,
+        errno: Some(errno),
+    })
+}

@@ -1,0 +1,55 @@
+//! CORBA priorities and the operating system's.
+
+use crate::exception::{ExceptionKind, SystemException};
+use core::fmt;
+
+/// A CORBA priority (RTCORBA::Priority): 0, the least urgent, to 32767.
+///
+/// It means the same on all hosts of a system; a [`PriorityMapping`](super::PriorityMapping) says what it is on one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(i16);
+
+/// A priority of the operating system: 0 for time sharing (SCHED_OTHER), 1 to 99 for SCHED_FIFO and SCHED_RR.
+pub type NativePriority = u8;
+
+impl Priority {
+    /// The least urgent (RTCORBA::minPriority).
+    pub const MIN: Self = Self(0);
+    /// The most urgent (RTCORBA::maxPriority).
+    pub const MAX: Self = Self(i16::MAX);
+
+    /// The priority of that number.
+    ///
+    /// # Errors
+    /// BAD_PARAM for a negative one.
+    pub const fn new(number: i16) -> Result<Self, SystemException> {
+        match number >= 0 {
+            true => Ok(Self(number)),
+            false => Err(SystemException::new(
+                ExceptionKind::BadParam,
+                0,
+                crate::exception::CompletionStatus::No,
+            )),
+        }
+    }
+
+    /// Its number.
+    #[inline]
+    pub const fn get(self) -> i16 {
+        self.0
+    }
+}
+
+impl TryFrom<i16> for Priority {
+    type Error = SystemException;
+
+    fn try_from(number: i16) -> Result<Self, SystemException> {
+        Self::new(number)
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
