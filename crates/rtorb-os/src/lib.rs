@@ -11,6 +11,7 @@
 //! | one thread at a time, a wait for a change | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a queue of requests to a pool of threads | [`ring::Ring`] |
 //! | a table read without a lock | [`slab::Slab`] |
+//! | something for whoever comes first, and never a wait | [`turnstile::Turnstile`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | memory without page faults | [`memory`] |
 //! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
@@ -31,5 +32,6 @@ pub mod socket;
 pub mod sync;
 pub mod thread;
 pub mod timer;
+pub mod turnstile;
 
 pub use refused::{Refused, What};

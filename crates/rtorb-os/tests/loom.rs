@@ -1,4 +1,4 @@
-//! The slab and the ring under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring and the turnstile under loom, which tries the interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
@@ -6,9 +6,11 @@
 
 use loom::model::Builder;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::slab::{Key, Slab};
+use rtorb_os::turnstile::Turnstile;
 
 /// All interleavings in which threads are stopped at most this often against their will.
 fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
@@ -203,5 +205,32 @@ fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
         };
         assert_eq!(slab.insert(Box::new(8)), Some(next));
         assert_eq!(reader.join().unwrap().unwrap_or(8), 8);
+    });
+}
+
+#[test]
+fn loom_turnstile_one_is_inside_at_a_time_and_no_mark_is_lost() {
+    model(3, || {
+        let shared = Arc::new((AtomicU32::new(0), Turnstile::new(0)));
+        let announce_and_look = |shared: &(AtomicU32, Turnstile<u32>)| {
+            let (announced, turnstile) = shared;
+            announced.fetch_add(1, Ordering::Relaxed);
+            let mut inside = turnstile.enter();
+            while let Some(mut done) = inside {
+                *done = announced.load(Ordering::Relaxed);
+                inside = done.leave();
+            }
+        };
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || announce_and_look(&shared))
+            })
+            .collect();
+        announce_and_look(&shared);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(*shared.1.enter().expect("all have left"), 3);
     });
 }
