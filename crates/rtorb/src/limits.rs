@@ -20,6 +20,8 @@ pub struct Limits {
     pub thread_connections_max: usize,
     /// Fragmented messages in progress on one connection; one more closes it.
     pub fragment_chains_max: usize,
+    /// Threads of all thread pools that the application makes, dynamic ones included: NO_RESOURCES.
+    pub pool_threads_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
     /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
@@ -36,6 +38,7 @@ impl Default for Limits {
             adapters_max: 256,
             thread_connections_max: 64,
             fragment_chains_max: 4,
+            pool_threads_max: 1024,
             forwards_max: 8,
             send_timeout: Duration::from_secs(5),
         }

@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
-use crate::rt::{RtCore, RtCurrent};
+use crate::rt::{RtCore, RtCurrent, RtOrb};
 use crate::server::{Server, is_in_upcall};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::wait::watchdog::Watchdog;
@@ -120,6 +120,11 @@ impl Orb {
         RtCurrent::new(self.clone())
     }
 
+    /// The RT-CORBA side of the ORB: the initial reference `RTORB`.
+    pub fn rt_orb(&self) -> RtOrb {
+        RtOrb::new(self.clone())
+    }
+
     /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
     pub fn list_initial_services(&self) -> Vec<String> {
         self.core.initial_references.names()
@@ -137,6 +142,7 @@ impl Orb {
             Err(_) if self.core.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
+        self.core.rt.pools.join();
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
         Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
         served.map_err(|error| match error {
@@ -219,6 +225,7 @@ impl OrbCore {
         if let Some(server) = self.server.get() {
             server.stop();
         }
+        self.rt.pools.stop();
     }
 
     /// Counts one more adapter.

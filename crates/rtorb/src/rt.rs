@@ -3,20 +3,47 @@
 //! `priority` and `mapping` say what a priority is, `current` which one a thread has; `policy` has the policies of clients
 //! and adapters, `rt_orb` makes them, mutexes and thread pools.
 
+mod best_effort;
 mod call_priority;
 pub(crate) mod core;
 mod current;
 mod mapping;
+mod mutex;
+mod network_priority;
 pub(crate) mod policy;
+mod pools;
 mod priority;
+mod rt_orb;
 pub(crate) mod threadpool;
+mod transform;
 
+pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
 pub use current::RtCurrent;
 pub(crate) use current::{Running, caller_priority};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
+pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
+pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};
 pub use policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
+pub use pools::DestroyThreadpoolError;
 pub use priority::{NativePriority, Priority};
+pub use rt_orb::RtOrb;
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
-pub use threadpool::{ThreadpoolId, ThreadpoolLane};
+pub use threadpool::{
+    InvalidThreadpool, LanedThreadpool, RequestBuffering, Threadpool, ThreadpoolId, ThreadpoolLane,
+};
+pub use transform::PriorityTransform;
+pub(crate) use transform::Transforms;
+
+use std::sync::Arc;
+
+/// The network priorities of an ORB that was given none: spread over the CORBA priorities that its mapping uses.
+pub(crate) fn default_network_mapping(
+    mapping: &dyn PriorityMapping,
+) -> Arc<dyn NetworkPriorityMapping> {
+    let most_urgent = mapping
+        .to_corba(mapping::NATIVE_MAX)
+        .unwrap_or(Priority::MAX);
+    Arc::new(NetworkPriorityTable::even(most_urgent))
+}

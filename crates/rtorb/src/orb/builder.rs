@@ -8,7 +8,10 @@ use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, PoaError};
-use crate::rt::{NativeMapping, Policy, PriorityMapping, RtCore, ThreadpoolLane};
+use crate::rt::{
+    BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
+    RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
+};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
@@ -23,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct OrbBuilder {
     limits: Limits,
     strategies: Strategies,
@@ -35,7 +38,10 @@ pub struct OrbBuilder {
     watchdog_thread: ThreadConfig,
     max_version: Version,
     mapping: Arc<dyn PriorityMapping>,
+    network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
+    transforms: Transforms,
     round_robin: bool,
+    best_effort: Option<Tell>,
     lanes: Vec<ThreadpoolLane>,
     client_policies: Vec<Policy>,
     pool_threads: usize,
@@ -78,7 +84,10 @@ impl Default for OrbBuilder {
             watchdog_thread: ThreadConfig::default(),
             max_version: Version::V1_2,
             mapping: Arc::new(NativeMapping),
+            network_mapping: None,
+            transforms: Transforms::default(),
             round_robin: false,
+            best_effort: None,
             lanes: Vec::new(),
             client_policies: Vec::new(),
             pool_threads: POOL_THREADS,
@@ -136,6 +145,49 @@ impl OrbBuilder {
     #[must_use]
     pub fn priority_mapping(mut self, mapping: impl PriorityMapping + 'static) -> Self {
         self.mapping = Arc::new(mapping);
+        self
+    }
+
+    /// What packets of a CORBA priority are marked with, on connections whose protocol properties say
+    /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
+    /// ([`NetworkPriorityTable::even`](crate::rt::NetworkPriorityTable::even)).
+    #[must_use]
+    pub fn network_priority_mapping(
+        mut self,
+        mapping: impl NetworkPriorityMapping + 'static,
+    ) -> Self {
+        self.network_mapping = Some(Arc::new(mapping));
+        self
+    }
+
+    /// Changes the priority of each call that comes in, before its servant runs.
+    #[must_use]
+    pub fn inbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
+        self.transforms.inbound = Some(Arc::new(transform));
+        self
+    }
+
+    /// Changes the priority of each call that goes out.
+    #[must_use]
+    pub fn outbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
+        self.transforms.outbound = Some(Arc::new(transform));
+        self
+    }
+
+    /// Goes on without real-time scheduling where the host refuses it, and says so once, on standard error.
+    ///
+    /// Without this choice a refusal is an error: NO_PERMISSION, or [`OrbError::Refused`] for a thread of the ORB's own.
+    #[must_use]
+    pub fn best_effort(self) -> Self {
+        self.best_effort_telling(tell_on_standard_error)
+    }
+
+    /// As [`best_effort`](Self::best_effort), and tells `tell` in the place of standard error.
+    ///
+    /// It is called once an ORB, on the thread that was refused.
+    #[must_use]
+    pub fn best_effort_telling(mut self, tell: impl Fn(&Refused) + Send + Sync + 'static) -> Self {
+        self.best_effort = Some(Arc::new(tell));
         self
     }
 
@@ -265,7 +317,12 @@ impl OrbBuilder {
             watchdog: Watchdog::default(),
             max_version: self.max_version,
             rt: RtCore {
+                network_mapping: self
+                    .network_mapping
+                    .unwrap_or_else(|| default_network_mapping(&*self.mapping)),
                 mapping: self.mapping,
+                transforms: self.transforms,
+                best_effort: BestEffort::new(self.best_effort),
                 round_robin: self.round_robin,
                 lanes: self.lanes,
                 client_policies: self.client_policies,
@@ -304,6 +361,16 @@ fn epoch() -> u64 {
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos() as u64);
     since ^ u64::from(std::process::id()) << 48
+}
+
+impl fmt::Debug for OrbBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OrbBuilder")
+            .field("strategies", &self.strategies)
+            .field("limits", &self.limits)
+            .field("listen", &self.listen)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Display for OrbError {

@@ -1,38 +1,56 @@
-//! What an ORB knows of real time: mappings, scheduling, transforms, thread pools.
+//! What an ORB knows of real time: mappings, transforms, scheduling, thread pools, named mutexes.
 
+use super::best_effort::BestEffort;
 use super::current;
 use super::mapping::{NativeMapping, PriorityMapping};
+use super::mutex::NamedMutexes;
+use super::network_priority::{NetworkPriority, NetworkPriorityMapping};
 use super::policy::Policy;
+use super::pools::Pools;
 use super::priority::{NativePriority, Priority};
-use super::threadpool::{ThreadpoolId, ThreadpoolLane};
+use super::threadpool::ThreadpoolLane;
+use super::transform::{Transforms, transformed};
 use crate::dispatch::pool::Pool;
 use crate::exception::{ExceptionKind, SystemException};
+use rtorb_os::What;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
-use rtorb_os::sync::Mutex;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use rtorb_os::thread::{ThreadConfig, spawn};
+use std::sync::{Arc, OnceLock};
 
 /// The real-time part of an ORB.
 #[derive(Debug)]
 pub(crate) struct RtCore {
     pub(crate) mapping: Arc<dyn PriorityMapping>,
+    pub(crate) network_mapping: Arc<dyn NetworkPriorityMapping>,
+    pub(crate) transforms: Transforms,
     /// True for SCHED_RR in the place of SCHED_FIFO.
     pub(crate) round_robin: bool,
+    pub(crate) best_effort: BestEffort,
     /// The lanes of the pool that serves adapters without one of their own; for `DispatchStrategy::Lanes`.
     pub(crate) lanes: Vec<ThreadpoolLane>,
     /// Policies of every reference that does not override them.
     pub(crate) client_policies: Vec<Policy>,
-    pub(crate) pools: Mutex<BTreeMap<ThreadpoolId, Arc<Pool>>>,
+    /// That pool, from when the ORB listens; empty with other strategies.
+    pub(crate) own_pool: OnceLock<Arc<Pool>>,
+    /// The application's pools.
+    pub(crate) pools: Pools,
+    pub(crate) named_mutexes: NamedMutexes,
 }
 
 impl Default for RtCore {
     fn default() -> Self {
+        let mapping = Arc::new(NativeMapping);
         Self {
-            mapping: Arc::new(NativeMapping),
+            network_mapping: super::default_network_mapping(&*mapping),
+            mapping,
+            transforms: Transforms::default(),
             round_robin: false,
+            best_effort: BestEffort::default(),
             lanes: Vec::new(),
             client_policies: Vec::new(),
-            pools: Mutex::default(),
+            own_pool: OnceLock::new(),
+            pools: Pools::default(),
+            named_mutexes: NamedMutexes::default(),
         }
     }
 }
@@ -49,6 +67,37 @@ impl RtCore {
             .ok_or_else(|| SystemException::omg(ExceptionKind::DataConversion, 2))
     }
 
+    /// The priority at which a servant runs that is called with `priority`: what the inbound transform says.
+    ///
+    /// # Errors
+    /// DATA_CONVERSION 2 when the transform refuses.
+    #[inline]
+    pub(crate) fn inbound(
+        &self,
+        priority: Priority,
+        object_id: &[u8],
+    ) -> Result<Priority, SystemException> {
+        transformed(self.transforms.inbound.as_ref(), priority, object_id)
+    }
+
+    /// The priority that a call goes out with which a thread of `priority` makes: what the outbound transform says.
+    ///
+    /// # Errors
+    /// DATA_CONVERSION 2 when the transform refuses.
+    #[inline]
+    pub(crate) fn outbound(
+        &self,
+        priority: Priority,
+        object_key: &[u8],
+    ) -> Result<Priority, SystemException> {
+        transformed(self.transforms.outbound.as_ref(), priority, object_key)
+    }
+
+    /// The marks of packets of calls with that priority.
+    pub(crate) fn network_priority(&self, priority: Priority) -> NetworkPriority {
+        self.network_mapping.to_network(priority)
+    }
+
     /// The scheduling policy of threads with that native priority.
     #[inline]
     pub(crate) fn policy(&self, native: NativePriority) -> SchedPolicy {
@@ -59,8 +108,37 @@ impl RtCore {
         }
     }
 
-    /// Gives the calling thread that native priority.
+    /// Gives the calling thread that native priority; leaves it where the host refuses and best effort is allowed.
+    ///
+    /// # Errors
+    /// NO_PERMISSION, with what the host said.
     pub(crate) fn apply(&self, native: NativePriority) -> Result<(), SystemException> {
-        apply_policy(self.policy(native)).map_err(|refused| current::refused(refused.errno))
+        apply_policy(self.policy(native))
+            .or_else(|refused| self.best_effort.pass(refused))
+            .map_err(|refused| current::refused(refused.errno))
+    }
+
+    /// How threads can run that shall run as `config` says: without its policy where the host refuses that and best effort
+    /// is allowed. For whoever makes threads at start; where it is not allowed, making the thread fails.
+    ///
+    /// The host is asked by a thread that is made for it: what a container forbids, no table tells.
+    pub(crate) fn obtainable(&self, config: &ThreadConfig) -> ThreadConfig {
+        let is_asked = self.best_effort.is_allowed() && config.policy.is_some();
+        let refused = is_asked
+            .then(|| spawn("rtorb-probe", config, || ()).err())
+            .flatten()
+            .filter(|refused| {
+                matches!(
+                    refused.what,
+                    What::Scheduling { .. } | What::Deadline { .. }
+                )
+            });
+        match refused.map(|refused| self.best_effort.pass(refused)) {
+            None | Some(Err(_)) => config.clone(),
+            Some(Ok(())) => ThreadConfig {
+                policy: None,
+                ..config.clone()
+            },
+        }
     }
 }

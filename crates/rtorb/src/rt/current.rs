@@ -1,12 +1,13 @@
 //! Which CORBA priority a thread has (RTCORBA::Current).
 
 use super::core::RtCore;
-use super::priority::{NativePriority, Priority};
-use crate::exception::Cause;
-use crate::exception::{ExceptionKind, Phase, SystemException};
+use super::priority::Priority;
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::orb::Orb;
 use core::cell::Cell;
-use rtorb_os::sched::{SchedPolicy, current_policy};
+use rtorb_os::sched::current_policy;
+use rtorb_os::{Refused, What};
+use rustix::io::Errno;
 use std::time::Duration;
 
 thread_local! {
@@ -44,7 +45,7 @@ impl RtCurrent {
     ///
     /// # Errors
     /// DATA_CONVERSION 2 when the mapping has no native priority for it; NO_PERMISSION when the host refuses, with what it
-    /// said.
+    /// said, unless the ORB was built for best effort.
     pub fn set_the_priority(&self, priority: Priority) -> Result<(), SystemException> {
         let rt = &self.orb.core.rt;
         let native = rt.to_native(priority)?;
@@ -73,7 +74,7 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     if let Ok(priority) = Priority::new(DERIVED.get()) {
         return Ok(priority);
     }
-    let native = native_of(current_policy());
+    let native = current_policy().priority();
     let priority = match (native, rt.mapping.to_corba(native)) {
         (_, Some(priority)) => priority,
         (0, None) => Priority::MIN,
@@ -81,10 +82,6 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     };
     DERIVED.set(priority.get());
     Ok(priority)
-}
-
-fn native_of(policy: SchedPolicy) -> NativePriority {
-    policy.priority()
 }
 
 /// The calling thread's CORBA priority while it serves a request; what it was before comes back when this is dropped.
@@ -109,13 +106,22 @@ impl Drop for Running {
     }
 }
 
-/// The host's refusal as an exception.
+/// The host's refusal of a priority as an exception.
 #[cold]
-pub(super) fn refused(errno: rustix::io::Errno) -> SystemException {
+pub(super) fn refused(errno: Errno) -> SystemException {
     SystemException::from(ExceptionKind::NoPermission).with_cause(Cause {
         phase: Phase::Schedule,
         endpoint: None,
         elapsed: Duration::ZERO,
         errno: Some(errno),
     })
+}
+
+/// The host's refusal of a thread as an exception: NO_PERMISSION for its scheduling, else NO_RESOURCES.
+#[cold]
+pub(super) fn refusal(Refused { what, errno }: Refused) -> SystemException {
+    match what {
+        What::Scheduling { .. } | What::Deadline { .. } | What::Affinity { .. } => refused(errno),
+        _ => ExceptionKind::NoResources.into(),
+    }
 }

@@ -25,7 +25,7 @@ pub struct ContinuousMapping;
 
 /// The real-time priorities of the kernel.
 const NATIVE_MIN: u8 = 1;
-const NATIVE_MAX: u8 = 99;
+pub(super) const NATIVE_MAX: u8 = 99;
 
 impl PriorityMapping for NativeMapping {
     fn to_native(&self, priority: Priority) -> Option<NativePriority> {

@@ -1,4 +1,4 @@
-//! Thread pools, as the application describes them (RTCORBA::ThreadpoolId and the structs beside it).
+//! Thread pools, as the application describes them (RTCORBA::ThreadpoolId and what create_threadpool takes).
 
 use super::priority::Priority;
 use core::fmt;
@@ -8,6 +8,9 @@ use core::fmt;
 pub struct ThreadpoolId(pub(crate) u32);
 
 impl ThreadpoolId {
+    /// The threads that serve adapters without a pool: those of the dispatch strategy.
+    pub(crate) const OWN: Self = Self(0);
+
     /// Its number (RTCORBA::ThreadpoolId).
     pub fn get(self) -> u32 {
         self.0
@@ -30,3 +33,70 @@ pub struct ThreadpoolLane {
     /// Threads that are added while all others are busy, and end when they have been idle.
     pub dynamic_threads: u32,
 }
+
+/// A pool without lanes (RTCORBA::RTORB::create_threadpool): its threads take the priority of the call that they serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threadpool {
+    /// Octets of stack a thread, all in memory from the beginning; 0 takes the platform's.
+    pub stacksize: usize,
+    /// Threads that are there from the beginning; at least 1.
+    pub static_threads: u32,
+    /// Threads that are added while all others are busy, and end when they have been idle.
+    pub dynamic_threads: u32,
+    /// The CORBA priority of threads that serve nobody.
+    pub default_priority: Priority,
+    /// Requests wait in the pool while all threads are busy (allow_request_buffering).
+    pub request_buffering: Option<RequestBuffering>,
+}
+
+impl Default for Threadpool {
+    fn default() -> Self {
+        Self {
+            stacksize: 0,
+            static_threads: 1,
+            dynamic_threads: 0,
+            default_priority: Priority::MIN,
+            request_buffering: None,
+        }
+    }
+}
+
+/// A pool of lanes (RTCORBA::RTORB::create_threadpool_with_lanes): each has its own threads, endpoints and connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LanedThreadpool {
+    /// Octets of stack a thread, all in memory from the beginning; 0 takes the platform's.
+    pub stacksize: usize,
+    /// At least one; each priority once.
+    pub lanes: Vec<ThreadpoolLane>,
+    /// A lane whose threads are all busy takes an idle one of a less urgent lane, raised meanwhile.
+    pub allow_borrowing: bool,
+    /// Requests wait in their lane while all its threads are busy (allow_request_buffering).
+    pub request_buffering: Option<RequestBuffering>,
+}
+
+/// How many requests wait in a pool, or in each lane, while all threads are busy; the next one gets TRANSIENT 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestBuffering {
+    /// So many requests; 0 is as many as there is room for.
+    pub max_buffered_requests: u32,
+    /// Requests of so many octets together; 0 is no bound of this kind.
+    pub max_request_buffer_size: u32,
+}
+
+/// No pool has that id (RTCORBA::RTORB::InvalidThreadpool).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidThreadpool {
+    pub(super) id: ThreadpoolId,
+}
+
+impl fmt::Display for InvalidThreadpool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "InvalidThreadpool: the ORB has no thread pool {}; it was destroyed, or is of another ORB",
+            self.id
+        )
+    }
+}
+
+impl std::error::Error for InvalidThreadpool {}

@@ -1,0 +1,215 @@
+//! The ORB's mutex for applications (RTCORBA::Mutex), and those that have a name.
+
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// A mutex of the same kind as the ORB's own, so that both take part in one bound on priority inversion (RTCORBA::Mutex);
+/// cheap to clone, and gone with its last clone (destroy_mutex).
+///
+/// Who holds it inherits the priority of who waits for it. It guards a value, which is reached by holding it only.
+///
+/// ```
+/// # let orb = rtorb::Orb::builder().build()?;
+/// let level = orb.rt_orb().create_mutex(0u32);
+/// *level.lock() += 1;
+/// let held = level.lock();
+/// assert_eq!(*held, 1);
+/// held.unlock();
+/// # Ok::<(), rtorb::OrbError>(())
+/// ```
+pub struct RtMutex<T = ()> {
+    shared: Arc<Mutex<T>>,
+}
+
+impl<T> RtMutex<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self {
+            shared: Arc::new(Mutex::new(value)),
+        }
+    }
+
+    /// Waits until the calling thread holds it.
+    ///
+    /// # Panics
+    /// If the calling thread holds it already, or two threads hold what the other wants: that would wait for ever. If a
+    /// thread ended that had leaked its guard.
+    pub fn lock(&self) -> RtMutexGuard<'_, T> {
+        RtMutexGuard {
+            held: self.shared.lock(),
+        }
+    }
+
+    /// Holds it if that is possible within `max_wait`; zero does not wait.
+    ///
+    /// The standard's TimeT has units of 100 ns. The time is CLOCK_MONOTONIC's: setting the clock changes nothing.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock); when it has to wait, on Linux before 5.14.
+    pub fn try_lock(&self, max_wait: Duration) -> Option<RtMutexGuard<'_, T>> {
+        let held = match self.shared.try_lock() {
+            None if !max_wait.is_zero() => {
+                let wait_ns = u64::try_from(max_wait.as_nanos()).unwrap_or(u64::MAX);
+                let deadline_ns = monotonic_ns().saturating_add(wait_ns).min(DEADLINE_NS_MAX);
+                self.shared.lock_until(deadline_ns)
+            }
+            held => held,
+        };
+        held.map(|held| RtMutexGuard { held })
+    }
+}
+
+/// The latest moment of the monotonic clock that the kernel takes, in nanoseconds; nobody sees it.
+const DEADLINE_NS_MAX: u64 = i64::MAX as u64;
+
+impl<T> Clone for RtMutex<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T> fmt::Debug for RtMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RtMutex").finish_non_exhaustive()
+    }
+}
+
+/// Holds an [`RtMutex`] until it is dropped or [unlocked](Self::unlock), on the thread that locked it.
+#[must_use]
+pub struct RtMutexGuard<'m, T = ()> {
+    held: MutexGuard<'m, T>,
+}
+
+impl<T> RtMutexGuard<'_, T> {
+    /// Gives the mutex back (RTCORBA::Mutex::unlock), as dropping the guard does.
+    pub fn unlock(self) {}
+}
+
+impl<T> Deref for RtMutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.held
+    }
+}
+
+impl<T> DerefMut for RtMutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.held
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for RtMutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// No mutex of that name is in use in the ORB (RTCORBA::RTORB::MutexNotFound).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MutexNotFound {
+    pub(super) name: String,
+}
+
+impl fmt::Display for MutexNotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "MutexNotFound: no mutex `{}` is in use; make it by create_named_mutex, and keep it",
+            self.name
+        )
+    }
+}
+
+impl std::error::Error for MutexNotFound {}
+
+/// The mutexes of one ORB that have names, as long as somebody has them.
+#[derive(Debug, Default)]
+pub(crate) struct NamedMutexes {
+    by_name: Mutex<BTreeMap<String, Weak<Mutex<()>>>>,
+}
+
+impl NamedMutexes {
+    /// The mutex of that name, and whether it was made for this.
+    pub(super) fn create(&self, name: &str) -> (RtMutex, bool) {
+        let mut by_name = self.by_name.lock();
+        if let Some(shared) = by_name.get(name).and_then(Weak::upgrade) {
+            return (RtMutex { shared }, false);
+        }
+        // Names that nobody uses any more go: there are never more than mutexes.
+        by_name.retain(|_, shared| shared.strong_count() > 0);
+        let made = RtMutex::new(());
+        by_name.insert(name.to_owned(), Arc::downgrade(&made.shared));
+        (made, true)
+    }
+
+    pub(super) fn open(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
+        let shared = self.by_name.lock().get(name).and_then(Weak::upgrade);
+        shared
+            .map(|shared| RtMutex { shared })
+            .ok_or_else(|| MutexNotFound {
+                name: name.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutex_that_is_held_is_tried_for_as_long_as_was_said() {
+        let mutex = RtMutex::new(7);
+        let held = mutex.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(mutex.try_lock(Duration::ZERO).is_none());
+                let begun = monotonic_ns();
+                assert!(mutex.try_lock(Duration::from_millis(5)).is_none());
+                assert!(monotonic_ns() - begun >= 5_000_000);
+            });
+        });
+        held.unlock();
+        for wait in [Duration::ZERO, Duration::from_millis(1), Duration::MAX] {
+            assert_eq!(*mutex.try_lock(wait).expect("nobody holds it"), 7);
+        }
+    }
+
+    #[test]
+    fn who_tries_without_end_is_handed_the_mutex() {
+        let mutex = RtMutex::new(());
+        let held = mutex.lock();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| mutex.try_lock(Duration::MAX).is_some());
+            std::thread::sleep(Duration::from_millis(2));
+            held.unlock();
+            assert!(waiter.join().expect("no panic"));
+        });
+    }
+
+    #[test]
+    fn a_name_leads_to_one_mutex_as_long_as_somebody_has_it() {
+        let names = NamedMutexes::default();
+        assert!(names.open("gate").is_err());
+        let (one, is_new) = names.create("gate");
+        assert!(is_new);
+        let (same, is_new) = names.create("gate");
+        assert!(!is_new);
+        let held = one.lock();
+        assert!(same.try_lock(Duration::ZERO).is_none());
+        held.unlock();
+        assert!(names.open("gate").is_ok());
+        drop((one, same));
+        let missing = names.open("gate").expect_err("nobody has it");
+        assert!(missing.to_string().contains("`gate`"));
+        drop(names.create("other"));
+        let (_kept, _) = names.create("third");
+        assert_eq!(names.by_name.lock().len(), 1);
+    }
+}
