@@ -7,7 +7,8 @@ mod profiles;
 mod text;
 
 pub use components::{
-    Component, Endpoint, SslSecTrans, TaggedComponent, association, component_tag, orb_name,
+    Component, Endpoint, SslSecTrans, TaggedComponent, UnixEndpoint, association, component_tag,
+    orb_name,
 };
 pub use policies::{
     Policy, PriorityBand, PriorityModel, Protocol, ProtocolProperties, TcpProperties,

@@ -7,7 +7,7 @@ use rtorb_wire::giop::Version;
 use rtorb_wire::giop::contexts::{self, CodeSets, ListenPoint};
 use rtorb_wire::ior::{
     Component, Endpoint, IiopProfile, Ior, Policy, PriorityBand, PriorityModel, ProfileBody,
-    TaggedComponent, UiopProfile,
+    TaggedComponent, UiopProfile, UnixEndpoint, component_tag,
 };
 use rtorb_wire::{Decode, DecodeError, Encode, Reader, Writer};
 
@@ -88,6 +88,26 @@ fn components() -> Vec<Component> {
             },
         ]),
     ]
+}
+
+#[test]
+fn endpoints_of_a_uiop_profile_have_a_path_and_no_port() {
+    let component = Component::TaoUnixEndpoints(vec![
+        UnixEndpoint {
+            path: "/a".into(),
+            priority: 2,
+        },
+        UnixEndpoint {
+            path: "/bc".into(),
+            priority: -1,
+        },
+    ]);
+    let tagged = component.to_tagged().unwrap();
+    assert_eq!(tagged.tag, component_tag::TAO_ENDPOINTS);
+    let expected =
+        "01 00 00 00 02 00 00 00 03 00 00 00 2f 61 00 00 02 00 00 00 04 00 00 00 2f 62 63 00 ff ff";
+    assert_eq!(tagged.data, hex(expected));
+    assert_eq!(Component::from_uiop_tagged(&tagged), Ok(component));
 }
 
 #[test]

@@ -139,6 +139,8 @@ pub enum Component {
     },
     /// Endpoints with their priorities, in the form of TAO; the first is the profile's own.
     TaoEndpoints(Vec<Endpoint>),
+    /// The same in a UIOP profile.
+    TaoUnixEndpoints(Vec<UnixEndpoint>),
     /// A UNIX socket, in the form of omniORB; good on that host alone.
     OmniUnixTrans {
         /// The host's own name for itself.
@@ -208,6 +210,21 @@ impl Component {
         })
     }
 
+    /// As [`from_tagged`](Self::from_tagged), for a component of a UIOP profile: there TAO writes endpoints in another form
+    /// under the same tag.
+    ///
+    /// # Errors
+    /// When its kind is known and its data malformed.
+    pub fn from_uiop_tagged(component: &TaggedComponent) -> Result<Self, DecodeError> {
+        match component.tag {
+            component_tag::TAO_ENDPOINTS => {
+                let mut r = Reader::encapsulated(&component.data)?;
+                Ok(Self::TaoUnixEndpoints(Decode::decode(&mut r)?))
+            }
+            _ => Self::from_tagged(component),
+        }
+    }
+
     /// The component with its tag.
     ///
     /// # Errors
@@ -239,7 +256,7 @@ impl Component {
             Self::NumberPolicy { tag, .. } | Self::Group { tag, .. } | Self::Flag { tag, .. } => {
                 *tag
             }
-            Self::TaoEndpoints(_) => tag::TAO_ENDPOINTS,
+            Self::TaoEndpoints(_) | Self::TaoUnixEndpoints(_) => tag::TAO_ENDPOINTS,
             Self::OmniUnixTrans { .. } => tag::OMNI_UNIX_TRANS,
             Self::Other(component) => component.tag,
         }
@@ -276,6 +293,7 @@ impl Component {
             }
             Self::Flag { set, .. } => set.encode(w),
             Self::TaoEndpoints(endpoints) => endpoints.encode(w),
+            Self::TaoUnixEndpoints(endpoints) => endpoints.encode(w),
             Self::OmniUnixTrans { host, path } => {
                 host.encode(w)?;
                 path.encode(w)
@@ -355,6 +373,33 @@ impl Decode for Endpoint {
         Ok(Self {
             host: Decode::decode(r)?,
             port: r.primitive()?,
+            priority: r.primitive()?,
+        })
+    }
+}
+
+/// A UNIX socket with a priority, in the form of TAO.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UnixEndpoint {
+    /// The socket's path.
+    pub path: String,
+    /// CORBA priority of the lane behind it; -1 for none.
+    pub priority: i16,
+}
+
+impl Encode for UnixEndpoint {
+    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
+        self.path.encode(w)?;
+        self.priority.encode(w)
+    }
+}
+
+impl Decode for UnixEndpoint {
+    const OCTETS_MIN: usize = 6;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            path: Decode::decode(r)?,
             priority: r.primitive()?,
         })
     }

@@ -57,10 +57,14 @@ impl fmt::Display for Component {
                 f.write_str("endpoints: ")?;
                 list(endpoints, f, |endpoint, f| {
                     f.write_str(&at(&endpoint.host, endpoint.port))?;
-                    match endpoint.priority {
-                        -1 => Ok(()),
-                        priority => write!(f, " for priority {priority}"),
-                    }
+                    lane(endpoint.priority, f)
+                })
+            }
+            Self::TaoUnixEndpoints(endpoints) => {
+                f.write_str("endpoints: ")?;
+                list(endpoints, f, |endpoint, f| {
+                    f.write_str(&endpoint.path)?;
+                    lane(endpoint.priority, f)
                 })
             }
             Self::OmniUnixTrans { host, path } => write!(f, "UNIX socket {path} of host {host}"),
@@ -73,6 +77,14 @@ impl fmt::Display for Component {
                 write!(f, "{}", Hex(&component.data))
             }
         }
+    }
+}
+
+/// What an endpoint's priority says of it.
+fn lane(priority: i16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match priority {
+        -1 => Ok(()),
+        priority => write!(f, " for priority {priority}"),
     }
 }
 
