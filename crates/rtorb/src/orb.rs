@@ -4,7 +4,7 @@ mod builder;
 mod initial_references;
 mod object_url;
 mod options;
-mod published;
+pub(crate) mod published;
 pub(crate) mod routes;
 
 pub use builder::{OrbBuilder, OrbError};
@@ -20,10 +20,12 @@ use crate::reference::ObjectRef;
 use crate::rt::{RtCore, RtCurrent, RtOrb};
 use crate::server::{Server, is_in_upcall};
 use crate::strategies::{DispatchStrategy, Strategies};
+use crate::transport::Listener;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
+use published::Published;
 use routes::EndpointTable;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -190,16 +192,8 @@ impl Orb {
     }
 
     /// A reference to an object of this ORB.
-    pub(crate) fn reference(&self, repository_id: &str, object_key: &[u8]) -> ObjectRef {
-        let listeners = self
-            .core
-            .server
-            .get()
-            .map_or(&[][..], |server| &server.listeners);
-        ObjectRef::new(
-            self.clone(),
-            published::ior(repository_id, object_key, listeners),
-        )
+    pub(crate) fn reference(&self, published: &Published<'_>) -> ObjectRef {
+        ObjectRef::new(self.clone(), published::ior(&self.core, published))
     }
 }
 
@@ -226,6 +220,19 @@ impl OrbCore {
             server.stop();
         }
         self.rt.pools.stop();
+    }
+
+    /// What adapters without a pool of their own are reached by.
+    pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
+        match (self.rt.own_pool.get(), self.server.get()) {
+            (Some(pool), _) => pool
+                .lanes
+                .iter()
+                .flat_map(|lane| &lane.server.listeners)
+                .collect(),
+            (None, Some(server)) => server.listeners.iter().collect(),
+            (None, None) => Vec::new(),
+        }
     }
 
     /// Counts one more adapter.

@@ -8,6 +8,8 @@ pub(crate) mod object_key;
 pub(crate) mod object_table;
 mod operation_table;
 mod policies;
+mod rt_poa;
+pub(crate) mod rt_policies;
 
 pub use adapter::{Poa, PoaError, PoaManager, PoaManagerState};
 pub use operation_table::OperationTable;

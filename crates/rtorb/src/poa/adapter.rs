@@ -1,13 +1,16 @@
 //! An adapter: it gives servants their place and their references.
 
-use super::object_key::ObjectKey;
+use super::object_key::{self, ObjectKey};
 use super::object_table::ActiveObject;
+use super::rt_poa::priority_is_settled;
+use super::rt_policies::RtPolicies;
 use super::{IdAssignment, Lifespan, PoaPolicies, Servant, ServedBy, Tie};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
 use crate::orb::Orb;
+use crate::orb::published::Published;
 use crate::reference::ObjectRef;
-use crate::rt::CallPriority;
+use crate::rt::Priority;
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_os::slab::Key;
@@ -18,8 +21,8 @@ use std::sync::{Arc, Weak};
 /// A portable object adapter; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Poa {
-    orb: Orb,
-    adapter: Arc<Adapter>,
+    pub(super) orb: Orb,
+    pub(super) adapter: Arc<Adapter>,
 }
 
 /// What the ORB keeps of an adapter.
@@ -30,7 +33,9 @@ pub(crate) struct Adapter {
     /// The adapter that this one was made under, and its name there; dangling for the root.
     parent: Weak<Adapter>,
     name_there: String,
-    policies: PoaPolicies,
+    pub(super) policies: PoaPolicies,
+    /// What the policies of RT-CORBA among them come to.
+    pub(crate) rt: RtPolicies,
     pub(crate) manager: Arc<ManagerState>,
     children: Mutex<HashMap<String, Arc<Adapter>>>,
     /// Its objects by id; only activation and deactivation look here.
@@ -40,8 +45,19 @@ pub(crate) struct Adapter {
 #[derive(Debug, Default)]
 struct Objects {
     by_id: HashMap<Vec<u8>, Key>,
+    /// Priorities that references to objects tell which need not be active yet.
+    promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
     destroyed: bool,
+}
+
+/// Which object a servant becomes.
+#[derive(Clone, Copy)]
+pub(super) struct Activation<'a> {
+    /// `None` for one that the adapter makes.
+    pub(super) id: Option<&'a [u8]>,
+    /// The object's own; `None` for its adapter's.
+    pub(super) priority: Option<Priority>,
 }
 
 /// Why an adapter would not do something (the exceptions of CORBA 3, 11.3.9).
@@ -62,7 +78,14 @@ pub enum PoaError {
     WrongAdapter,
     /// A name of an adapter that could not stand in a key: empty, with `/` or a zero, or the root's under the root.
     BadName,
-    /// A limit was reached, or the adapter is destroyed.
+    /// A policy of RT-CORBA does not go with the others, or with this ORB.
+    InvalidPolicy {
+        /// Its place in [`PoaPolicies::rt`].
+        index: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A limit was reached, a priority is wrong, or the adapter is destroyed.
     System(SystemException),
 }
 
@@ -70,7 +93,7 @@ impl fmt::Display for PoaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WrongPolicy => {
-                "WrongPolicy: the adapter's id assignment does not allow this activation"
+                "WrongPolicy: the adapter's lifespan, id assignment or priority model does not allow this"
             }
             Self::ObjectAlreadyActive => "ObjectAlreadyActive: an object with that id is active",
             Self::ObjectNotActive => "ObjectNotActive: no object with that id is active",
@@ -78,6 +101,9 @@ impl fmt::Display for PoaError {
             Self::AdapterNonExistent => "AdapterNonExistent: no adapter of that name",
             Self::WrongAdapter => "WrongAdapter: the reference was made by another adapter",
             Self::BadName => "BadName: an adapter's name is not empty, has no `/` and no zero, and is not the root's",
+            Self::InvalidPolicy { index, reason } => {
+                return write!(f, "InvalidPolicy: policy {index} of RT-CORBA: {reason}");
+            }
             Self::System(exception) => return exception.fmt(f),
         })
     }
@@ -107,22 +133,29 @@ impl Poa {
         if self.adapter.policies.id_assignment == IdAssignment::User {
             return Err(PoaError::WrongPolicy);
         }
-        self.place::<I>(None, Box::new(Tie::<I, S>::new(servant)))
+        let activation = Activation {
+            id: None,
+            priority: None,
+        };
+        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
     }
 
-    /// Activates a servant under an id of the application's.
+    /// Activates a servant under an id of the application's, with the priority that a reference made for it tells.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] when the adapter makes the ids; [`PoaError::ObjectAlreadyActive`]; NO_RESOURCES.
+    /// [`PoaError::WrongPolicy`] when the adapter makes the ids, and has not made this one for a reference;
+    /// [`PoaError::ObjectAlreadyActive`]; NO_RESOURCES.
     pub fn activate_with_id<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
         id: impl AsRef<[u8]>,
         servant: S,
     ) -> Result<I, PoaError> {
-        if self.adapter.policies.id_assignment == IdAssignment::System {
-            return Err(PoaError::WrongPolicy);
-        }
-        self.place::<I>(Some(id.as_ref()), Box::new(Tie::<I, S>::new(servant)))
+        self.check_id(id.as_ref())?;
+        let activation = Activation {
+            id: Some(id.as_ref()),
+            priority: None,
+        };
+        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
     }
 
     /// Ends an object: calls in progress end normally, later ones get OBJECT_NOT_EXIST.
@@ -165,16 +198,40 @@ impl Poa {
         if self.adapter.policies.lifespan == Lifespan::Transient {
             return Err(PoaError::WrongPolicy);
         }
-        let key = ObjectKey::named(&self.adapter.path, id.as_ref());
-        Ok(I::unchecked_narrow(
-            self.orb.reference(I::REPOSITORY_ID, &key),
-        ))
+        let promised = self
+            .adapter
+            .objects
+            .lock()
+            .promised
+            .get(id.as_ref())
+            .copied();
+        Ok(self.named_reference(id.as_ref(), promised))
+    }
+
+    /// The id of the object that one of the adapter's references is to.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongAdapter`] for a reference of another adapter, and of a transient object that is not active any more.
+    pub fn reference_to_id(&self, object: &ObjectRef) -> Result<Vec<u8>, PoaError> {
+        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        match ObjectKey::parse(&key) {
+            ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
+            ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => {
+                let active = self.orb.core.objects.enter(place);
+                active
+                    .filter(|active| Arc::ptr_eq(&active.adapter, &self.adapter))
+                    .map(|active| active.id.clone())
+            }
+            ObjectKey::Transient { .. } => None,
+        }
+        .ok_or(PoaError::WrongAdapter)
     }
 
     /// Makes an adapter under this one, with the same manager.
     ///
     /// # Errors
-    /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; NO_RESOURCES when there are too many adapters.
+    /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; [`PoaError::InvalidPolicy`] for RT-CORBA policies that do
+    /// not go together; NO_RESOURCES when there are too many adapters.
     pub fn create_poa(&self, name: &str, policies: PoaPolicies) -> Result<Self, PoaError> {
         let is_root = self.adapter.path == ROOT;
         // Under the root, the root's own name would be taken for the root.
@@ -193,11 +250,15 @@ impl Poa {
             return Err(destroyed().into());
         }
         self.orb.core.count_adapter()?;
+        // From here on the adapter has its pool, if it has one of its own, and gives it back when it is destroyed.
+        let rt = RtPolicies::new(&self.orb.core, &policies.rt)
+            .inspect_err(|_| self.orb.core.uncount_adapter())?;
         let adapter = Arc::new(Adapter {
             path,
             parent: Arc::downgrade(&self.adapter),
             name_there: name.to_owned(),
             policies,
+            rt,
             manager: Arc::clone(&self.adapter.manager),
             children: Mutex::default(),
             objects: Mutex::default(),
@@ -241,6 +302,9 @@ impl Poa {
         if self.adapter.path != ROOT {
             self.orb.core.uncount_adapter();
         }
+        if let Some(pool) = &self.adapter.rt.pool {
+            self.orb.core.rt.pools.give_back(pool.config.id);
+        }
         if let Some(parent) = self.adapter.parent.upgrade() {
             let mut siblings = parent.children.lock();
             if siblings
@@ -269,12 +333,13 @@ impl Poa {
         self.adapter.policies.clone()
     }
 
-    fn place<I: Interface>(
+    pub(super) fn place<I: Interface>(
         &self,
-        id: Option<&[u8]>,
+        Activation { id, priority }: Activation<'_>,
         servant: Box<dyn Servant>,
     ) -> Result<I, PoaError> {
         let table = &self.orb.core.objects;
+        let rt = &self.adapter.rt;
         // A servant that is refused is dropped behind the lock: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
@@ -284,20 +349,19 @@ impl Poa {
         if id.is_some_and(|id| objects.by_id.contains_key(id)) {
             return Err(PoaError::ObjectAlreadyActive);
         }
+        let priority = objects.settle(id, priority)?;
+        let call_priority = rt.call_priority(&self.orb.core, priority)?;
         let lifespan = self.adapter.policies.lifespan;
-        let id = match (id, lifespan) {
-            (Some(id), _) => id.to_vec(),
-            (None, Lifespan::Transient) => objects.next_id().to_be_bytes().to_vec(),
-            // Such an id holds for later processes too, none of which may give it to another object.
-            (None, Lifespan::Persistent) => {
-                format!("{:016x}-{}", self.orb.core.epoch, objects.next_id()).into_bytes()
-            }
+        let id = match id {
+            Some(id) => id.to_vec(),
+            None => objects.make_id(lifespan, self.orb.core.epoch),
         };
         let activate = |_| ActiveObject {
             servant: servant.take().expect("a slab makes an entry at most once"),
             adapter: Arc::clone(&self.adapter),
             id: id.clone(),
-            priority: CallPriority::AsItIs,
+            priority: call_priority,
+            pool: rt.pool_id(),
         };
         let place = table
             .insert_with(activate)
@@ -314,9 +378,32 @@ impl Poa {
             }
         };
         objects.by_id.insert(id, place);
-        Ok(I::unchecked_narrow(
-            self.orb.reference(I::REPOSITORY_ID, &key),
-        ))
+        Ok(self.reference(&key, priority))
+    }
+
+    /// WrongPolicy for an id that is not the application's to give.
+    pub(super) fn check_id(&self, id: &[u8]) -> Result<(), PoaError> {
+        let is_given = self.adapter.policies.id_assignment == IdAssignment::User
+            || self.adapter.objects.lock().promised.contains_key(id);
+        match is_given {
+            true => Ok(()),
+            false => Err(PoaError::WrongPolicy),
+        }
+    }
+
+    /// A reference to the object with that id of a persistent adapter.
+    pub(super) fn named_reference<I: Interface>(&self, id: &[u8], priority: Option<Priority>) -> I {
+        self.reference(&ObjectKey::named(&self.adapter.path, id), priority)
+    }
+
+    fn reference<I: Interface>(&self, object_key: &[u8], priority: Option<Priority>) -> I {
+        let published = Published {
+            repository_id: I::REPOSITORY_ID,
+            object_key,
+            rt: &self.adapter.rt,
+            priority,
+        };
+        I::unchecked_narrow(self.orb.reference(&published))
     }
 
     /// Ends the object with that id, if it still has that place: another one may have been activated meanwhile.
@@ -370,10 +457,35 @@ impl Adapter {
             parent: Weak::new(),
             name_there: ROOT.to_owned(),
             policies: PoaPolicies::default(),
+            rt: RtPolicies::default(),
             manager: Arc::default(),
             children: Mutex::default(),
             objects: Mutex::default(),
         }
+    }
+
+    /// An id that no object of the adapter has.
+    pub(super) fn make_id(&self, epoch: u64) -> Vec<u8> {
+        self.objects.lock().make_id(self.policies.lifespan, epoch)
+    }
+
+    /// Notes the priority that references to an object tell.
+    pub(super) fn promise(
+        &self,
+        id: &[u8],
+        priority: Priority,
+        promises_max: usize,
+    ) -> Result<(), PoaError> {
+        let mut objects = self.objects.lock();
+        if objects.destroyed {
+            return Err(destroyed().into());
+        }
+        objects.settle(Some(id), Some(priority))?;
+        if !objects.promised.contains_key(id) && objects.promised.len() >= promises_max {
+            return Err(SystemException::from(ExceptionKind::NoResources).into());
+        }
+        objects.promised.insert(id.to_vec(), priority);
+        Ok(())
     }
 }
 
@@ -383,6 +495,28 @@ fn destroyed() -> SystemException {
 }
 
 impl Objects {
+    fn make_id(&mut self, lifespan: Lifespan, epoch: u64) -> Vec<u8> {
+        let number = self.next_id();
+        match lifespan {
+            Lifespan::Transient => number.to_be_bytes().to_vec(),
+            // Such an id holds for later processes too, none of which may give it to another object.
+            Lifespan::Persistent => format!("{epoch:016x}-{number}").into_bytes(),
+        }
+    }
+
+    /// The priority of an object to be activated: what it is given, else what its references tell.
+    fn settle(
+        &self,
+        id: Option<&[u8]>,
+        priority: Option<Priority>,
+    ) -> Result<Option<Priority>, SystemException> {
+        let promised = id.and_then(|id| self.promised.get(id).copied());
+        match (promised, priority) {
+            (Some(promised), Some(priority)) if promised != priority => Err(priority_is_settled()),
+            _ => Ok(priority.or(promised)),
+        }
+    }
+
     /// A number that no object of the adapter had before in this process.
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;

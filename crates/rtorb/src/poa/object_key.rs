@@ -73,6 +73,23 @@ impl<'m> ObjectKey<'m> {
     }
 }
 
+/// The id of the object with that readable key, if it is one of the adapter of that path.
+pub(crate) fn id_in(key: &[u8], adapter: &str) -> Option<Vec<u8>> {
+    let mut rest = key.strip_prefix(adapter.as_bytes())?.strip_prefix(b"/")?;
+    let mut id = Vec::with_capacity(rest.len());
+    while let Some((&octet, after)) = rest.split_first() {
+        let (octet, after) = match (octet, after) {
+            (b'/', _) => return None,
+            (b'%', [b'2', b'F', after @ ..]) => (b'/', after),
+            (b'%', [b'2', b'5', after @ ..]) => (b'%', after),
+            _ => (octet, after),
+        };
+        id.push(octet);
+        rest = after;
+    }
+    Some(id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +120,10 @@ mod tests {
             );
         }
         assert_eq!(ObjectKey::named("Radar", b"tracks-1"), b"Radar/tracks-1");
+        for ((adapter, id), key) in names.iter().zip(&keys) {
+            assert_eq!(id_in(key, adapter), Some(id.as_bytes().to_vec()));
+        }
+        assert_eq!(id_in(&keys[0], "A"), None);
     }
 
     #[test]

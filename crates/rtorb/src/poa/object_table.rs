@@ -1,7 +1,7 @@
 //! The active objects of all adapters.
 
 use super::{Adapter, Servant};
-use crate::rt::CallPriority;
+use crate::rt::{CallPriority, ThreadpoolId};
 use rtorb_os::slab::{Entered, Key, Slab};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
@@ -22,6 +22,8 @@ pub(crate) struct ActiveObject {
     pub(crate) id: Vec<u8>,
     /// Which priority its calls have.
     pub(crate) priority: CallPriority,
+    /// Whose threads serve it; those of other pools of the ORB do not.
+    pub(crate) pool: ThreadpoolId,
 }
 
 /// The names that one connection asked for last, so that a name is looked up under the lock only once.

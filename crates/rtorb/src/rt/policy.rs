@@ -3,6 +3,7 @@
 use super::priority::Priority;
 use super::threadpool::ThreadpoolId;
 use super::{PriorityBand, PriorityModel};
+use rtorb_wire::ior::{self, profile_tag};
 
 /// A policy of RT-CORBA 1.x; made by hand or by [`RtOrb`](super::RtOrb).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,32 @@ pub enum Protocol {
     Tcp(TcpProtocolProperties),
     /// GIOP over UNIX stream sockets.
     UnixDomain(UnixDomainProtocolProperties),
+}
+
+impl Protocol {
+    /// As references tell it: TAO's form, without what the standard has no field for.
+    pub(crate) fn to_wire(self) -> ior::Protocol {
+        let octets = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
+        match self {
+            Self::Tcp(tcp) => ior::Protocol {
+                profile_tag: profile_tag::INTERNET_IOP,
+                properties: ior::ProtocolProperties::Tcp(ior::TcpProperties {
+                    send_buffer_octets: octets(tcp.send_buffer_size),
+                    recv_buffer_octets: octets(tcp.recv_buffer_size),
+                    keep_alive: tcp.keep_alive,
+                    dont_route: tcp.dont_route,
+                    no_delay: tcp.no_delay,
+                }),
+            },
+            Self::UnixDomain(unix) => ior::Protocol {
+                profile_tag: profile_tag::TAO_UIOP,
+                properties: ior::ProtocolProperties::Unix(ior::UnixProperties {
+                    send_buffer_octets: octets(unix.send_buffer_size),
+                    recv_buffer_octets: octets(unix.recv_buffer_size),
+                }),
+            },
+        }
+    }
 }
 
 /// TCPProtocolProperties, with TAO's addition.
