@@ -22,6 +22,9 @@ pub struct Limits {
     pub fragment_chains_max: usize,
     /// Threads of all thread pools that the application makes, dynamic ones included: NO_RESOURCES.
     pub pool_threads_max: usize,
+    /// Requests that wait in a queue for a thread to serve them, where nothing closer is configured; one more gets
+    /// TRANSIENT 1.
+    pub queued_requests_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
     /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
@@ -39,6 +42,7 @@ impl Default for Limits {
             thread_connections_max: 64,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
+            queued_requests_max: 1024,
             forwards_max: 8,
             send_timeout: Duration::from_secs(5),
         }
