@@ -4,6 +4,7 @@
 //! object and for a million, and takes no lock.
 
 mod adapter;
+mod manager;
 pub(crate) mod object_key;
 pub(crate) mod object_table;
 mod operation_table;
@@ -11,7 +12,8 @@ mod policies;
 mod rt_poa;
 pub(crate) mod rt_policies;
 
-pub use adapter::{Poa, PoaError, PoaManager, PoaManagerState};
+pub use adapter::{Poa, PoaError};
+pub use manager::{PoaManager, PoaManagerState};
 pub use operation_table::OperationTable;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
