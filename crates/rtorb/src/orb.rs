@@ -1,11 +1,13 @@
 //! The ORB: what its references, adapters and connections share.
 
 mod builder;
+mod config_file;
 mod initial_references;
 mod object_url;
 mod options;
 pub(crate) mod published;
 pub(crate) mod routes;
+mod settings;
 
 pub use builder::{OrbBuilder, OrbError};
 pub(crate) use routes::SharedEndpoint;
@@ -64,7 +66,9 @@ pub(crate) struct OrbCore {
     initial_references: InitialReferences,
     adapters: AtomicUsize,
     root: Arc<Adapter>,
-    listen: Vec<crate::endpoint::ListenEndpoint>,
+    pub(crate) listen: Vec<crate::endpoint::ListenEndpoint>,
+    /// Where lanes listen that do not listen beside the ORB's endpoints.
+    pub(crate) lane_endpoints: crate::dispatch::pool::endpoints::LaneEndpoints,
     /// Made when the root adapter is first asked for: a client listens nowhere.
     server: OnceLock<Server>,
     opening: Mutex<()>,

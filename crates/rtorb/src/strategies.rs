@@ -68,6 +68,15 @@ impl Strategies {
     }
 }
 
+impl FromStr for Strategies {
+    type Err = UnknownStrategy;
+
+    /// As [`preset`](Self::preset).
+    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
+        Self::preset(text)
+    }
+}
+
 /// Makes an axis: its ways, and their names as options use them.
 macro_rules! axis {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$way_doc:meta])* $way:ident $text:literal,)* }) => {

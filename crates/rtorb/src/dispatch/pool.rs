@@ -1,5 +1,7 @@
 //! A thread pool at work: lanes with their own listening endpoints, connections and threads.
 
+pub(crate) mod endpoints;
+
 use crate::rt::{Priority, ThreadpoolId};
 use crate::server::Server;
 use rtorb_os::thread::ThreadConfig;

@@ -2,7 +2,9 @@
 
 use super::initial_references::InitialReferences;
 use super::routes::EndpointTable;
-use super::{Orb, OrbCore, options};
+use super::settings::check_lanes;
+use super::{Orb, OrbCore, config_file, options};
+use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
@@ -22,14 +24,15 @@ use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
 #[derive(Clone)]
 pub struct OrbBuilder {
-    limits: Limits,
-    strategies: Strategies,
+    pub(super) limits: Limits,
+    pub(super) strategies: Strategies,
     byte_order: ByteOrder,
     fragment_octets: Option<usize>,
     connect_timeout: Duration,
@@ -40,13 +43,14 @@ pub struct OrbBuilder {
     mapping: Arc<dyn PriorityMapping>,
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
     transforms: Transforms,
-    round_robin: bool,
-    best_effort: Option<Tell>,
-    lanes: Vec<ThreadpoolLane>,
-    client_policies: Vec<Policy>,
-    pool_threads: usize,
+    pub(super) round_robin: bool,
+    pub(super) best_effort: Option<Tell>,
+    pub(super) lanes: Vec<ThreadpoolLane>,
+    pub(super) client_policies: Vec<Policy>,
+    pub(super) pool_threads: usize,
     initial_references: BTreeMap<String, String>,
-    listen: Vec<ListenEndpoint>,
+    pub(super) listen: Vec<ListenEndpoint>,
+    pub(super) lane_endpoints: LaneEndpoints,
     remaining_arguments: Vec<String>,
 }
 
@@ -58,6 +62,15 @@ pub enum OrbError {
     Option {
         /// The option as it was given.
         option: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A configuration file cannot be read, or something in it is wrong.
+    ConfigFile {
+        /// The file as it was named.
+        path: PathBuf,
+        /// The line, from 1; `None` when it is not about a line.
+        line: Option<usize>,
         /// What is wrong, and what would be right.
         reason: String,
     },
@@ -93,6 +106,7 @@ impl Default for OrbBuilder {
             pool_threads: POOL_THREADS,
             initial_references: BTreeMap::new(),
             listen: Vec::new(),
+            lane_endpoints: LaneEndpoints::default(),
             remaining_arguments: Vec::new(),
         }
     }
@@ -102,12 +116,24 @@ impl OrbBuilder {
     /// Takes the `-ORB` options out of a command line; the rest is in
     /// [`remaining_arguments`](Self::remaining_arguments).
     ///
+    /// What is chosen later wins: what the program chose before this call, then the file of `-ORBConfigFile`, then the
+    /// other options, then what the program chooses after it. A list (endpoints, lanes, bands) takes the place of the one
+    /// before; initial references are added. Of one place, an axis goes before a preset.
+    ///
     /// # Errors
-    /// [`OrbError::Option`] for an unknown option or a wrong value.
+    /// [`OrbError::Option`] for an unknown option or a wrong value; as [`config_file`](Self::config_file).
     pub fn args(self, arguments: impl IntoIterator<Item = String>) -> Result<Self, OrbError> {
         let (mut builder, left) = options::take(self, arguments)?;
         builder.remaining_arguments = left;
         Ok(builder)
+    }
+
+    /// Makes the choices of a TOML file; what it does not name stays as it was (`docs/real-time.md` lists the names).
+    ///
+    /// # Errors
+    /// [`OrbError::ConfigFile`] with file and line for what is wrong.
+    pub fn config_file(self, path: impl AsRef<Path>) -> Result<Self, OrbError> {
+        config_file::apply(self, path.as_ref())
     }
 
     /// What [`args`](Self::args) did not take, the program's name first.
@@ -298,8 +324,10 @@ impl OrbBuilder {
     /// Makes the ORB. No thread is started and nothing is opened yet.
     ///
     /// # Errors
-    /// None at present; choices are checked where they are made.
+    /// [`OrbError::Option`] for lanes that cannot be told from each other or that this host has no priority for; other
+    /// choices are checked where they are made.
     pub fn build(self) -> Result<Orb, OrbError> {
+        self.check_lanes()?;
         let objects = ObjectTable::new(self.limits.objects_max);
         let listen = match self.listen.is_empty() {
             true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
@@ -336,12 +364,32 @@ impl OrbBuilder {
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),
             listen,
+            lane_endpoints: self.lane_endpoints,
             server: OnceLock::new(),
             opening: Mutex::new(()),
             stopping: AtomicBool::new(false),
         };
         Ok(Orb {
             core: Arc::new(core),
+        })
+    }
+
+    fn check_lanes(&self) -> Result<(), OrbError> {
+        if self.lanes.is_empty() {
+            return Ok(());
+        }
+        let unknown = |lane: &&ThreadpoolLane| self.mapping.to_native(lane.lane_priority).is_none();
+        let checked = check_lanes(&self.lanes).and_then(|()| match self.lanes.iter().find(unknown) {
+            Some(lane) => Err(format!(
+                "CORBA priority {} is none of this host's by {:?}; choose another priority, or another mapping by \
+                 -ORBPriorityMapping",
+                lane.lane_priority, self.mapping
+            )),
+            None => Ok(()),
+        });
+        checked.map_err(|reason| OrbError::Option {
+            option: "-ORBLanes".to_owned(),
+            reason,
         })
     }
 }
@@ -377,6 +425,10 @@ impl fmt::Display for OrbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Option { option, reason } => write!(f, "{option}: {reason}"),
+            Self::ConfigFile { path, line, reason } => match line {
+                Some(line) => write!(f, "{}:{line}: {reason}", path.display()),
+                None => write!(f, "{}: {reason}", path.display()),
+            },
             Self::Endpoint(error) => error.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
             Self::Poa(error) => error.fmt(f),

@@ -1,62 +1,299 @@
 //! The `-ORB...` options that every CORBA program takes on its command line (CORBA 3, 4.5.1).
 
 use super::builder::{OrbBuilder, OrbError};
+use super::config_file;
+use super::settings::{Settings, check_bands, check_lanes};
+use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
+use core::fmt;
+use core::num::NonZeroUsize;
+use core::str::FromStr;
+use std::path::PathBuf;
 
 /// What the options are, for messages.
-const KNOWN: &str = "-ORBInitRef NAME=REFERENCE, -ORBListenEndpoints ENDPOINT[;ENDPOINT...], \
-                     -ORBDispatch thread_per_connection|reactive, -ORBid NAME";
+const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|mt_orbix|tao, \
+                     -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers, \
+                     -ORBDispatch thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes, \
+                     -ORBPoolThreads N, -ORBLanes PRIORITY:STATIC[+DYNAMIC],..., -ORBBands LOW-HIGH,..., \
+                     -ORBPriorityMapping native|linear|continuous, -ORBSchedPolicy SCHED_FIFO|SCHED_RR, \
+                     -ORBBestEffort yes|no, -ORBConnectTimeoutMs N, -ORBRoundTripTimeoutMs N, \
+                     -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
+                     -ORBInitRef NAME=REFERENCE, -ORBid NAME";
 
 /// Takes the options out of `arguments`, applies them and answers the builder with what is left.
+///
+/// Files come first, wherever they stand: an option is for this run, a file for all.
 pub(super) fn take(
     mut builder: OrbBuilder,
     arguments: impl IntoIterator<Item = String>,
 ) -> Result<(OrbBuilder, Vec<String>), OrbError> {
     let mut left = Vec::new();
+    let mut files = Vec::new();
+    let mut settings = Settings::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let Some(option) = argument.strip_prefix("-ORB") else {
             left.push(argument);
             continue;
         };
-        let value = arguments
-            .next()
-            .ok_or_else(|| wrong(&argument, "its value is missing"))?;
-        builder = apply(builder, option, &value)?;
+        let mut value = || {
+            let value = arguments.next();
+            value.ok_or_else(|| "its value is missing".to_owned())
+        };
+        let taken = value().and_then(|first| match option {
+            "ConfigFile" => {
+                files.push(PathBuf::from(first));
+                Ok(())
+            }
+            "LaneListenEndpoints" => match first.split_once('=') {
+                Some((lane, endpoints)) => lane_endpoints(&mut settings, lane, endpoints),
+                // As TAO has it: two arguments.
+                None => lane_endpoints(&mut settings, &first, &value()?),
+            },
+            _ => set(&mut settings, option, &first),
+        });
+        taken.map_err(|reason| OrbError::Option {
+            option: argument,
+            reason,
+        })?;
     }
-    Ok((builder, left))
+    for file in files {
+        builder = config_file::apply(builder, &file)?;
+    }
+    Ok((settings.apply(builder), left))
 }
 
-fn apply(builder: OrbBuilder, option: &str, value: &str) -> Result<OrbBuilder, OrbError> {
-    let name = format!("-ORB{option}");
+fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
     match option {
+        "Preset" => settings.preset = Some(parsed(value)?),
+        "Connection" => settings.connection = Some(parsed(value)?),
+        "Wait" => settings.wait = Some(parsed(value)?),
+        "Dispatch" => settings.dispatch = Some(parsed(value)?),
+        "PoolThreads" => {
+            let threads: NonZeroUsize = value
+                .parse()
+                .map_err(|_| format!("`{value}` is no number of threads; write 1 or more"))?;
+            settings.pool_threads = Some(threads);
+        }
+        "Lanes" => settings.lanes = Some(lanes(value)?),
+        "Bands" => settings.bands = Some(bands(value)?),
+        "PriorityMapping" => settings.priority_mapping = Some(parsed(value)?),
+        "SchedPolicy" => settings.sched_policy = Some(parsed(value)?),
+        "BestEffort" => settings.best_effort = Some(parsed(value)?),
+        "ConnectTimeoutMs" => settings.connect_timeout_ms = Some(milliseconds(value)?),
+        "RoundTripTimeoutMs" => settings.round_trip_timeout_ms = Some(milliseconds(value)?),
         "InitRef" => match value.split_once('=') {
             Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
-                Ok(builder.initial_reference(id, reference))
+                let named = (id.to_owned(), reference.to_owned());
+                settings.initial_references.push(named);
             }
-            _ => Err(wrong(&name, "its value is no NAME=REFERENCE")),
+            _ => return Err("its value is no NAME=REFERENCE".to_owned()),
         },
-        "ListenEndpoints" | "Endpoint" | "endPoint" => value
-            .split(';')
-            .filter(|endpoint| !endpoint.is_empty())
-            .try_fold(builder, OrbBuilder::listen),
-        "Dispatch" => Ok(
-            builder.dispatch(value.parse().map_err(|error| OrbError::Option {
-                option: name,
-                reason: format!("{error}"),
-            })?),
-        ),
+        "ListenEndpoints" | "Endpoint" | "endPoint" => {
+            let listen = settings.listen.get_or_insert_default();
+            for endpoint in each(value, ';') {
+                listen.push(parsed(endpoint)?);
+            }
+        }
         // One process may have several ORBs; each is a value of its own here, so the name says nothing.
-        "id" | "Id" => Ok(builder),
-        _ => Err(wrong(
-            &name,
-            &format!("there is no such option; there are {KNOWN}"),
-        )),
+        "id" | "Id" => {}
+        _ => return Err(format!("there is no such option; there are {KNOWN}")),
+    }
+    Ok(())
+}
+
+fn lane_endpoints(settings: &mut Settings, lane: &str, endpoints: &str) -> Result<(), String> {
+    let given = settings.lane_endpoints.get_or_insert_default();
+    each(endpoints, ';').try_for_each(|endpoint| given.add(lane, parsed(endpoint)?))
+}
+
+/// `60:1,10:2+4`: the lane of priority 60 has one thread, that of 10 has two, and four more when they are busy.
+fn lanes(value: &str) -> Result<Vec<ThreadpoolLane>, String> {
+    let wrong =
+        |lane| format!("`{lane}` is no lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4");
+    let lane = |text| {
+        let (number, threads) = str::split_once(text, ':').ok_or_else(|| wrong(text))?;
+        let (fixed, dynamic) = threads.split_once('+').unwrap_or((threads, "0"));
+        Ok(ThreadpoolLane {
+            lane_priority: priority(number)?,
+            static_threads: fixed.parse().map_err(|_| wrong(text))?,
+            dynamic_threads: dynamic.parse().map_err(|_| wrong(text))?,
+        })
+    };
+    let lanes: Vec<_> = each(value, ',').map(lane).collect::<Result<_, String>>()?;
+    check_lanes(&lanes)?;
+    Ok(lanes)
+}
+
+/// `0-10,11-99`.
+fn bands(value: &str) -> Result<Vec<PriorityBand>, String> {
+    let band = |text| {
+        let (low, high) = str::split_once(text, '-')
+            .ok_or_else(|| format!("`{text}` is no band; write LOW-HIGH, as 0-10"))?;
+        Ok(PriorityBand {
+            low: priority(low)?.get(),
+            high: priority(high)?.get(),
+        })
+    };
+    let bands: Vec<_> = each(value, ',').map(band).collect::<Result<_, String>>()?;
+    check_bands(&bands)?;
+    Ok(bands)
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let number = text.parse::<i16>().ok().map(Priority::new);
+    match number {
+        Some(Ok(priority)) => Ok(priority),
+        _ => Err(format!("`{text}` is no CORBA priority; write 0 to 32767")),
     }
 }
 
-fn wrong(option: &str, reason: &str) -> OrbError {
-    OrbError::Option {
-        option: option.to_owned(),
-        reason: reason.to_owned(),
+fn milliseconds(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is no number of milliseconds; write 2000 for two seconds"))
+}
+
+fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn each(list: &str, separator: char) -> impl Iterator<Item = &str> {
+    list.split(separator).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategies::{DispatchStrategy, Strategies, WaitStrategy};
+
+    fn taken(arguments: &[&str]) -> Result<(OrbBuilder, Vec<String>), OrbError> {
+        let arguments = arguments.iter().map(ToString::to_string);
+        take(OrbBuilder::default(), arguments)
+    }
+
+    fn builder(arguments: &[&str]) -> OrbBuilder {
+        taken(arguments).expect("right options").0
+    }
+
+    #[test]
+    fn options_are_taken_and_the_rest_is_left() {
+        let (builder, left) = taken(&["program", "-ORBPreset", "tao", "-v", "-ORBid", "x", "file"])
+            .expect("right options");
+        assert_eq!(builder.strategies, Strategies::TAO);
+        assert_eq!(left, ["program", "-v", "file"]);
+    }
+
+    #[test]
+    fn one_axis_goes_before_the_preset_wherever_it_stands() {
+        let expected = Strategies {
+            wait: WaitStrategy::Read,
+            dispatch: DispatchStrategy::Reactive,
+            ..Strategies::MINICOOL
+        };
+        let axes = ["-ORBWait", "read", "-ORBDispatch", "reactive"];
+        let preset = ["-ORBPreset", "minicool"];
+        assert_eq!(builder(&[&axes[..], &preset].concat()).strategies, expected);
+        assert_eq!(builder(&[&preset[..], &axes].concat()).strategies, expected);
+    }
+
+    #[test]
+    fn lanes_bands_and_their_scheduling_are_read() {
+        let builder = builder(&[
+            "-ORBLanes",
+            "60:1,10:2+4",
+            "-ORBBands",
+            "0-10,11-60",
+            "-ORBSchedPolicy",
+            "SCHED_RR",
+            "-ORBPriorityMapping",
+            "direct",
+            "-ORBPoolThreads",
+            "3",
+        ]);
+        let lanes = builder.lanes.iter().map(|lane| {
+            let threads = (lane.static_threads, lane.dynamic_threads);
+            (lane.lane_priority.get(), threads)
+        });
+        assert_eq!(lanes.collect::<Vec<_>>(), [(60, (1, 0)), (10, (2, 4))]);
+        assert_eq!(builder.client_policies.len(), 1);
+        assert!(builder.round_robin);
+        assert_eq!(builder.pool_threads, 3);
+    }
+
+    #[test]
+    fn lanes_without_a_priority_on_this_host_are_refused() {
+        let linear = ["-ORBLanes", "200:1", "-ORBPriorityMapping", "linear"];
+        assert!(builder(&linear).build().is_ok());
+        let error = builder(&linear[..2]).build().map(|_| ());
+        let text = error.expect_err("no such native priority").to_string();
+        for words in ["-ORBLanes", "200", "NativeMapping", "-ORBPriorityMapping"] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_of_a_lane_is_read_in_our_form_and_in_that_of_tao() {
+        for arguments in [
+            &["-ORBLaneListenEndpoints", "1:0=iiop://127.0.0.1:2810"][..],
+            &["-ORBLaneListenEndpoints", "1:0", "iiop://127.0.0.1:2810"],
+        ] {
+            let endpoints = builder(arguments).lane_endpoints;
+            let of_lane = endpoints.of_lane(&[], crate::rt::ThreadpoolId(1), 0);
+            let expected = "iiop://127.0.0.1:2810".parse().expect("an endpoint");
+            assert_eq!(of_lane, [expected], "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn code_before_a_file_before_options_before_code() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("orb.toml");
+        let file = "preset = \"minicool\"\npool_threads = 7\nlisten = [\"iiop://127.0.0.1:7\"]\n";
+        std::fs::write(&path, file).expect("it is written");
+        let path = path.display().to_string();
+        let arguments = ["-ORBPoolThreads", "8", "-ORBConfigFile", &path];
+        let arguments = arguments.map(str::to_owned);
+        let builder = OrbBuilder::default()
+            .pool_threads(6)
+            .strategies(Strategies::TAO)
+            .listen("iiop://127.0.0.1:6")
+            .and_then(|builder| builder.args(arguments))
+            .expect("all is right");
+        assert_eq!(builder.pool_threads, 8);
+        assert_eq!(builder.strategies, Strategies::MINICOOL);
+        assert_eq!(builder.listen, ["iiop://127.0.0.1:7".parse().expect("one")]);
+        assert_eq!(builder.pool_threads(9).pool_threads, 9);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_is_right() {
+        let rows = [
+            (&["-ORBPreset", "fancy"][..], "corbaplus"),
+            (&["-ORBPreset"], "missing"),
+            (&["-ORBFancy", "1"], "-ORBPreset"),
+            (&["-ORBPoolThreads", "0"], "1 or more"),
+            (&["-ORBLanes", "60"], "60:1"),
+            (&["-ORBLanes", "60:0"], "at least 1"),
+            (&["-ORBLanes", "60:1,60:1"], "two lanes"),
+            (&["-ORBLanes", "-1:1"], "0 to 32767"),
+            (&["-ORBLanes", ","], "at least one"),
+            (&["-ORBBands", "5"], "LOW-HIGH"),
+            (&["-ORBBands", "9-1"], "9 to 1"),
+            (&["-ORBPriorityMapping", "log"], "linear"),
+            (&["-ORBSchedPolicy", "SCHED_OTHER"], "SCHED_RR"),
+            (&["-ORBBestEffort", "maybe"], "yes"),
+            (&["-ORBRoundTripTimeoutMs", "2s"], "2000"),
+            (&["-ORBListenEndpoints", "ftp://x"], "iiop://"),
+            (&["-ORBLaneListenEndpoints", "1=iiop://:1"], "POOL:LANE"),
+            (&["-ORBLaneListenEndpoints", "1:0"], "missing"),
+            (&["-ORBInitRef", "NameService"], "NAME=REFERENCE"),
+            (&["-ORBConfigFile", "/nowhere.toml"], "/nowhere.toml"),
+        ];
+        for (arguments, words) in rows {
+            let error = taken(arguments).map(|_| ()).expect_err(words);
+            let text = error.to_string();
+            assert!(text.contains(words), "{arguments:?}: {text}");
+            let is_named = text.contains(arguments[0]) || arguments[0] == "-ORBConfigFile";
+            assert!(is_named, "{arguments:?}: {text}");
+        }
     }
 }

@@ -1,0 +1,164 @@
+//! Where the lanes of a pool listen.
+
+use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::rt::ThreadpoolId;
+use crate::transport::Listener;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Endpoints that were given for lanes by hand, as `-ORBLaneListenEndpoints` does; the others are made from the ORB's own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LaneEndpoints {
+    given: Vec<Given>,
+}
+
+/// An endpoint, and the pool and lane that it is for; `None` is for all.
+#[derive(Clone, Debug)]
+struct Given {
+    pool: Option<u32>,
+    lane: Option<u32>,
+    endpoint: ListenEndpoint,
+}
+
+impl LaneEndpoints {
+    /// Gives an endpoint to the lanes that `which` names: `POOL:LANE`, where `*` is any.
+    ///
+    /// Pools count from 1, lanes from 0. Several endpoints may be given to one lane.
+    ///
+    /// # Errors
+    /// What is wrong with `which`.
+    pub(crate) fn add(&mut self, which: &str, endpoint: ListenEndpoint) -> Result<(), String> {
+        let given = which.split_once(':').and_then(|(pool, lane)| {
+            Some(Given {
+                pool: number_or_any(pool)?,
+                lane: number_or_any(lane)?,
+                endpoint,
+            })
+        });
+        let wrong = || format!("`{which}` names no lanes; write POOL:LANE, as 1:0, 1:* or *:*");
+        self.given.push(given.ok_or_else(wrong)?);
+        Ok(())
+    }
+
+    /// Where a lane listens: on what was given for it, else beside each endpoint of the ORB.
+    ///
+    /// Beside a TCP endpoint is another port of that host, which the system chooses; beside a UNIX socket is one with
+    /// `.pPOOLlLANE` after its path.
+    pub(crate) fn of_lane(
+        &self,
+        orb_endpoints: &[ListenEndpoint],
+        pool: ThreadpoolId,
+        lane: usize,
+    ) -> Vec<ListenEndpoint> {
+        let given: Vec<_> = self
+            .given
+            .iter()
+            .filter(|given| given.pool.is_none_or(|number| number == pool.get()))
+            .filter(|given| given.lane.is_none_or(|number| number as usize == lane))
+            .map(|given| given.endpoint.clone())
+            .collect();
+        match given.is_empty() {
+            true => {
+                let beside = orb_endpoints.iter();
+                beside.map(|listen| beside_it(listen, pool, lane)).collect()
+            }
+            false => given,
+        }
+    }
+}
+
+/// Opens listening endpoints.
+///
+/// # Errors
+/// INITIALIZE with the endpoint when one cannot be listened on.
+pub(crate) fn open(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, SystemException> {
+    let failed = |endpoint: &Endpoint, errno| {
+        SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
+            phase: Phase::Listen,
+            endpoint: Some(Arc::new(endpoint.clone())),
+            elapsed: Duration::ZERO,
+            errno: Some(errno),
+        })
+    };
+    endpoints
+        .iter()
+        .map(|listen| Listener::bind(listen).map_err(|errno| failed(&listen.endpoint, errno)))
+        .collect()
+}
+
+fn number_or_any(text: &str) -> Option<Option<u32>> {
+    match text {
+        "*" => Some(None),
+        _ => text.parse().ok().map(Some),
+    }
+}
+
+fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> ListenEndpoint {
+    let endpoint = match &listen.endpoint {
+        Endpoint::Tcp { host, .. } => Endpoint::Tcp {
+            host: host.clone(),
+            port: 0,
+        },
+        Endpoint::Unix { path } => {
+            let mut beside = path.clone().into_os_string();
+            beside.push(format!(".p{pool}l{lane}"));
+            Endpoint::Unix {
+                path: beside.into(),
+            }
+        }
+    };
+    ListenEndpoint {
+        endpoint,
+        advertised_host: listen.advertised_host.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listen(text: &str) -> ListenEndpoint {
+        text.parse().expect("an endpoint")
+    }
+
+    fn texts(endpoints: &[ListenEndpoint]) -> Vec<String> {
+        let text = |listen: &ListenEndpoint| listen.endpoint.to_string();
+        endpoints.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_lane_listens_beside_each_endpoint_of_the_orb() {
+        let orb = [
+            listen("iiop://127.0.0.1:2809/hostname_in_ior=gate"),
+            listen("uiop:///run/x.sock"),
+        ];
+        let lane = LaneEndpoints::default().of_lane(&orb, ThreadpoolId(1), 2);
+        assert_eq!(
+            texts(&lane),
+            ["iiop://127.0.0.1:0", "uiop:///run/x.sock.p1l2"]
+        );
+        assert_eq!(lane[0].advertised_host.as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn what_is_given_for_a_lane_takes_the_place_of_that() {
+        let mut given = LaneEndpoints::default();
+        for (which, port) in [("1:0", 1000), ("1:0", 1001), ("2:*", 2000)] {
+            let endpoint = listen(&format!("iiop://127.0.0.1:{port}"));
+            given.add(which, endpoint).expect(which);
+        }
+        let orb = [listen("iiop://127.0.0.1:0")];
+        let of_lane = |pool, lane| texts(&given.of_lane(&orb, ThreadpoolId(pool), lane));
+        assert_eq!(
+            of_lane(1, 0),
+            ["iiop://127.0.0.1:1000", "iiop://127.0.0.1:1001"]
+        );
+        assert_eq!(of_lane(1, 1), ["iiop://127.0.0.1:0"]);
+        assert_eq!(of_lane(2, 7), ["iiop://127.0.0.1:2000"]);
+        for wrong in ["1", "1:", "x:0", "1:-1", "1:0:0"] {
+            let refused = given.add(wrong, listen("iiop://127.0.0.1:0"));
+            assert!(refused.expect_err(wrong).contains("POOL:LANE"));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
+
+use super::builder::{OrbBuilder, OrbError};
+use super::settings::{BestEffortChoice, Settings, check_bands, check_lanes};
+use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::endpoint::ListenEndpoint;
+use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
+use core::fmt;
+use core::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
+use core::str::FromStr;
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::ThreadConfig;
+use serde::de::{Deserialize, Deserializer, Error};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Makes the choices of a file.
+pub(super) fn apply(builder: OrbBuilder, path: &Path) -> Result<OrbBuilder, OrbError> {
+    let wrong = |line, reason| OrbError::ConfigFile {
+        path: path.to_owned(),
+        line,
+        reason,
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let reason = format!("{error}; name a TOML file that this program may read");
+        wrong(None, reason)
+    })?;
+    let settings = parse(&text).map_err(|(line, reason)| wrong(line, reason))?;
+    Ok(settings.apply(builder))
+}
+
+/// What a file chooses; else in which line what is wrong.
+fn parse(text: &str) -> Result<Settings, (Option<usize>, String)> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| line_of(text, span.start));
+        (line, error.message().replace('\n', "; "))
+    })
+}
+
+fn line_of(text: &str, octet: usize) -> usize {
+    let before = text.as_bytes().iter().take(octet);
+    1 + before.filter(|octet| **octet == b'\n').count()
+}
+
+/// A value that is written as an option's is.
+pub(super) fn text<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    Text::deserialize(value).map(|text| Some(text.0))
+}
+
+/// `true` or `false`.
+pub(super) fn best_effort<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<BestEffortChoice>, D::Error> {
+    Ok(Some(match bool::deserialize(value)? {
+        true => BestEffortChoice::Allowed,
+        false => BestEffortChoice::Refused,
+    }))
+}
+
+/// `listen = ["iiop://127.0.0.1:0"]`.
+pub(super) fn listen<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Vec<ListenEndpoint>>, D::Error> {
+    let endpoints: Vec<Text<ListenEndpoint>> = Vec::deserialize(value)?;
+    Ok(Some(endpoints.into_iter().map(|text| text.0).collect()))
+}
+
+/// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0).
+pub(super) fn lanes<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Vec<ThreadpoolLane>>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        priority: Number,
+        static_threads: Option<NonZeroU32>,
+        #[serde(default)]
+        dynamic_threads: u32,
+    }
+    let tables: Vec<Table> = Vec::deserialize(value)?;
+    let lanes = tables.into_iter().map(|table| ThreadpoolLane {
+        lane_priority: table.priority.0,
+        static_threads: table.static_threads.map_or(1, NonZeroU32::get),
+        dynamic_threads: table.dynamic_threads,
+    });
+    let lanes: Vec<_> = lanes.collect();
+    check_lanes(&lanes).map_err(Error::custom)?;
+    Ok(Some(lanes))
+}
+
+/// `[[bands]]`: `low` and `high`.
+pub(super) fn bands<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Vec<PriorityBand>>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        low: Number,
+        high: Number,
+    }
+    let tables: Vec<Table> = Vec::deserialize(value)?;
+    let bands = tables.into_iter().map(|table| PriorityBand {
+        low: table.low.0.get(),
+        high: table.high.0.get(),
+    });
+    let bands: Vec<_> = bands.collect();
+    check_bands(&bands).map_err(Error::custom)?;
+    Ok(Some(bands))
+}
+
+/// `[[lane_endpoints]]`: `lane = "POOL:LANE"` and `endpoint`.
+pub(super) fn lane_endpoints<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<LaneEndpoints>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        lane: String,
+        endpoint: Text<ListenEndpoint>,
+    }
+    let tables: Vec<Table> = Vec::deserialize(value)?;
+    let mut endpoints = LaneEndpoints::default();
+    for Table { lane, endpoint } in tables {
+        endpoints.add(&lane, endpoint.0).map_err(Error::custom)?;
+    }
+    Ok(Some(endpoints))
+}
+
+/// `[server_threads]`: `policy`, `priority` (the host's, 1 to 99), `cpus`, `stack_bytes`.
+pub(super) fn threads<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<ThreadConfig>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        policy: Option<String>,
+        priority: Option<NonZeroU8>,
+        #[serde(default)]
+        cpus: Vec<usize>,
+        stack_bytes: Option<NonZeroUsize>,
+    }
+    let table = Table::deserialize(value)?;
+    Ok(Some(ThreadConfig {
+        policy: policy(table.policy.as_deref(), table.priority).map_err(Error::custom)?,
+        affinity: table.cpus,
+        stack_bytes: table.stack_bytes.map(NonZeroUsize::get),
+    }))
+}
+
+fn policy(name: Option<&str>, priority: Option<NonZeroU8>) -> Result<Option<SchedPolicy>, String> {
+    let priority = priority.map(NonZeroU8::get);
+    match (name, priority) {
+        (None, None) => Ok(None),
+        (Some("SCHED_OTHER"), None) => Ok(Some(SchedPolicy::Other)),
+        (Some("SCHED_FIFO"), Some(priority @ 1..=99)) => Ok(Some(SchedPolicy::Fifo(priority))),
+        (Some("SCHED_RR"), Some(priority @ 1..=99)) => Ok(Some(SchedPolicy::RoundRobin(priority))),
+        _ => Err(
+            "`policy` and `priority` do not go together; write policy = \"SCHED_FIFO\" or \"SCHED_RR\" with \
+             priority = 1 to 99, or policy = \"SCHED_OTHER\" without"
+                .to_owned(),
+        ),
+    }
+}
+
+/// `[initial_references]`: names and references.
+pub(super) fn initial_references<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Vec<(String, String)>, D::Error> {
+    let references: BTreeMap<String, String> = BTreeMap::deserialize(value)?;
+    Ok(references.into_iter().collect())
+}
+
+/// A value that is read from a text.
+struct Text<T>(T);
+
+impl<'de, T: FromStr> Deserialize<'de> for Text<T>
+where
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(value)?;
+        text.parse().map(Self).map_err(Error::custom)
+    }
+}
+
+/// A CORBA priority.
+struct Number(Priority);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let number = i64::deserialize(value)?;
+        let priority = i16::try_from(number).ok().map(Priority::new);
+        match priority {
+            Some(Ok(priority)) => Ok(Self(priority)),
+            _ => Err(Error::custom(format_args!(
+                "{number} is no CORBA priority; write 0 to 32767"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+
+    #[test]
+    fn a_file_with_everything_is_read() {
+        let settings = parse(include_str!("../../../../examples/orb.toml")).expect("it is right");
+        assert_eq!(settings.preset, Some(Strategies::TAO));
+        assert_eq!(settings.connection, Some(ConnectionStrategy::Exclusive));
+        assert_eq!(settings.wait, Some(WaitStrategy::Read));
+        assert_eq!(settings.dispatch, Some(DispatchStrategy::Lanes));
+        let lanes = settings.lanes.as_deref().unwrap_or_default();
+        let threads = lanes.iter().map(|lane| {
+            let threads = (lane.static_threads, lane.dynamic_threads);
+            (lane.lane_priority.get(), threads)
+        });
+        assert_eq!(threads.collect::<Vec<_>>(), [(60, (1, 0)), (10, (2, 4))]);
+        let server_threads = settings.server_threads.expect("a table");
+        assert_eq!(server_threads.policy, Some(SchedPolicy::Fifo(50)));
+        assert_eq!(server_threads.affinity, [2, 3]);
+        assert_eq!(
+            settings.initial_references,
+            [(
+                "NameService".to_owned(),
+                "corbaloc::localhost:2809/NameService".to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn an_empty_file_chooses_nothing() {
+        let before = OrbBuilder::default().strategies(Strategies::TAO);
+        let settings = parse("# nothing\n").expect("it is right");
+        let after = settings.apply(before.clone());
+        assert_eq!(format!("{after:?}"), format!("{before:?}"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line_and_what_is_right() {
+        let rows = [
+            ("\npreset = \"fancy\"", 2, "corbaplus"),
+            ("presets = \"tao\"", 1, "expected one of `preset`"),
+            ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
+            ("pool_threads = 0", 1, "nonzero"),
+            ("pool_threads = \"4\"", 1, "string \"4\""),
+            (
+                "listen = [\n  \"iiop://127.0.0.1:0\",\n  \"ftp://x\"\n]",
+                1,
+                "uiop:///",
+            ),
+            ("[[lanes]]\npriority = 40000", 2, "0 to 32767"),
+            ("[[lanes]]\npriority = 1\nstatic_threads = 0", 3, "nonzero"),
+            (
+                "[[lanes]]\nstatic_threads = 1",
+                1,
+                "missing field `priority`",
+            ),
+            (
+                "[[lanes]]\npriority = 1\n[[lanes]]\npriority = 1",
+                1,
+                "two lanes",
+            ),
+            ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
+            (
+                "[[lane_endpoints]]\nlane = \"1\"\nendpoint = \"iiop://:1\"",
+                1,
+                "POOL:LANE",
+            ),
+            ("[server_threads]\npolicy = \"SCHED_FIFO\"", 1, "1 to 99"),
+            ("[server_threads]\npriority = 300", 2, "300"),
+            ("[limits]\nconnection_max = 1", 2, "`connections_max`"),
+            ("priority_mapping = \"logarithmic\"", 1, "continuous"),
+            ("sched_policy = \"SCHED_IDLE\"", 1, "SCHED_RR"),
+            ("wait = read", 1, ""),
+        ];
+        for (text, line, words) in rows {
+            let (where_it_is, reason) = parse(text).expect_err(text);
+            assert_eq!(where_it_is, Some(line), "{text}: {reason}");
+            assert!(reason.contains(words), "{text}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_by_its_name() {
+        let error = apply(OrbBuilder::default(), Path::new("/nowhere/orb.toml"));
+        let text = error.map(|_| ()).expect_err("it is not there").to_string();
+        assert!(text.starts_with("/nowhere/orb.toml: "), "{text}");
+    }
+}

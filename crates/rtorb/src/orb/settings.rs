@@ -1,0 +1,254 @@
+//! What a configuration file or a command line chooses: only what it names, so that the rest stays as it was.
+
+use super::builder::OrbBuilder;
+use super::config_file::{
+    bands, best_effort, initial_references, lane_endpoints, lanes, listen, text, threads,
+};
+use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::endpoint::ListenEndpoint;
+use crate::limits::Limits;
+use crate::rt::{
+    ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, ThreadpoolLane,
+};
+use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use core::num::NonZeroUsize;
+use core::str::FromStr;
+use rtorb_os::thread::ThreadConfig;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The choices of one place. The names of the fields are those in a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Settings {
+    #[serde(deserialize_with = "text")]
+    pub(super) preset: Option<Strategies>,
+    #[serde(deserialize_with = "text")]
+    pub(super) connection: Option<ConnectionStrategy>,
+    #[serde(deserialize_with = "text")]
+    pub(super) wait: Option<WaitStrategy>,
+    #[serde(deserialize_with = "text")]
+    pub(super) dispatch: Option<DispatchStrategy>,
+    pub(super) pool_threads: Option<NonZeroUsize>,
+    #[serde(deserialize_with = "lanes")]
+    pub(super) lanes: Option<Vec<ThreadpoolLane>>,
+    #[serde(deserialize_with = "bands")]
+    pub(super) bands: Option<Vec<PriorityBand>>,
+    #[serde(deserialize_with = "text")]
+    pub(super) priority_mapping: Option<Mapping>,
+    #[serde(deserialize_with = "text")]
+    pub(super) sched_policy: Option<RealTimePolicy>,
+    #[serde(deserialize_with = "best_effort")]
+    pub(super) best_effort: Option<BestEffortChoice>,
+    pub(super) connect_timeout_ms: Option<u64>,
+    /// 0 waits for ever.
+    pub(super) round_trip_timeout_ms: Option<u64>,
+    #[serde(deserialize_with = "listen")]
+    pub(super) listen: Option<Vec<ListenEndpoint>>,
+    #[serde(deserialize_with = "lane_endpoints")]
+    pub(super) lane_endpoints: Option<LaneEndpoints>,
+    #[serde(deserialize_with = "threads")]
+    pub(super) server_threads: Option<ThreadConfig>,
+    #[serde(deserialize_with = "threads")]
+    pub(super) watchdog_thread: Option<ThreadConfig>,
+    #[serde(deserialize_with = "initial_references")]
+    pub(super) initial_references: Vec<(String, String)>,
+    pub(super) limits: LimitSettings,
+}
+
+impl Settings {
+    /// Makes these choices; a list takes the place of the one before.
+    pub(super) fn apply(self, builder: OrbBuilder) -> OrbBuilder {
+        let mut builder = self.apply_real_time(self.apply_strategies(builder));
+        if let Some(threads) = self.pool_threads {
+            builder = builder.pool_threads(threads.get());
+        }
+        if let Some(ms) = self.connect_timeout_ms {
+            builder = builder.connect_timeout(Duration::from_millis(ms));
+        }
+        if let Some(ms) = self.round_trip_timeout_ms {
+            builder = builder.round_trip_timeout((ms > 0).then(|| Duration::from_millis(ms)));
+        }
+        if let Some(listen) = self.listen {
+            builder.listen = listen;
+        }
+        if let Some(endpoints) = self.lane_endpoints {
+            builder.lane_endpoints = endpoints;
+        }
+        if let Some(threads) = self.server_threads {
+            builder = builder.server_threads(threads);
+        }
+        if let Some(thread) = self.watchdog_thread {
+            builder = builder.watchdog_thread(thread);
+        }
+        for (name, reference) in self.initial_references {
+            builder = builder.initial_reference(&name, &reference);
+        }
+        let limits = self.limits.over(builder.limits.clone());
+        builder.limits(limits)
+    }
+
+    /// A preset first, then what changes a single axis of it.
+    fn apply_strategies(&self, builder: OrbBuilder) -> OrbBuilder {
+        let chosen = self.preset.unwrap_or(builder.strategies);
+        builder.strategies(Strategies {
+            connection: self.connection.unwrap_or(chosen.connection),
+            wait: self.wait.unwrap_or(chosen.wait),
+            dispatch: self.dispatch.unwrap_or(chosen.dispatch),
+        })
+    }
+
+    /// Priorities: lanes, bands, what they are on this host, and what to do when it refuses.
+    fn apply_real_time(&self, mut builder: OrbBuilder) -> OrbBuilder {
+        if let Some(lanes) = &self.lanes {
+            builder = builder.lanes(lanes.iter().copied());
+        }
+        if let Some(bands) = &self.bands {
+            let is_other = |policy: &Policy| !matches!(policy, Policy::PriorityBandedConnection(_));
+            builder.client_policies.retain(is_other);
+            let bands = Policy::PriorityBandedConnection(bands.clone());
+            builder.client_policies.push(bands);
+        }
+        if let Some(policy) = self.sched_policy {
+            builder.round_robin = policy == RealTimePolicy::RoundRobin;
+        }
+        builder = match self.priority_mapping {
+            None => builder,
+            Some(Mapping::Native) => builder.priority_mapping(NativeMapping),
+            Some(Mapping::Linear) => builder.priority_mapping(LinearMapping),
+            Some(Mapping::Continuous) => builder.priority_mapping(ContinuousMapping),
+        };
+        match self.best_effort {
+            None => {}
+            Some(BestEffortChoice::Allowed) => builder = builder.best_effort(),
+            Some(BestEffortChoice::Refused) => builder.best_effort = None,
+        }
+        builder
+    }
+}
+
+/// The mappings that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mapping {
+    Native,
+    Linear,
+    Continuous,
+}
+
+impl FromStr for Mapping {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            // TAO calls it direct.
+            "native" | "direct" => Ok(Self::Native),
+            "linear" => Ok(Self::Linear),
+            "continuous" => Ok(Self::Continuous),
+            _ => Err(format!(
+                "`{text}` is no priority mapping; there are native, linear, continuous"
+            )),
+        }
+    }
+}
+
+/// How threads with a CORBA priority are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RealTimePolicy {
+    Fifo,
+    RoundRobin,
+}
+
+impl FromStr for RealTimePolicy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "SCHED_FIFO" => Ok(Self::Fifo),
+            "SCHED_RR" => Ok(Self::RoundRobin),
+            _ => Err(format!(
+                "`{text}` is no policy for threads with a priority; there are SCHED_FIFO, SCHED_RR"
+            )),
+        }
+    }
+}
+
+/// What to do when the host refuses real-time scheduling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BestEffortChoice {
+    Allowed,
+    Refused,
+}
+
+impl FromStr for BestEffortChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "yes" => Ok(Self::Allowed),
+            "no" => Ok(Self::Refused),
+            _ => Err(format!("`{text}` is neither yes nor no")),
+        }
+    }
+}
+
+/// Lanes that serve, and that can be told from each other.
+pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
+    if lanes.is_empty() {
+        return Err("there is no lane; name at least one".to_owned());
+    }
+    let mut priorities = BTreeSet::new();
+    for lane in lanes {
+        let priority = lane.lane_priority;
+        if lane.static_threads == 0 {
+            return Err(format!(
+                "the lane of priority {priority} has no static thread; give it at least 1"
+            ));
+        }
+        if !priorities.insert(priority) {
+            return Err(format!(
+                "two lanes have priority {priority}; give each its own, or one of them more threads"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Bands that hold some priority.
+pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
+    if bands.is_empty() {
+        return Err("there is no band; name at least one".to_owned());
+    }
+    match bands.iter().find(|band| band.low > band.high) {
+        Some(PriorityBand { low, high }) => Err(format!(
+            "no priority is in the band {low} to {high}; write the less urgent one first"
+        )),
+        None => Ok(()),
+    }
+}
+
+macro_rules! limit_settings {
+    ($($name:ident),*) => {
+        /// Bounds as a file gives them.
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct LimitSettings {
+            $($name: Option<NonZeroUsize>,)*
+            send_timeout_ms: Option<u64>,
+        }
+
+        impl LimitSettings {
+            fn over(self, limits: Limits) -> Limits {
+                Limits {
+                    $($name: self.$name.map_or(limits.$name, NonZeroUsize::get),)*
+                    send_timeout: self.send_timeout_ms.map_or(limits.send_timeout, Duration::from_millis),
+                }
+            }
+        }
+    };
+}
+
+limit_settings! {
+    message_octets_max, connections_max, objects_max, adapters_max, thread_connections_max, fragment_chains_max,
+    forwards_max, pool_threads_max, queued_requests_max
+}
