@@ -72,6 +72,9 @@ fn print(description: &Description) -> anyhow::Result<()> {
             tag(profile.tag)
         ))?;
         print_fields("  ", &profile.fields)?;
+        if let Some(real_time) = &profile.real_time {
+            print_fields("  ", &real_time.fields())?;
+        }
         for component in &profile.components {
             line(format!(
                 "  component {} (tag {})",

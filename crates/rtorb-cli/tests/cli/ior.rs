@@ -37,7 +37,9 @@ fn golden_references_are_told_in_words() {
         "UTF-16",
         "CLIENT_PROPAGATED",
         "0 to 10922, 10923 to 32767",
-        "host:4001, priority 200",
+        "\n  priority: the caller's, 0 for callers that send none (CLIENT_PROPAGATED)\n",
+        "\n  bands: 0 to 10922, 10923 to 32767\n",
+        "\n  endpoint: host:4001, priority 200\n",
     ] {
         assert!(text.contains(word), "{word} in {text}");
     }
@@ -56,6 +58,20 @@ fn the_same_as_json() {
     assert_eq!(components.len(), 4);
     assert_eq!(components[2]["name"], "POLICIES");
     assert_eq!(components[2]["fields"][0]["name"], "PriorityModel");
+    let real_time = &description["profiles"][0]["real_time"];
+    assert_eq!(
+        *real_time,
+        serde_json::json!({
+            "priority_model": "CLIENT_PROPAGATED",
+            "server_priority": 0,
+            "bands": [{"low": 0, "high": 10922}, {"low": 10923, "high": 32767}],
+            "client_protocols": [],
+            "endpoints": [
+                {"address": "host:4000", "priority": 100},
+                {"address": "host:4001", "priority": 200},
+            ],
+        })
+    );
 }
 
 #[test]

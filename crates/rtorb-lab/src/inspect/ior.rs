@@ -8,6 +8,9 @@ use rtorb_wire::{Decode, Reader};
 use serde::Serialize;
 
 mod components;
+mod real_time;
+
+pub use real_time::{Band, ClientProtocol, LaneEndpoint, RealTime};
 
 /// A reference in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,6 +32,8 @@ pub struct Profile {
     pub name: String,
     /// What it says: name and value, in the order of the octets.
     pub fields: Vec<Field>,
+    /// What it says of priorities, if anything.
+    pub real_time: Option<RealTime>,
     /// The components that it carries.
     pub components: Vec<Component>,
 }
@@ -85,9 +90,9 @@ impl Field {
 fn describe_profile(profile: &TaggedProfile) -> Profile {
     let name = profile_name(profile.tag).to_owned();
     let (fields, components) = match ProfileBody::from_tagged(profile) {
-        Ok(ProfileBody::Iiop(body)) => (iiop_fields(&body), describe_components(&body.components)),
-        Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), describe_components(&body.components)),
-        Ok(ProfileBody::Components(components)) => (Vec::new(), describe_components(&components)),
+        Ok(ProfileBody::Iiop(body)) => (iiop_fields(&body), body.components),
+        Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), body.components),
+        Ok(ProfileBody::Components(components)) => (Vec::new(), components),
         Ok(_) => (vec![Field::new("octets", hex(&profile.data))], Vec::new()),
         Err(error) => (malformed(&error, &profile.data), Vec::new()),
     };
@@ -95,7 +100,8 @@ fn describe_profile(profile: &TaggedProfile) -> Profile {
         tag: profile.tag,
         name,
         fields,
-        components,
+        real_time: RealTime::of(profile.tag, &components),
+        components: describe_components(profile.tag, &components),
     }
 }
 
@@ -133,13 +139,13 @@ fn key_fields(key: &[u8]) -> Vec<Field> {
     fields
 }
 
-fn describe_components(components: &[TaggedComponent]) -> Vec<Component> {
+fn describe_components(profile_tag: u32, components: &[TaggedComponent]) -> Vec<Component> {
     components
         .iter()
         .map(|component| Component {
             tag: component.tag,
             name: components::name(component.tag).to_owned(),
-            fields: components::fields(component.tag, &component.data)
+            fields: components::fields(profile_tag, component.tag, &component.data)
                 .unwrap_or_else(|error| malformed(&error, &component.data)),
         })
         .collect()
@@ -167,6 +173,14 @@ fn profile_name(tag: u32) -> &'static str {
         0x3039 | 0x303a => "TAO NSK",
         reserved if reserved >> 8 == 0x0054_414f => "TAO, reserved",
         _ => "unknown",
+    }
+}
+
+fn address(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tagged components in words (CORBA 3, "Standard IOR Components"; TAO's and omniORB's own).
 
-use rtorb_wire::{DecodeError, Reader};
+use rtorb_wire::ior::{Protocol, profile_tag};
+use rtorb_wire::{Decode, DecodeError, Reader};
 
+use super::real_time::client_protocol;
 use super::{Field, hex, references};
 
 /// What a component's tag stands for.
@@ -12,8 +14,8 @@ pub(super) fn name(tag: u32) -> &'static str {
         .map_or("unknown", |(_, name)| name)
 }
 
-/// What a component says; its octets when its form is not known here.
-pub(super) fn fields(tag: u32, data: &[u8]) -> Result<Vec<Field>, DecodeError> {
+/// What a component of a profile says; its octets when its form is not known here.
+pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, DecodeError> {
     if tag == NULL {
         return Ok(Vec::new());
     }
@@ -52,7 +54,10 @@ pub(super) fn fields(tag: u32, data: &[u8]) -> Result<Vec<Field>, DecodeError> {
                 Field::new("address", address(r)?),
             ])
         }
-        TAO_ENDPOINTS => tao_endpoints(r),
+        TAO_ENDPOINTS if profile == profile_tag::TAO_UIOP => {
+            tao_endpoints(r, |r| Ok(r.str()?.into_owned()))
+        }
+        TAO_ENDPOINTS => tao_endpoints(r, address),
         OMNI_UNIX => Ok(vec![
             Field::new("host", r.str()?),
             Field::new("path", r.str()?),
@@ -165,6 +170,13 @@ fn policy(kind: u32, value: &[u8]) -> Result<String, DecodeError> {
                 .collect::<Result<Vec<_>, _>>()?
                 .join(", "))
         }
+        43 => {
+            let protocols: Vec<Protocol> = Decode::decode(r)?;
+            let texts = protocols
+                .iter()
+                .map(|protocol| client_protocol(protocol).to_string());
+            Ok(texts.collect::<Vec<_>>().join("; "))
+        }
         _ => Ok(hex(value)),
     }
 }
@@ -212,9 +224,12 @@ fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
     ])
 }
 
-/// A sequence of host, port and CORBA priority; the first stands for the profile's own address.
-fn tao_endpoints(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
-    let count = r.count(8)?;
+/// A sequence of addresses, each with its CORBA priority; the first is the profile's own.
+fn tao_endpoints(
+    r: &mut Reader<'_>,
+    address: impl Fn(&mut Reader<'_>) -> Result<String, DecodeError>,
+) -> Result<Vec<Field>, DecodeError> {
+    let count = r.count(6)?;
     (0..count)
         .map(|_| {
             let address = address(r)?;
@@ -228,13 +243,7 @@ fn tao_endpoints(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
 }
 
 fn address(r: &mut Reader<'_>) -> Result<String, DecodeError> {
-    let host = r.str()?;
-    let port = r.primitive::<u16>()?;
-    Ok(if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
-    })
+    Ok(super::address(&r.str()?, r.primitive()?))
 }
 
 const NULL: u32 = 34;

@@ -1,4 +1,8 @@
 use super::*;
+use rtorb_wire::ior::{
+    Component, Policy, PriorityModel, Protocol, ProtocolProperties, TcpProperties, UnixEndpoint,
+    UnixProperties,
+};
 
 /// Golden vector V15: IIOP 1.2 with ORB type, code sets, real-time policies and TAO's endpoints.
 const WITH_COMPONENTS: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000ba000000010102\
@@ -66,6 +70,91 @@ fn every_component_is_told_in_words() {
 }
 
 #[test]
+fn what_a_reference_says_of_priorities_is_told() {
+    let description = Description::parse(WITH_COMPONENTS).unwrap();
+    let real_time = description.profiles[0].real_time.as_ref().unwrap();
+    assert_eq!(
+        real_time.priority_model.as_deref(),
+        Some("CLIENT_PROPAGATED")
+    );
+    assert_eq!(real_time.server_priority, Some(0));
+    let bands = real_time.bands.iter().map(|band| (band.low, band.high));
+    assert_eq!(bands.collect::<Vec<_>>(), [(0, 10922), (10923, 32767)]);
+    let told: Vec<_> = real_time
+        .fields()
+        .into_iter()
+        .map(|field| format!("{}: {}", field.name, field.value))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "priority: the caller's, 0 for callers that send none (CLIENT_PROPAGATED)",
+            "bands: 0 to 10922, 10923 to 32767",
+            "endpoint: host:4000, priority 100",
+            "endpoint: host:4001, priority 200",
+        ]
+    );
+    let plain = Description::parse(PLAIN).unwrap();
+    assert_eq!(plain.profiles[0].real_time, None);
+}
+
+#[test]
+fn protocols_and_unix_lanes_are_told_too() {
+    let policies = Component::Policies(vec![
+        Policy::PriorityModel {
+            model: PriorityModel::ServerDeclared,
+            server_priority: 7,
+        },
+        Policy::ClientProtocols(vec![
+            Protocol {
+                profile_tag: profile_tag::TAO_UIOP,
+                properties: ProtocolProperties::Unix(UnixProperties {
+                    send_buffer_octets: 0,
+                    recv_buffer_octets: 0,
+                }),
+            },
+            Protocol {
+                profile_tag: profile_tag::INTERNET_IOP,
+                properties: ProtocolProperties::Tcp(TcpProperties {
+                    send_buffer_octets: 65536,
+                    recv_buffer_octets: 0,
+                    keep_alive: false,
+                    dont_route: false,
+                    no_delay: true,
+                }),
+            },
+        ]),
+    ]);
+    let endpoints = ["/run/a.sock", "/run/a.sock.p0l1"]
+        .into_iter()
+        .zip([60, -1])
+        .map(|(path, priority)| UnixEndpoint {
+            path: path.to_owned(),
+            priority,
+        });
+    let endpoints = Component::TaoUnixEndpoints(endpoints.collect());
+    let tagged = [policies, endpoints].map(|component| component.to_tagged().unwrap());
+    let real_time = RealTime::of(profile_tag::TAO_UIOP, &tagged).unwrap();
+    let told: Vec<_> = real_time
+        .fields()
+        .into_iter()
+        .map(|field| field.value)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "7, whoever calls (SERVER_DECLARED)",
+            "UIOP",
+            "IIOP, send buffer 65536 octets, no_delay",
+            "/run/a.sock, priority 60",
+            "/run/a.sock.p0l1, every priority",
+        ]
+    );
+    let fields = components::fields(profile_tag::TAO_UIOP, tagged[1].tag, &tagged[1].data).unwrap();
+    assert_eq!(fields[0].value, "/run/a.sock, priority 60");
+}
+
+#[test]
 fn nil_is_nil() {
     let description = Description::parse("IOR:01000000010000000000000000000000").unwrap();
     assert!(description.nil);
@@ -89,7 +178,8 @@ fn what_is_malformed_is_shown_and_the_rest_is_still_told() {
     );
     assert!(!value(&description.profiles[0].fields, "malformed").is_empty());
     for tag in 0..130 {
-        let wrong = components::fields(tag, &[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        let wrong =
+            components::fields(0, tag, &[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
         assert!(wrong.is_err() || wrong.is_ok_and(|fields| fields.len() < 10));
     }
 }
