@@ -4,6 +4,7 @@
 
 pub(crate) mod pool;
 mod reactive;
+mod reactor;
 mod thread_per_connection;
 
 use crate::orb::OrbCore;

@@ -49,6 +49,12 @@ impl Inbox {
         self.end - self.start
     }
 
+    /// True if the buffer has no room for more.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.end == self.buffer.len()
+    }
+
     /// Leaves the next `octets` octets behind.
     #[inline]
     pub(crate) fn consume(&mut self, octets: usize) {

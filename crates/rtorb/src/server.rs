@@ -1,14 +1,27 @@
 //! The serving side: from octets on a connection to a servant's method and back.
 //!
-//! `connection` reads messages and answers them, `upcall` finds servant and operation, `call` is what the generated
-//! code sees of a request. Which thread does all that is the business of `dispatch`.
+//! `reading` makes whole messages of octets, `answer` answers them, `upcall` finds servant and operation, `call` is what the
+//! generated code sees of a request. A `session` is what all share who answer on a connection, a `workspace` what a thread
+//! needs for answering; a `request` may be taken out of its connection. Which thread does all that is the business of
+//! `dispatch`.
 
+mod answer;
 mod call;
 mod connection;
 mod listeners;
+mod reading;
+mod request;
+mod session;
+mod thread_priority;
 mod upcall;
+mod workspace;
 
 pub use call::ServerCall;
 pub(crate) use connection::{Served, ServedConnection};
-pub(crate) use listeners::{Server, serve_to_the_end};
+pub(crate) use listeners::Server;
+pub(crate) use reading::{Next, Reading};
+pub(crate) use request::TakenRequest;
+pub(crate) use session::Session;
+pub(crate) use thread_priority::ThreadPriority;
 pub(crate) use upcall::is_in_upcall;
+pub(crate) use workspace::Workspace;

@@ -2,7 +2,7 @@
 
 use super::{DispatchError, await_connection};
 use crate::orb::OrbCore;
-use crate::server::{ServedConnection, Server, serve_to_the_end};
+use crate::server::{Server, ThreadPriority, Workspace};
 use rtorb_os::What;
 use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
@@ -19,15 +19,18 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
         }
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
-            while let Some((mut connection, stream)) = server.accept(orb, listener) {
-                let core = Arc::clone(orb);
+            while let Some(mut connection) = server.accept(orb, listener) {
+                let session = Arc::clone(&connection.session);
                 number += 1;
-                let serve = move || serve_to_the_end(&core, &mut connection);
+                let serve = move || {
+                    let mut workspace = Workspace::new(ThreadPriority::keeping());
+                    connection.serve_to_the_end(&mut workspace);
+                };
                 match spawn(&format!("rtorb-conn-{number}"), &orb.server_threads, serve) {
                     Ok(thread) => threads.push(thread),
                     // There are threads, and no room for one more now: its client is let go, the others are served on.
                     Err(refused) if refused.what == What::Thread && !threads.is_empty() => {
-                        ServedConnection::new(Arc::clone(orb), stream).say_closing();
+                        session.say_closing();
                     }
                     Err(refused) => {
                         orb.stop();

@@ -7,7 +7,7 @@ use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::poa::object_table::ActiveObject;
 use crate::poa::rt_policies::{RtPolicies, goes_by};
-use crate::rt::{CallPriority, Priority, PriorityModel, Protocol};
+use crate::rt::{CallPriority, Priority, PriorityModel, Protocol, ThreadpoolId};
 use crate::server::Server;
 use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
@@ -34,7 +34,7 @@ pub(super) fn listen(endpoints: &[ListenEndpoint]) -> Result<Server, SystemExcep
         .iter()
         .map(|listen| Listener::bind(listen).map_err(|errno| failed(Some(&listen.endpoint), errno)))
         .collect();
-    Server::new(listeners?).map_err(|errno| failed(None, errno))
+    Server::new(listeners?, ThreadpoolId::OWN).map_err(|errno| failed(None, errno))
 }
 
 /// An object as its references tell it.

@@ -113,7 +113,12 @@ impl RtCore {
     /// # Errors
     /// NO_PERMISSION, with what the host said.
     pub(crate) fn apply(&self, native: NativePriority) -> Result<(), SystemException> {
-        apply_policy(self.policy(native))
+        self.apply_policy(self.policy(native))
+    }
+
+    /// As [`apply`](Self::apply), for any policy.
+    pub(crate) fn apply_policy(&self, policy: SchedPolicy) -> Result<(), SystemException> {
+        apply_policy(policy)
             .or_else(|refused| self.best_effort.pass(refused))
             .map_err(|refused| current::refused(refused.errno))
     }

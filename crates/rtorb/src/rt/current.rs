@@ -88,14 +88,33 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
 #[derive(Debug)]
 pub(crate) struct Running {
     before: i16,
+    begun: i16,
 }
 
 impl Running {
+    /// With the priority of the request.
     #[inline]
     pub(crate) fn at(priority: Priority) -> Self {
         Self {
             before: CURRENT.replace(priority.get()),
+            begun: priority.get(),
         }
+    }
+
+    /// With the priority that the thread has.
+    #[inline]
+    pub(crate) fn as_it_is() -> Self {
+        let before = CURRENT.get();
+        Self {
+            before,
+            begun: before,
+        }
+    }
+
+    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`]).
+    #[inline]
+    pub(crate) fn was_changed(&self) -> bool {
+        CURRENT.get() != self.begun
     }
 }
 

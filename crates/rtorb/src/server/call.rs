@@ -1,38 +1,39 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
+use super::session::Session;
 use crate::codegen::UserException;
 use crate::exception::{CompletionStatus, SystemException};
-use crate::orb::OrbCore;
-use crate::outgoing;
-use crate::transport::Stream;
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{self, ReplyStatus, Response, SystemExceptionBody, Version};
+use rtorb_wire::giop::{
+    self, Header, ReplyStatus, RequestHeader, Response, ServiceContext, SystemExceptionBody,
+    Version, contexts,
+};
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};
-use rustix::io::Errno;
 
 /// One request being served.
 #[derive(Debug)]
 pub struct ServerCall<'m> {
     pub(super) arguments: Reader<'m>,
     pub(super) reply: Reply<'m>,
+    /// The thread's buffer for replies.
+    pub(super) out: &'m mut Vec<u8>,
     pub(super) scratch: &'m mut Scratch,
 }
 
 /// Where and how the reply goes.
 #[derive(Debug)]
 pub(super) struct Reply<'m> {
-    pub(super) orb: &'m OrbCore,
-    pub(super) stream: &'m Stream,
-    /// The connection's buffer for replies, reused.
-    pub(super) out: &'m mut Vec<u8>,
-    pub(super) version: Version,
-    pub(super) request_id: u32,
-    pub(super) response: Response,
-    pub(super) char_code_set: CharCodeSet,
+    pub(super) session: &'m Session,
+    version: Version,
+    request_id: u32,
+    response: Response,
+    char_code_set: CharCodeSet,
+    /// The data of the request's RTCorbaPriority, which goes back with the reply.
+    pub(super) priority: Option<&'m [u8]>,
     /// Set when the client could not be sent its reply: the connection is of no use any more.
-    pub(super) broken: Option<Errno>,
-    pub(super) sent: bool,
+    pub(super) is_broken: bool,
+    is_sent: bool,
 }
 
 impl<'m> ServerCall<'m> {
@@ -79,7 +80,7 @@ impl<'m> ServerCall<'m> {
         &mut self,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.reply.send(ReplyStatus::NoException, encode)
+        self.reply.send(self.out, ReplyStatus::NoException, encode)
     }
 
     /// Sends a user exception; nothing for a oneway.
@@ -87,38 +88,65 @@ impl<'m> ServerCall<'m> {
     /// # Errors
     /// When a member cannot be represented; the client is sent that exception instead.
     pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
-        self.reply.send(ReplyStatus::UserException, |w| {
+        self.reply.send(self.out, ReplyStatus::UserException, |w| {
             w.str(E::REPOSITORY_ID)?;
             exception.encode(w)
         })
     }
 }
 
-impl Reply<'_> {
+impl<'m> Reply<'m> {
+    /// A reply to that request, not yet sent.
+    #[inline]
+    pub(super) fn new(
+        session: &'m Session,
+        (header, request): (Header, &RequestHeader<'_>),
+        char_code_set: CharCodeSet,
+    ) -> Self {
+        Self {
+            session,
+            version: header.version,
+            request_id: request.request_id,
+            response: request.response,
+            char_code_set,
+            priority: None,
+            is_broken: false,
+            is_sent: false,
+        }
+    }
+
+    /// Sends a reply to a client that waits no longer than until its request is here (SYNC_WITH_SERVER).
+    #[inline]
+    pub(super) fn send_early(&mut self, out: &mut Vec<u8>) {
+        if self.response == Response::BeforeInvocation {
+            let _ = self.send(out, ReplyStatus::NoException, |_| Ok(()));
+        }
+    }
+
     /// Writes and sends a reply, unless none is due any more.
     #[inline]
     pub(super) fn send<'r>(
         &mut self,
+        out: &mut Vec<u8>,
         status: ReplyStatus,
         body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        if self.sent || self.response == Response::None {
+        if self.is_sent || self.response == Response::None {
             return Ok(());
         }
-        let mut w = Writer::new(
-            core::mem::take(self.out),
-            self.orb.limits.message_octets_max,
-        )
-        .with_order(self.orb.byte_order)
-        .with_char_code_set(self.char_code_set);
-        let encoded = giop::begin_reply(&mut w, self.version, self.request_id, status, &[])
+        let orb = &self.session.orb;
+        let mut w = Writer::new(core::mem::take(out), orb.limits.message_octets_max)
+            .with_order(orb.byte_order)
+            .with_char_code_set(self.char_code_set);
+        let encoded = self
+            .begin(&mut w, status)
             .and_then(|()| giop::encode_body(&mut w, self.version, body))
             .and_then(|()| giop::end_message(&mut w));
         if encoded.is_ok() {
-            self.broken = outgoing::send(self.orb, self.stream, &w).err();
-            self.sent = true;
+            self.is_broken = self.session.send(&w).is_err();
+            self.is_sent = true;
         }
-        *self.out = w.into_buffer();
+        *out = w.into_buffer();
         // Whoever answers has done what was asked: calling again would do it twice.
         encoded.map_err(|error| {
             SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
@@ -127,14 +155,29 @@ impl Reply<'_> {
 
     /// Sends a system exception.
     #[cold]
-    pub(super) fn send_exception(&mut self, exception: &SystemException) {
+    pub(super) fn send_exception(&mut self, out: &mut Vec<u8>, exception: &SystemException) {
         let body = SystemExceptionBody {
             repository_id: exception.kind.repository_id().as_bytes(),
             minor: exception.minor,
             completed: exception.completed as u32,
         };
         // A system exception is far below every limit on messages.
-        let _ = self.send(ReplyStatus::SystemException, |w| body.encode(w));
+        let _ = self.send(out, ReplyStatus::SystemException, |w| body.encode(w));
+    }
+
+    #[inline]
+    fn begin(&self, w: &mut Writer<'_>, status: ReplyStatus) -> Result<(), EncodeError> {
+        let contexts = self.priority.map(|data| ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        });
+        giop::begin_reply(
+            w,
+            self.version,
+            self.request_id,
+            status,
+            contexts.as_slice(),
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! The listening sockets of an ORB, the connections that came in by them, and how all of it is stopped.
 
 use crate::orb::OrbCore;
-use crate::server::{Served, ServedConnection};
+use crate::rt::ThreadpoolId;
+use crate::server::{ServedConnection, Session};
 use crate::transport::{Listener, Stream};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::Mutex;
@@ -14,27 +15,31 @@ use std::sync::{Arc, Weak};
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) listeners: Vec<Listener>,
+    /// The pool that serves what comes in by them.
+    pool: ThreadpoolId,
     /// Readable once the ORB shall stop.
     stop: OwnedFd,
     /// The connections being served, to wake whoever waits in them.
-    streams: ServedStreams,
+    sessions: Sessions,
     /// A file kept for when there are no others: with its place, a client can be taken in and told to go.
     spare: Mutex<Option<OwnedFd>>,
 }
 
-/// The streams being served now.
+/// The connections being served now.
 #[derive(Debug, Default)]
-pub(crate) struct ServedStreams {
-    streams: Mutex<Vec<Weak<Stream>>>,
+struct Sessions {
+    open: Mutex<Vec<Weak<Session>>>,
 }
 
 impl Server {
-    pub(crate) fn new(listeners: Vec<Listener>) -> Result<Self, Errno> {
+    /// Serves for that pool; [`ThreadpoolId::OWN`] is the dispatch strategy.
+    pub(crate) fn new(listeners: Vec<Listener>, pool: ThreadpoolId) -> Result<Self, Errno> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             listeners,
+            pool,
             stop,
-            streams: ServedStreams::default(),
+            sessions: Sessions::default(),
             spare: Mutex::new(spare_file()),
         })
     }
@@ -49,7 +54,12 @@ impl Server {
         self.listeners.iter().for_each(Listener::end);
         // The counter cannot overflow: the ORB is stopped once.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
-        self.streams.end_all();
+        self.sessions.each(|session| session.stream.end_receiving());
+    }
+
+    /// Tells all clients CloseConnection; to be called when nothing of theirs is in progress any more.
+    pub(crate) fn say_closing_to_all(&self) {
+        self.sessions.each(Session::say_closing);
     }
 
     /// Takes a waiting connection; `None` when there is none, or it could not be served.
@@ -60,9 +70,9 @@ impl Server {
         &self,
         orb: &Arc<OrbCore>,
         listener: &Listener,
-    ) -> Option<(ServedConnection, Arc<Stream>)> {
+    ) -> Option<ServedConnection> {
         let stream = match listener.accept() {
-            Ok(stream) => Arc::new(stream),
+            Ok(stream) => stream,
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                 self.turn_away(orb, listener);
                 return None;
@@ -72,15 +82,22 @@ impl Server {
         stream
             .limit_waits(None, Some(orb.limits.send_timeout))
             .ok()?;
-        let mut connection = ServedConnection::new(Arc::clone(orb), Arc::clone(&stream));
-        if !self.streams.add(&stream, orb.limits.connections_max) {
-            connection.say_closing();
+        let connection = ServedConnection::new(self.session(orb, stream));
+        if !self
+            .sessions
+            .add(&connection.session, orb.limits.connections_max)
+        {
+            connection.session.say_closing();
             return None;
         }
         if orb.is_stopping() {
-            stream.end_receiving();
+            connection.session.stream.end_receiving();
         }
-        Some((connection, stream))
+        Some(connection)
+    }
+
+    fn session(&self, orb: &Arc<OrbCore>, stream: Stream) -> Session {
+        Session::new(Arc::clone(orb), stream, self.pool)
     }
 
     /// Takes a connection in the place of the spare file, and tells its client to go.
@@ -91,7 +108,7 @@ impl Server {
         let mut spare = self.spare.lock();
         drop(spare.take());
         match listener.accept() {
-            Ok(stream) => ServedConnection::new(Arc::clone(orb), Arc::new(stream)).say_closing(),
+            Ok(stream) => self.session(orb, stream).say_closing(),
             // Somebody else took the place: it is soon enough to look again.
             Err(_) => sleep_until(monotonic_ns() + SHORTAGE_NS),
         }
@@ -107,31 +124,23 @@ fn spare_file() -> Option<OwnedFd> {
 /// How long to do nothing when the host has nothing to give, in nanoseconds.
 const SHORTAGE_NS: u64 = 10_000_000;
 
-impl ServedStreams {
-    /// Notes a stream; false when there are too many.
-    fn add(&self, stream: &Arc<Stream>, streams_max: usize) -> bool {
-        let mut streams = self.streams.lock();
-        if streams.len() >= streams_max {
-            streams.retain(|stream| stream.strong_count() > 0);
+impl Sessions {
+    /// Notes a connection; false when there are too many.
+    fn add(&self, session: &Arc<Session>, sessions_max: usize) -> bool {
+        let mut open = self.open.lock();
+        if open.len() >= sessions_max {
+            open.retain(|session| session.strong_count() > 0);
         }
-        let there_is_room = streams.len() < streams_max;
+        let there_is_room = open.len() < sessions_max;
         if there_is_room {
-            streams.push(Arc::downgrade(stream));
+            open.push(Arc::downgrade(session));
         }
         there_is_room
     }
 
-    fn end_all(&self) {
-        for stream in self.streams.lock().iter().filter_map(Weak::upgrade) {
-            stream.end_receiving();
+    fn each(&self, act: impl Fn(&Session)) {
+        for session in self.open.lock().iter().filter_map(Weak::upgrade) {
+            act(&session);
         }
-    }
-}
-
-/// Serves a connection until it is over, and says CloseConnection if the ORB is what ends it.
-pub(crate) fn serve_to_the_end(orb: &OrbCore, connection: &mut ServedConnection) {
-    while connection.serve_waiting() == Served::Open {}
-    if orb.is_stopping() {
-        connection.say_closing();
     }
 }

@@ -1,13 +1,17 @@
 //! From a request's header to the servant, and from what the servant answers to the client.
 
-use super::call::{Reply, Scratch, ServerCall};
+use super::call::{Reply, ServerCall};
+use super::reading::Next;
+use super::thread_priority::{Called, ThreadPriority};
+use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use crate::orb::OrbCore;
 use crate::poa::object_key::ObjectKey;
 use crate::poa::object_table::{ActiveObject, NameCache};
+use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running};
 use core::cell::Cell;
 use rtorb_os::slab::Entered;
-use rtorb_wire::giop::{ReplyStatus, RequestHeader, Response};
+use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,45 +31,58 @@ pub(super) fn serve<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
     reply: Reply<'m>,
-    scratch: &'m mut Scratch,
-    names: &mut NameCache,
-) -> Option<rustix::io::Errno> {
+    workspace: &'m mut Workspace,
+) -> Next {
     let mut call = ServerCall {
         arguments,
         reply,
-        scratch,
+        out: &mut workspace.out,
+        scratch: &mut workspace.scratch,
     };
-    if call.reply.response == Response::BeforeInvocation {
-        // SYNC_WITH_SERVER: the client waits no longer than until the request is here.
-        let _ = call.reply.send(ReplyStatus::NoException, |_| Ok(()));
+    call.reply.send_early(call.out);
+    let answered = invoke(
+        request,
+        &mut call,
+        &mut workspace.names,
+        &mut workspace.priority,
+    );
+    if let Err(exception) = answered {
+        call.reply.send_exception(call.out, &exception);
     }
-    if let Err(exception) = invoke(call.reply.orb, request, &mut call, names) {
-        call.reply.send_exception(&exception);
+    match call.reply.is_broken {
+        false => Next::Done,
+        true => Next::Over,
     }
-    call.reply.broken
 }
 
 #[inline]
-fn invoke(
-    orb: &OrbCore,
-    request: &RequestHeader<'_>,
-    call: &mut ServerCall<'_>,
+fn invoke<'m>(
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m>,
     names: &mut NameCache,
+    thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
+    let session = call.reply.session;
+    let orb = &*session.orb;
     let object = find(orb, request.target.object_key()?, names);
     if request.operation.first() == Some(&b'_')
-        && let Some(answer) = implicit(request.operation, object.as_deref(), call)
+        && let Some(answer) = implicit(request, object.as_deref(), call)
     {
         return answer;
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
+    if object.pool != session.pool {
+        return forward(orb, &object, request, call);
+    }
     object.adapter.manager.admit()?;
-    IN_UPCALL.set(orb.epoch);
+    let running = begin(&orb.rt, &object, request, (call, thread))?;
+    let around = IN_UPCALL.replace(orb.epoch);
     // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
     let answered = catch_unwind(AssertUnwindSafe(move || {
         object.servant.dispatch(request.operation, call)
     }));
-    IN_UPCALL.set(0);
+    IN_UPCALL.set(around);
+    thread.end(&orb.rt, &running);
     answered.unwrap_or_else(|_| {
         // A servant that panics is a servant that failed in an unknown way; the others go on.
         Err(SystemException::new(
@@ -74,6 +91,85 @@ fn invoke(
             CompletionStatus::Maybe,
         ))
     })
+}
+
+/// Gives the thread the priority of the call, as the object's priority model says.
+#[inline]
+fn begin<'m>(
+    rt: &RtCore,
+    object: &ActiveObject,
+    request: &RequestHeader<'m>,
+    (call, thread): (&mut ServerCall<'m>, &mut ThreadPriority),
+) -> Result<Running, SystemException> {
+    if thread.is_of_lane() {
+        return thread.begin_as_it_is(rt);
+    }
+    let called = match object.priority {
+        CallPriority::AsItIs => return thread.begin_as_it_is(rt),
+        CallPriority::Declared { priority, native } => {
+            let inbound = rt.inbound(priority, &object.id)?;
+            Called {
+                priority: inbound,
+                native: native_of(rt, inbound, Some((priority, native)))?,
+            }
+        }
+        CallPriority::Propagated { otherwise } => {
+            let told = propagated(request)?;
+            let priority =
+                rt.inbound(told.map_or(otherwise, |(priority, _)| priority), &object.id)?;
+            let native = native_of(rt, priority, None)?;
+            call.reply.priority = told.map(|(_, data)| data);
+            Called { priority, native }
+        }
+    };
+    thread.begin(rt, called)
+}
+
+/// What a request says of its priority, with the data that say it; `None` when it says nothing.
+///
+/// # Errors
+/// DATA_CONVERSION 2 for a negative one (as TAO 2.2.1 answers); MARSHAL for what is no priority at all.
+#[inline]
+pub(crate) fn propagated<'m>(
+    request: &RequestHeader<'m>,
+) -> Result<Option<(Priority, &'m [u8])>, SystemException> {
+    if request.contexts.is_empty() {
+        return Ok(None);
+    }
+    let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY) else {
+        return Ok(None);
+    };
+    let priority = Priority::new(contexts::decode_priority(data)?)
+        .map_err(|_| SystemException::omg(ExceptionKind::DataConversion, 2))?;
+    // What follows is nobody's, and need not go back.
+    let data = data.get(..contexts::PRIORITY_OCTETS).unwrap_or(data);
+    Ok(Some((priority, data)))
+}
+
+/// The native priority of a call, where it is not `known` already.
+#[inline]
+fn native_of(
+    rt: &RtCore,
+    priority: Priority,
+    known: Option<(Priority, NativePriority)>,
+) -> Result<NativePriority, SystemException> {
+    match known {
+        Some((same, native)) if same == priority => Ok(native),
+        _ => rt.to_native(priority),
+    }
+}
+
+/// Sends a client to the endpoints of the pool that serves the object: it has come to another one's.
+#[cold]
+fn forward(
+    orb: &OrbCore,
+    object: &ActiveObject,
+    request: &RequestHeader<'_>,
+    call: &mut ServerCall<'_>,
+) -> Result<(), SystemException> {
+    let ior = crate::orb::published::forward(orb, object, request.target.object_key()?);
+    call.reply
+        .send(call.out, ReplyStatus::LocationForward, |w| ior.encode(w))
 }
 
 /// The object that a key stands for.
@@ -94,11 +190,11 @@ const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::Obje
 
 /// The operations that every object has (CORBA 3, 15.4.2.2); `None` for one that the interface defines.
 fn implicit(
-    operation: &[u8],
+    request: &RequestHeader<'_>,
     object: Option<&ActiveObject>,
     call: &mut ServerCall<'_>,
 ) -> Option<Result<(), SystemException>> {
-    match operation {
+    match request.operation {
         b"_is_a" => Some(is_a(object, call)),
         b"_non_existent" | b"_not_existent" => {
             let is_gone = object.is_none();
@@ -108,6 +204,7 @@ fn implicit(
             let id = object.servant.repository_id();
             call.reply(|w| id.encode(w))
         })),
+        b"_bind_priority_band" => Some(bind_band(request, call)),
         b"_interface" => Some(Err(SystemException::omg(ExceptionKind::IntfRepos, 1))),
         b"_component" | b"_domain_managers" => Some(Err(crate::poa::unknown_operation())),
         _ => None,
@@ -121,4 +218,18 @@ fn is_a(object: Option<&ActiveObject>, call: &mut ServerCall<'_>) -> Result<(), 
         object.servant.is_a(&id)
     };
     call.reply(|w| w.primitive(u8::from(is_a)))
+}
+
+/// Confirms a connection for a band of priorities (RT-CORBA 1.x, 4.12.3); nothing here depends on what it is.
+fn bind_band(
+    request: &RequestHeader<'_>,
+    call: &mut ServerCall<'_>,
+) -> Result<(), SystemException> {
+    if let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY_RANGE) {
+        let (min, max) = contexts::decode_priority_range(data)?;
+        if min < 0 || min > max {
+            return Err(ExceptionKind::InvPolicy.into());
+        }
+    }
+    call.reply(|_| Ok(()))
 }

@@ -1,0 +1,110 @@
+//! From a whole message to its answer.
+
+use super::call::Reply;
+use super::reading::{CharCodes, Next};
+use super::session::Session;
+use super::upcall;
+use super::workspace::Workspace;
+use crate::exception::SystemException;
+use core::mem;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::giop::{
+    self, Header, LocateRequestHeader, LocateStatus, MessageType, RequestHeader,
+};
+use rtorb_wire::{DecodeError, Writer};
+
+/// A message and its header.
+pub(super) type Message<'m> = (Header, &'m [u8]);
+
+/// Answers a request in the thread that reads the connection.
+#[inline]
+pub(super) fn request(
+    session: &Session,
+    workspace: &mut Workspace,
+    char_codes: &mut CharCodes,
+    (header, message): Message<'_>,
+) -> Result<Next, DecodeError> {
+    let mut reader = header.reader(message).with_context(&session.orb);
+    let request = RequestHeader::decode(&mut reader)?;
+    if let Err(exception) = char_codes.note(&request) {
+        refuse(session, workspace, (header, &request), &exception);
+        return Ok(Next::Done);
+    }
+    let char_code_set = char_codes.char_code_set;
+    let arguments = reader.with_char_code_set(char_code_set);
+    let reply = Reply::new(session, (header, &request), char_code_set);
+    Ok(upcall::serve(&request, arguments, reply, workspace))
+}
+
+/// Answers a request that was taken out earlier.
+#[inline]
+pub(super) fn taken_request(
+    session: &Session,
+    workspace: &mut Workspace,
+    char_code_set: CharCodeSet,
+    (header, message): Message<'_>,
+) -> Result<Next, DecodeError> {
+    let mut reader = header.reader(message).with_context(&session.orb);
+    let request = RequestHeader::decode(&mut reader)?;
+    let arguments = reader.with_char_code_set(char_code_set);
+    let reply = Reply::new(session, (header, &request), char_code_set);
+    Ok(upcall::serve(&request, arguments, reply, workspace))
+}
+
+/// Answers a request with a system exception; a oneway with nothing.
+#[cold]
+pub(super) fn refuse(
+    session: &Session,
+    workspace: &mut Workspace,
+    request: (Header, &RequestHeader<'_>),
+    exception: &SystemException,
+) {
+    // Nothing of it depends on the code set.
+    Reply::new(session, request, CharCodeSet::default())
+        .send_exception(&mut workspace.out, exception);
+}
+
+/// Deals with a message that is no request.
+#[cold]
+pub(super) fn other(
+    session: &Session,
+    workspace: &mut Workspace,
+    (header, message): Message<'_>,
+) -> Result<Next, DecodeError> {
+    match header.message_type {
+        MessageType::LocateRequest => locate_request(session, workspace, (header, message)),
+        MessageType::CancelRequest => Ok(Next::Done),
+        MessageType::CloseConnection | MessageType::MessageError => Ok(Next::Over),
+        // Only a client of ours could be sent these, and it is none on this connection.
+        MessageType::Request
+        | MessageType::Reply
+        | MessageType::LocateReply
+        | MessageType::Fragment => Err(DecodeError::BadTag {
+            what: "the type of a message to a server",
+            value: header.message_type as u32,
+        }),
+    }
+}
+
+fn locate_request(
+    session: &Session,
+    workspace: &mut Workspace,
+    (header, message): Message<'_>,
+) -> Result<Next, DecodeError> {
+    let orb = &session.orb;
+    let request = LocateRequestHeader::decode(&mut header.reader(message))?;
+    let is_here = upcall::find(orb, request.target.object_key()?, &mut workspace.names).is_some();
+    let status = match is_here {
+        true => LocateStatus::ObjectHere,
+        false => LocateStatus::UnknownObject,
+    };
+    let out = mem::take(&mut workspace.out);
+    let mut w = Writer::new(out, orb.limits.message_octets_max);
+    let written = giop::write_locate_reply(&mut w, header.version, request.request_id, status);
+    let is_sent = written.is_ok() && session.send(&w).is_ok();
+    workspace.out = w.into_buffer();
+    Ok(match is_sent {
+        true => Next::Done,
+        false => Next::Over,
+    })
+}

@@ -1,0 +1,84 @@
+//! A request that was taken out of its connection, which is free for others then.
+
+use super::answer;
+use super::reading::Next;
+use super::session::Session;
+use super::workspace::Workspace;
+use crate::exception::SystemException;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::giop::{Header, RequestHeader};
+use rtorb_wire::{DecodeError, Reader};
+
+/// The octets of one request, in memory that is used again for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct TakenRequest {
+    octets: Vec<u8>,
+    char_code_set: CharCodeSet,
+}
+
+/// Memory that a small request may leave to the next one; more is given back.
+const KEPT_OCTETS_MAX: usize = 64 << 10;
+
+impl TakenRequest {
+    /// Keeps a whole request.
+    pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet) {
+        self.octets.clear();
+        self.octets.extend_from_slice(message);
+        self.char_code_set = char_code_set;
+    }
+
+    /// Gives the memory of a large request back, so that many of these are small together.
+    pub(crate) fn trim(&mut self) {
+        if self.octets.capacity() > KEPT_OCTETS_MAX {
+            self.octets = Vec::new();
+        }
+    }
+
+    /// How many octets it is.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Serves it on the calling thread, and answers where it came from.
+    pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
+        let served = self.header(session).and_then(|header| {
+            let message = (header, self.octets.as_slice());
+            answer::taken_request(session, workspace, self.char_code_set, message)
+        });
+        served.unwrap_or(Next::Over)
+    }
+
+    /// Answers it with a system exception in the place of serving it; nothing if it is a oneway.
+    #[cold]
+    pub(crate) fn refuse(
+        &self,
+        session: &Session,
+        workspace: &mut Workspace,
+        exception: &SystemException,
+    ) {
+        // It was decoded once when it was taken, so that it can be again.
+        let _ = self.read(session, |header, request, _| {
+            answer::refuse(session, workspace, (header, request), exception);
+        });
+    }
+
+    /// Shows its header, with its arguments behind it.
+    ///
+    /// # Errors
+    /// When it is no request, which whoever took it has excluded.
+    pub(crate) fn read<T>(
+        &self,
+        session: &Session,
+        look: impl FnOnce(Header, &RequestHeader<'_>, Reader<'_>) -> T,
+    ) -> Result<T, DecodeError> {
+        let header = self.header(session)?;
+        let mut reader = header.reader(&self.octets);
+        let request = RequestHeader::decode(&mut reader)?;
+        Ok(look(header, &request, reader))
+    }
+
+    fn header(&self, session: &Session) -> Result<Header, DecodeError> {
+        let octets_max = session.orb.limits.message_octets_max;
+        Header::parse(&self.octets, octets_max)?.ok_or(DecodeError::BadMagic)
+    }
+}

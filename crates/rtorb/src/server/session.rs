@@ -1,0 +1,106 @@
+//! What all threads that answer on one connection share: its stream, and whose turn it is to send.
+
+use crate::orb::OrbCore;
+use crate::outgoing;
+use crate::rt::ThreadpoolId;
+use crate::transport::Stream;
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use rtorb_os::sync::Mutex;
+use rtorb_wire::giop::{self, Version};
+use rtorb_wire::{EncodeError, Writer};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A client's connection, as those see it who answer on it.
+///
+/// It is closed when the last of them is done.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) orb: Arc<OrbCore>,
+    pub(crate) stream: Stream,
+    /// The pool whose endpoint the client came to.
+    pub(crate) pool: ThreadpoolId,
+    /// Minor version of the last message: what the connection's own messages are sent in.
+    minor: AtomicU8,
+    is_shared: AtomicBool,
+    sending: Mutex<()>,
+}
+
+/// No message has come yet.
+const NO_MINOR: u8 = u8::MAX;
+
+impl Session {
+    /// A connection that one thread answers on.
+    pub(super) fn new(orb: Arc<OrbCore>, stream: Stream, pool: ThreadpoolId) -> Self {
+        Self {
+            orb,
+            stream,
+            pool,
+            minor: AtomicU8::new(NO_MINOR),
+            is_shared: AtomicBool::new(false),
+            sending: Mutex::new(()),
+        }
+    }
+
+    /// Lets several threads answer from now on: each waits until the message of another is sent.
+    ///
+    /// Called by the thread that reads, when nobody is answering; whoever is handed a message by it knows.
+    #[inline]
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the client that none of its requests will be served any more (CloseConnection).
+    ///
+    /// To be called when all that were taken are answered: a client may take those as not carried out.
+    pub(crate) fn say_closing(&self) {
+        let version = self.version().unwrap_or(Version::V1_0);
+        self.say(|w| giop::write_close_connection(w, version));
+    }
+
+    /// Answers octets that are no GIOP, or break a limit, before the connection is closed.
+    #[cold]
+    pub(super) fn say_error(&self) {
+        let version = self.version().unwrap_or(Version::V1_2);
+        self.say(|w| giop::write_message_error(w, version));
+    }
+
+    #[inline]
+    pub(super) fn note_version(&self, version: Version) {
+        self.minor.store(version.minor, Ordering::Relaxed);
+    }
+
+    /// Sends a message, whole before or behind those of other threads.
+    #[inline]
+    pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
+        match self.is_shared.load(Ordering::Relaxed) {
+            false => outgoing::send(&self.orb, &self.stream, message),
+            true => self.send_in_turn(message),
+        }
+    }
+
+    fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
+        let _sending = self.sending.lock();
+        let sent = outgoing::send(&self.orb, &self.stream, message);
+        if sent.is_err() {
+            // The next message must not stand behind half of this one; and who reads learns that it is over.
+            self.stream.shut();
+        }
+        sent
+    }
+
+    fn version(&self) -> Option<Version> {
+        match self.minor.load(Ordering::Relaxed) {
+            NO_MINOR => None,
+            minor => Some(Version { major: 1, minor }),
+        }
+    }
+
+    fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
+        let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+        if write(&mut w).is_ok() {
+            // A client that is gone needs no telling.
+            let _ = self.send(&w);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What a serving thread keeps from one request to the next.
+
+use super::call::Scratch;
+use super::thread_priority::ThreadPriority;
+use crate::poa::object_table::NameCache;
+
+/// The memory of a thread that serves, for whatever connection, and its priority.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// The buffer for replies.
+    pub(super) out: Vec<u8>,
+    pub(super) scratch: Scratch,
+    pub(super) names: NameCache,
+    pub(crate) priority: ThreadPriority,
+}
+
+impl Workspace {
+    /// For the calling thread, which treats the priorities of calls so.
+    pub(crate) fn new(priority: ThreadPriority) -> Self {
+        Self {
+            out: Vec::new(),
+            scratch: Scratch::default(),
+            names: NameCache::default(),
+            priority,
+        }
+    }
+}
