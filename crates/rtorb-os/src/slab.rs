@@ -137,6 +137,17 @@ impl<T> Slab<T> {
         removed.is_ok()
     }
 
+    /// Removes every entry; one that is added meanwhile may stay.
+    pub fn clear(&self) {
+        let used = self.vacancies.lock().first_unused;
+        for index in 0..used {
+            if let Some(slot) = self.slot(index) {
+                let generation = (slot.state.load(Ordering::Acquire) >> 32) as u32;
+                self.remove(Key { index, generation });
+            }
+        }
+    }
+
     /// Entries now.
     pub fn len(&self) -> usize {
         self.vacancies.lock().entries
@@ -277,6 +288,17 @@ mod tests {
         );
         assert!(slab.remove(keys[50]));
         assert!(slab.insert(100).is_some());
+    }
+
+    #[test]
+    fn a_cleared_table_is_empty_and_takes_as_many_again() {
+        let slab = Slab::new(70);
+        let keys: Vec<_> = (0..70).map(|n| slab.insert(n).expect("room")).collect();
+        assert!(slab.remove(keys[3]));
+        slab.clear();
+        assert!(slab.is_empty());
+        assert!(keys.iter().all(|&key| slab.enter(key).is_none()));
+        assert!((0..70).all(|n| slab.insert(n).is_some()));
     }
 
     #[test]
