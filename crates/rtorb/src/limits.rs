@@ -22,6 +22,8 @@ pub struct Limits {
     pub fragment_chains_max: usize,
     /// Threads of all thread pools that the application makes, dynamic ones included: NO_RESOURCES.
     pub pool_threads_max: usize,
+    /// How long a dynamic thread of a pool waits for a request before it ends.
+    pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread to serve them, where nothing closer is configured; one more gets
     /// TRANSIENT 1.
     pub queued_requests_max: usize,
@@ -42,6 +44,7 @@ impl Default for Limits {
             thread_connections_max: 64,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
+            idle_thread_time: Duration::from_secs(10),
             queued_requests_max: 1024,
             forwards_max: 8,
             send_timeout: Duration::from_secs(5),

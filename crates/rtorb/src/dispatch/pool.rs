@@ -1,10 +1,30 @@
 //! A thread pool at work: lanes with their own listening endpoints, connections and threads.
+//!
+//! `lane` is what belongs to one priority, `work` what its threads do, `connection` how they serve a client that several of
+//! them may be told of, `queue` and `reading` the lanes that buffer requests, `relief` what helps a lane whose threads are
+//! all busy, `threads` how all of these begin and end, `endpoints` where lanes listen.
 
+mod connection;
 pub(crate) mod endpoints;
+mod events;
+mod lane;
+mod queue;
+mod reading;
+mod relief;
+mod threads;
+mod work;
 
+pub(crate) use lane::Lane;
+
+use super::DispatchError;
+use crate::orb::OrbCore;
 use crate::rt::{Priority, ThreadpoolId};
-use crate::server::Server;
-use rtorb_os::thread::ThreadConfig;
+use crate::transport::Listener;
+use core::sync::atomic::{AtomicBool, Ordering};
+use relief::Relief;
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::{JoinHandle, ThreadConfig};
+use std::sync::Arc;
 
 /// What a pool is made with.
 #[derive(Clone, Debug)]
@@ -38,16 +58,111 @@ pub(crate) struct Buffering {
 }
 
 /// A running pool.
+///
+/// Its threads hold the ORB; it does not.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) config: PoolConfig,
     pub(crate) lanes: Vec<Lane>,
+    /// For pools in which some lane may get help.
+    relief: Option<Relief>,
+    stopping: AtomicBool,
+    /// Those that were there from the beginning.
+    threads: Mutex<Vec<JoinHandle<Option<()>>>>,
 }
 
-/// A running lane.
-#[derive(Debug)]
-pub(crate) struct Lane {
-    pub(crate) priority: Option<Priority>,
-    /// Its listening endpoints and connections.
-    pub(crate) server: Server,
+impl Pool {
+    /// Makes a pool whose threads are not there yet, for lanes with these listening endpoints; they are in the order of
+    /// `config.lanes`.
+    ///
+    /// # Errors
+    /// What the host refuses; INVAL for a priority that the ORB's mapping does not know, which the caller has looked at.
+    pub(crate) fn open(
+        orb: &Arc<OrbCore>,
+        config: PoolConfig,
+        listeners: Vec<Vec<Listener>>,
+    ) -> Result<Arc<Self>, DispatchError> {
+        assert_eq!(config.lanes.len(), listeners.len(), "listeners a lane");
+        let lanes = listeners.into_iter().enumerate();
+        let lanes: Result<Vec<_>, _> = lanes
+            .map(|(number, listeners)| Lane::open(orb, &config, number, listeners))
+            .collect();
+        let lanes = lanes?;
+        Ok(Arc::new(Self {
+            relief: Relief::of(&lanes)?,
+            config,
+            lanes,
+            stopping: AtomicBool::new(false),
+            threads: Mutex::default(),
+        }))
+    }
+
+    /// Starts all static threads, once.
+    ///
+    /// # Errors
+    /// When the host refuses a thread or its scheduling; none is left then.
+    pub(crate) fn begin(self: &Arc<Self>, orb: &Arc<OrbCore>) -> Result<(), DispatchError> {
+        threads::start(orb, self)
+            .inspect_err(|_| {
+                self.stop();
+                self.join();
+            })
+            .map_err(DispatchError::Refused)
+    }
+
+    /// Makes a pool and starts its static threads.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`begin`](Self::begin).
+    pub(crate) fn start(
+        orb: &Arc<OrbCore>,
+        config: PoolConfig,
+        listeners: Vec<Vec<Listener>>,
+    ) -> Result<Arc<Self>, DispatchError> {
+        let pool = Self::open(orb, config, listeners)?;
+        pool.begin(orb)?;
+        Ok(pool)
+    }
+
+    /// Ends the pool: requests in progress are answered, clients are told CloseConnection, new ones are refused.
+    ///
+    /// It does not wait for that.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.lanes.iter().for_each(Lane::stop);
+        if let Some(relief) = &self.relief {
+            relief.ring();
+        }
+    }
+
+    /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
+    pub(crate) fn join(&self) {
+        let threads = core::mem::take(&mut *self.threads.lock());
+        threads::join(threads);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, thread: JoinHandle<Option<()>>) {
+        self.threads.lock().push(thread);
+    }
+
+    /// Has a lane watched over while all its threads are busy, if it may get help.
+    fn settle(&self, lane: &Lane) {
+        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
+        // With a queue, the thread that fills it knows, and asks.
+        if let (Some(relief), Some(standby), None) = (&self.relief, standby, &lane.queue) {
+            relief.settle(lane, standby);
+        }
+    }
+
+    /// Asks for help for a lane in whose queue more wait than it has threads.
+    fn ask_for_help(&self, lane: &Lane) {
+        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
+        if let (Some(relief), Some(standby)) = (&self.relief, standby) {
+            relief.ask(standby);
+        }
+    }
 }

@@ -235,6 +235,7 @@ macro_rules! limit_settings {
         pub(super) struct LimitSettings {
             $($name: Option<NonZeroUsize>,)*
             send_timeout_ms: Option<u64>,
+            idle_thread_time_ms: Option<u64>,
         }
 
         impl LimitSettings {
@@ -242,6 +243,9 @@ macro_rules! limit_settings {
                 Limits {
                     $($name: self.$name.map_or(limits.$name, NonZeroUsize::get),)*
                     send_timeout: self.send_timeout_ms.map_or(limits.send_timeout, Duration::from_millis),
+                    idle_thread_time: self
+                        .idle_thread_time_ms
+                        .map_or(limits.idle_thread_time, Duration::from_millis),
                 }
             }
         }

@@ -50,6 +50,12 @@ impl Session {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
+    /// Lets one thread answer again, and no other: none is answering any more, and the caller reads.
+    #[inline]
+    pub(crate) fn answer_alone(&self) {
+        self.is_shared.store(false, Ordering::Relaxed);
+    }
+
     /// Tells the client that none of its requests will be served any more (CloseConnection).
     ///
     /// To be called when all that were taken are answered: a client may take those as not carried out.

@@ -1,0 +1,326 @@
+//! A client's connection as the threads of a lane serve it: in place by one of them, as long as the client awaits each
+//! reply; by several when it does not.
+//!
+//! Whoever is told of octets enters the turnstile, serves where the message lies, and leaves: nothing is copied, nobody
+//! waits. If another thread came meanwhile, or a message came before the last one was answered, the connection is shared
+//! from then on: a thread takes one request out, leaves the rest to others, and serves it outside. A connection on which
+//! requests came one by one for a while is served in place again.
+
+use super::Pool;
+use super::lane::Lane;
+use super::reading::Reader;
+use super::work::LaneThread;
+use crate::server::{Next, Reading, ServedConnection, Session, TakenRequest, Workspace};
+use crate::transport::Stream;
+use core::sync::atomic::{AtomicU32, Ordering};
+use rtorb_os::slab::Key;
+use rtorb_os::turnstile::{Inside, Turnstile};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// The connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    session: Arc<Session>,
+    /// Requests that were taken out and not answered yet. Raised inside only.
+    under_way: AtomicU32,
+    gate: Turnstile<Inlet>,
+}
+
+/// What one thread at a time has.
+#[derive(Debug)]
+struct Inlet {
+    reading: Reading,
+    is_shared: bool,
+    /// Requests taken out in a row while no other was under way.
+    alone: u32,
+    /// The events were asked to tell of it again, and may do so without need.
+    is_told_again: bool,
+}
+
+/// After so many requests one by one, a shared connection is served in place again.
+const ALONE_MAX: u32 = 64;
+
+/// Requests that are read from one connection before it is the turn of the next.
+const TURN_MAX: u32 = 16;
+
+/// How far a thread must read before it may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    /// Less came than there was room for: that was all, and whatever comes later is told.
+    Short,
+    /// Nothing came, or the end: something may have come that somebody else was told of.
+    Nothing,
+}
+
+/// What receiving once brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// Octets, or nothing; whatever comes later is told.
+    All,
+    /// Octets, and there may be more.
+    More,
+    /// The end.
+    End,
+}
+
+/// What is to be done about a connection that was served in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Nothing: all that came is dealt with.
+    Clean,
+    /// There may be more, after it was the turn of others.
+    More,
+    /// It is to be served by several.
+    Pipelined,
+    /// It is over.
+    Over,
+}
+
+impl Connection {
+    pub(super) fn new(connection: ServedConnection) -> Self {
+        Self {
+            session: connection.session,
+            under_way: AtomicU32::new(0),
+            gate: Turnstile::new(Inlet {
+                reading: connection.reading,
+                is_shared: false,
+                alone: 0,
+                is_told_again: false,
+            }),
+        }
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.session.stream
+    }
+
+    /// Serves what has come on the connection of that key, unless another thread is at it, which will look again.
+    #[inline]
+    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Key)) {
+        Self::serve_until(thread, place, Until::Short);
+    }
+
+    /// As [`serve`](Self::serve), when the end has come too.
+    pub(super) fn serve_last(thread: &mut LaneThread<'_>, place: (&Lane, Key)) {
+        Self::serve_until(thread, place, Until::Nothing);
+    }
+
+    /// Puts what has come into the lane's queue.
+    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Key)) {
+        Self::read_until(reader, place, Until::Short);
+    }
+
+    /// As [`read`](Self::read), when the end has come too.
+    pub(super) fn read_last(reader: &mut Reader<'_>, place: (&Lane, Key)) {
+        Self::read_until(reader, place, Until::Nothing);
+    }
+
+    #[inline]
+    fn serve_until(thread: &mut LaneThread<'_>, place: (&Lane, Key), mut until: Until) {
+        let (lane, key) = place;
+        let Some(connection) = lane.connections.enter(key) else {
+            return;
+        };
+        let Some(mut inlet) = connection.gate.enter() else {
+            return;
+        };
+        connection.settle(&mut inlet);
+        loop {
+            if inlet.is_shared {
+                return connection.serve_one(thread, place, inlet, until);
+            }
+            let left = inlet.serve_in_place(thread, lane, &connection.session, until);
+            match left {
+                Left::Over => return connection.end(thread.pool, place, inlet),
+                Left::More => return connection.hand_over(place, inlet),
+                Left::Pipelined => inlet.is_shared = true,
+                Left::Clean => match connection.leave(place, inlet) {
+                    None => return,
+                    Some(marked) => {
+                        inlet = marked;
+                        inlet.is_shared = true;
+                        until = Until::Nothing;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Takes one request out, leaves the rest to others, and serves it.
+    #[cold]
+    fn serve_one(
+        &self,
+        thread: &mut LaneThread<'_>,
+        place: (&Lane, Key),
+        mut inlet: Inside<'_, Inlet>,
+        mut until: Until,
+    ) {
+        let more = loop {
+            let taking = (&mut thread.workspace, &mut thread.request);
+            match inlet.take_one(taking, &self.session, until) {
+                (Next::Over, _) => return self.end(thread.pool, place, inlet),
+                (Next::Done, more) => break more,
+                (Next::Incomplete, _) => match self.leave(place, inlet) {
+                    None => return,
+                    Some(marked) => {
+                        inlet = marked;
+                        until = Until::Nothing;
+                    }
+                },
+            }
+        };
+        inlet.note_others(self.under_way.fetch_add(1, Ordering::Relaxed));
+        let inside = match more {
+            true => Some(inlet),
+            false => self.leave(place, inlet),
+        };
+        if let Some(inlet) = inside {
+            self.hand_over(place, inlet);
+        }
+        // If it breaks it is shut, and whoever reads it next learns that.
+        let _ = thread.request.serve(&self.session, &mut thread.workspace);
+        self.under_way.fetch_sub(1, Ordering::Release);
+    }
+
+    fn read_until(reader: &mut Reader<'_>, place: (&Lane, Key), until: Until) {
+        let Some(connection) = place.0.connections.enter(place.1) else {
+            return;
+        };
+        // Nobody else reads.
+        let Some(mut inlet) = connection.gate.enter() else {
+            return;
+        };
+        for _ in 0..TURN_MAX {
+            let taking = (&mut reader.workspace, &mut reader.request);
+            match inlet.take_one(taking, &connection.session, until) {
+                (Next::Over, _) => return connection.end(reader.pool, place, inlet),
+                (Next::Incomplete, _) => {
+                    connection.leave(place, inlet);
+                    return;
+                }
+                (Next::Done, _) => reader.put(&connection.session),
+            }
+        }
+        connection.hand_over(place, inlet);
+    }
+
+    /// Has a shared connection served in place again, if its client has awaited each reply for a while.
+    #[inline]
+    fn settle(&self, inlet: &mut Inlet) {
+        let is_alone = inlet.alone > ALONE_MAX && self.under_way.load(Ordering::Acquire) == 0;
+        if is_alone {
+            inlet.alone = 0;
+            inlet.is_shared = false;
+            self.session.answer_alone();
+        }
+    }
+
+    /// Leaves when all that came is dealt with; still inside if somebody came meanwhile.
+    #[inline]
+    fn leave<'g>(
+        &self,
+        (lane, key): (&Lane, Key),
+        mut inlet: Inside<'g, Inlet>,
+    ) -> Option<Inside<'g, Inlet>> {
+        if inlet.is_told_again {
+            inlet.is_told_again = false;
+            lane.events.tell_of_octets(key, self.stream());
+        }
+        inlet.leave()
+    }
+
+    /// Leaves, and has this or another thread told that there is more.
+    #[cold]
+    fn hand_over(&self, (lane, key): (&Lane, Key), mut inlet: Inside<'_, Inlet>) {
+        inlet.is_told_again = true;
+        // Marks are of no use any more: what is told comes after them.
+        drop(inlet);
+        lane.events.tell_again(key, self.stream());
+    }
+
+    /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
+    #[cold]
+    fn end(&self, pool: &Pool, (lane, key): (&Lane, Key), inlet: Inside<'_, Inlet>) {
+        drop(inlet);
+        // If it is the pool that ends, its last thread tells the client so.
+        if !pool.is_stopping() {
+            lane.events.remove(self.stream());
+            lane.connections.remove(key);
+        }
+    }
+}
+
+impl Inlet {
+    /// Serves what has come, unless requests come faster than they are answered.
+    #[inline]
+    fn serve_in_place(
+        &mut self,
+        thread: &mut LaneThread<'_>,
+        lane: &Lane,
+        session: &Session,
+        until: Until,
+    ) -> Left {
+        let mut has_served = false;
+        loop {
+            let came = self.receive(session, until);
+            if came == Came::End {
+                return Left::Over;
+            }
+            loop {
+                match self.reading.serve_next(session, &mut thread.workspace) {
+                    Next::Over => return Left::Over,
+                    Next::Incomplete => break,
+                    Next::Done if thread.pool.is_stopping() => return Left::Clean,
+                    Next::Done if lane.is_shared && !self.reading.is_empty() => {
+                        return Left::Pipelined;
+                    }
+                    Next::Done => has_served = true,
+                }
+            }
+            match came {
+                Came::All => return Left::Clean,
+                // One client that sends without end is not to keep the thread from the others.
+                _ if has_served => return Left::More,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the next request out, receiving as long as none is there; and tells whether there may be more.
+    fn take_one(
+        &mut self,
+        (workspace, request): (&mut Workspace, &mut TakenRequest),
+        session: &Session,
+        until: Until,
+    ) -> (Next, bool) {
+        let mut came = Came::More;
+        loop {
+            match self.reading.take_next(session, workspace, request) {
+                Next::Incomplete if came == Came::All => return (Next::Incomplete, false),
+                Next::Incomplete => {}
+                next => return (next, came == Came::More || !self.reading.is_empty()),
+            }
+            came = self.receive(session, until);
+            if came == Came::End {
+                return (Next::Over, false);
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, session: &Session, until: Until) -> Came {
+        match self.reading.receive_now(session) {
+            Ok(0) => Came::End,
+            Ok(_) if until == Until::Short && !self.reading.is_full() => Came::All,
+            Ok(_) | Err(Errno::INTR) => Came::More,
+            Err(Errno::AGAIN) => Came::All,
+            Err(_) => Came::End,
+        }
+    }
+
+    /// Notes how many other requests are under way when one is taken out.
+    fn note_others(&mut self, others: u32) {
+        self.alone = if others == 0 { self.alone + 1 } else { 0 };
+    }
+}

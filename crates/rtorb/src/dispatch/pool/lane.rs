@@ -1,0 +1,185 @@
+//! A lane: threads of one priority with listening endpoints, connections and events of their own.
+
+use super::connection::Connection;
+use super::events::Events;
+use super::queue::Queue;
+use super::relief::{self, Standby};
+use super::{LaneConfig, PoolConfig};
+use crate::orb::OrbCore;
+use crate::rt::Priority;
+use crate::server::{Server, ThreadPriority, Workspace};
+use crate::transport::Listener;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use rtorb_os::slab::Slab;
+use rtorb_os::thread::ThreadConfig;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// A lane at work.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) priority: Option<Priority>,
+    /// Its listening endpoints and connections.
+    pub(crate) server: Server,
+    pub(super) number: usize,
+    pub(super) static_threads: u32,
+    /// How its threads run.
+    pub(super) threads: ThreadConfig,
+    /// Which of the dynamic threads are there.
+    pub(super) dynamic: Box<[AtomicBool]>,
+    pub(super) events: Events,
+    pub(super) connections: Slab<Connection>,
+    /// Several threads can serve one of its clients at a time.
+    pub(super) is_shared: bool,
+    /// For a lane that may need help or give it.
+    pub(super) standby: Option<Standby>,
+    /// For a lane that buffers requests.
+    pub(super) queue: Option<Queue>,
+    has_lanes: bool,
+    /// Rung when another lane needs one of its threads.
+    help: OwnedFd,
+    /// Threads that may still serve its clients.
+    running: AtomicU32,
+}
+
+impl Lane {
+    /// Makes lane `number` of a pool, without its threads.
+    pub(super) fn open(
+        orb: &OrbCore,
+        pool: &PoolConfig,
+        number: usize,
+        listeners: Vec<Listener>,
+    ) -> Result<Self, Errno> {
+        let config = &pool.lanes[number];
+        let server = Server::new(listeners, pool.id)?;
+        let help = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let events = Events::new(server.stop_signal(), help.as_fd(), &server.listeners)?;
+        let queue = pool
+            .buffering
+            .map(|bounds| Queue::new(bounds, config, &orb.limits));
+        let standby = Standby::of(pool, number);
+        let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
+        let borrows = standby.as_ref().is_some_and(Standby::borrows);
+        Ok(Self {
+            priority: config.priority,
+            server,
+            number,
+            static_threads: config.static_threads,
+            threads: Self::how_threads_run(orb, config)?,
+            dynamic: (0..config.dynamic_threads)
+                .map(|_| AtomicBool::new(false))
+                .collect(),
+            events,
+            connections: Slab::new(orb.limits.connections_max),
+            is_shared: queue.is_some() || threads_max > 1 || borrows,
+            standby,
+            queue,
+            has_lanes: pool.has_lanes,
+            help,
+            running: AtomicU32::new(0),
+        })
+    }
+
+    fn how_threads_run(orb: &OrbCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+        let Some(priority) = config.priority else {
+            return Ok(config.threads.clone());
+        };
+        let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
+        Ok(orb.rt.obtainable(&ThreadConfig {
+            policy: Some(orb.rt.policy(native)),
+            ..config.threads.clone()
+        }))
+    }
+
+    /// For the calling thread, which is one of the lane's.
+    pub(super) fn workspace(&self) -> Workspace {
+        Workspace::new(match self.priority {
+            Some(priority) if self.has_lanes => ThreadPriority::of_lane(priority),
+            _ => ThreadPriority::returning(),
+        })
+    }
+
+    /// Its threads at present.
+    pub(super) fn thread_count(&self) -> u32 {
+        let dynamic = self
+            .dynamic
+            .iter()
+            .filter(|thread| thread.load(Ordering::Relaxed));
+        self.static_threads + dynamic.count() as u32
+    }
+
+    /// Takes in the clients that connect to one of the listening endpoints.
+    pub(super) fn accept(&self, orb: &Arc<OrbCore>, listener: usize) {
+        let Some(listener) = self.server.listeners.get(listener) else {
+            return;
+        };
+        while let Some(connection) = self.server.accept(orb, listener) {
+            let session = Arc::clone(&connection.session);
+            let key = self.connections.insert(Connection::new(connection));
+            let refused = key.is_none_or(|key| {
+                let is_watched = self.events.add(key, &session.stream).is_ok();
+                !is_watched && self.connections.remove(key)
+            });
+            if refused {
+                // The host watches over no more files: this client is told to go, the others are served on.
+                session.say_closing();
+            }
+        }
+    }
+
+    /// True if a thread of another lane shall help.
+    pub(super) fn is_wanting(&self) -> bool {
+        self.standby.as_ref().is_some_and(Standby::is_wanting)
+    }
+
+    /// Wakes one of its idle threads to help another lane.
+    pub(super) fn call(&self) {
+        match &self.queue {
+            None => relief::ring(&self.help),
+            Some(queue) => queue.call(),
+        }
+    }
+
+    /// Wakes all its threads to end, and refuses new clients.
+    pub(super) fn stop(&self) {
+        self.server.stop();
+        if let Some(queue) = &self.queue {
+            queue.close();
+        }
+    }
+
+    /// Counts in the threads that it begins with.
+    pub(super) fn expect(&self, threads: u32) {
+        self.running.store(threads, Ordering::Release);
+    }
+
+    /// Lets one thread more serve its clients; false when the last one has ended already.
+    pub(super) fn enter(&self) -> bool {
+        let more = |running| (running > 0).then_some(running + 1);
+        let entered = self
+            .running
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        entered.is_ok()
+    }
+
+    /// Counts out a thread that serves its clients no more; the last one tells them CloseConnection.
+    pub(super) fn leave(&self) {
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.server.say_closing_to_all();
+            // They hold the ORB, which may hold this lane.
+            self.connections.clear();
+            if let Some(queue) = &self.queue {
+                queue.clear();
+            }
+        }
+    }
+
+    /// True if other threads than its static ones may serve it.
+    pub(super) fn is_relieved(&self) -> bool {
+        self.standby
+            .as_ref()
+            .is_some_and(|standby| standby.is_relieved)
+    }
+}

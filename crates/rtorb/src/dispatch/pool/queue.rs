@@ -1,0 +1,144 @@
+//! The requests that wait in a lane while all its threads are busy, and how many may.
+
+use super::{Buffering, LaneConfig};
+use crate::limits::Limits;
+use crate::server::{Session, TakenRequest};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use rtorb_os::ring::{PopError, Ring};
+use std::sync::Arc;
+
+/// The queue between the thread that reads a lane's connections and those that serve.
+#[derive(Debug)]
+pub(super) struct Queue {
+    jobs: Ring<Job>,
+    /// A call for help is in the queue.
+    is_called: AtomicBool,
+    /// The memory of requests that were served, for the next ones.
+    vacant: Ring<TakenRequest>,
+    /// Requests that were put in and not served yet.
+    accepted: AtomicU32,
+    /// Octets of those that no thread has taken out yet.
+    octets: AtomicUsize,
+    requests_max: u32,
+    octets_max: usize,
+}
+
+/// What a thread takes out.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A request, and where its answer goes.
+    Request(Arc<Session>, TakenRequest),
+    /// A more urgent lane needs a thread.
+    Help,
+}
+
+impl Queue {
+    /// The queue of a lane; what has no bound of its own has that of the ORB's limits.
+    pub(super) fn new(buffering: Buffering, lane: &LaneConfig, limits: &Limits) -> Self {
+        let requests_max = match buffering.requests_max {
+            0 => u32::try_from(limits.queued_requests_max).unwrap_or(u32::MAX),
+            bound => bound,
+        };
+        let octets_max = match buffering.octets_max {
+            0 => usize::MAX,
+            bound => bound as usize,
+        };
+        // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
+        let threads = lane.static_threads.saturating_add(lane.dynamic_threads);
+        let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
+        Self {
+            jobs: Ring::new(jobs),
+            is_called: AtomicBool::new(false),
+            vacant: Ring::new(jobs),
+            accepted: AtomicU32::new(0),
+            octets: AtomicUsize::new(0),
+            requests_max,
+            octets_max,
+        }
+    }
+
+    /// Counts in a request of so many octets: answers how many are at work or wait now, or `None` if there is no room.
+    ///
+    /// Called by the one thread that reads, so nobody else takes the place meanwhile. One for which there is a thread
+    /// need not fit.
+    pub(super) fn admit(&self, octets: usize, threads: u32) -> Option<u32> {
+        let accepted = self.accepted.load(Ordering::Acquire);
+        let waiting = self.octets.load(Ordering::Relaxed);
+        let must_wait = accepted >= threads;
+        if must_wait
+            && (accepted - threads >= self.requests_max
+                || octets > self.octets_max.saturating_sub(waiting))
+        {
+            return None;
+        }
+        self.octets.fetch_add(octets, Ordering::Relaxed);
+        Some(self.accepted.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Puts in a request that was admitted.
+    pub(super) fn put(&self, session: &Arc<Session>, request: TakenRequest) {
+        let put = self.jobs.push(Job::Request(Arc::clone(session), request));
+        // A pool that is stopped tells its clients so.
+        debug_assert!(
+            put.is_ok() || self.jobs.is_closed(),
+            "there is room for what was admitted"
+        );
+    }
+
+    /// Asks one of the threads for help elsewhere.
+    pub(super) fn call(&self) {
+        if !self.is_called.swap(true, Ordering::AcqRel) {
+            // It is refused only when the pool is stopped.
+            let _ = self.jobs.push(Job::Help);
+        }
+    }
+
+    /// Takes out the oldest request, waiting until `deadline_ns`.
+    pub(super) fn next(&self, deadline_ns: Option<u64>) -> Result<Job, PopError> {
+        self.jobs
+            .pop_until(deadline_ns)
+            .inspect(|job| self.taken(job))
+    }
+
+    /// Takes out the oldest request if there is one.
+    pub(super) fn next_now(&self) -> Option<Job> {
+        self.jobs.pop().inspect(|job| self.taken(job))
+    }
+
+    /// True if nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Memory for the next request.
+    pub(super) fn vacant(&self) -> TakenRequest {
+        self.vacant.pop().unwrap_or_default()
+    }
+
+    /// Counts out a request that was served, and takes its memory back.
+    pub(super) fn served(&self, mut request: TakenRequest) {
+        self.accepted.fetch_sub(1, Ordering::Release);
+        request.trim();
+        // There is room for as many as are in use.
+        let _ = self.vacant.push(request);
+    }
+
+    /// Takes nothing more in; wakes all threads.
+    pub(super) fn close(&self) {
+        self.jobs.close();
+    }
+
+    /// Drops what nobody will serve any more.
+    pub(super) fn clear(&self) {
+        while self.jobs.pop().is_some() {}
+    }
+
+    fn taken(&self, job: &Job) {
+        match job {
+            Job::Request(_, request) => {
+                self.octets.fetch_sub(request.octets(), Ordering::Relaxed);
+            }
+            Job::Help => self.is_called.store(false, Ordering::Release),
+        }
+    }
+}

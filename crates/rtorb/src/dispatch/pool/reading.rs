@@ -1,0 +1,70 @@
+//! The thread that reads the connections of a lane that buffers requests.
+
+use super::Pool;
+use super::connection::Connection;
+use super::events::Event;
+use super::lane::Lane;
+use super::queue::Queue;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::orb::OrbCore;
+use crate::server::{Session, TakenRequest, Workspace};
+use core::mem;
+use std::sync::Arc;
+
+/// That thread at work.
+pub(super) struct Reader<'p> {
+    orb: &'p Arc<OrbCore>,
+    pub(super) pool: &'p Pool,
+    lane: &'p Lane,
+    queue: &'p Queue,
+    pub(super) workspace: Workspace,
+    /// The request that is being taken out.
+    pub(super) request: TakenRequest,
+}
+
+impl<'p> Reader<'p> {
+    pub(super) fn new(
+        orb: &'p Arc<OrbCore>,
+        pool: &'p Pool,
+        lane: &'p Lane,
+        queue: &'p Queue,
+    ) -> Self {
+        Self {
+            orb,
+            pool,
+            lane,
+            queue,
+            workspace: lane.workspace(),
+            request: TakenRequest::default(),
+        }
+    }
+
+    /// Puts requests into the queue until the pool is stopped.
+    pub(super) fn run(mut self) {
+        let lane = self.lane;
+        while !self.pool.is_stopping() {
+            match lane.events.next(None) {
+                Some(Event::Connection(key)) => Connection::read(&mut self, (lane, key)),
+                Some(Event::LastOfConnection(key)) => {
+                    Connection::read_last(&mut self, (lane, key));
+                }
+                Some(Event::Listener(number)) => lane.accept(self.orb, number),
+                Some(Event::Help | Event::Stop) | None => {}
+            }
+        }
+    }
+
+    /// Puts the request that was taken out into the queue, or answers it with TRANSIENT 1 when there is no room.
+    pub(super) fn put(&mut self, session: &Arc<Session>) {
+        let threads = self.lane.thread_count();
+        let Some(accepted) = self.queue.admit(self.request.octets(), threads) else {
+            let full = SystemException::omg(ExceptionKind::Transient, 1);
+            return self.request.refuse(session, &mut self.workspace, &full);
+        };
+        let request = mem::replace(&mut self.request, self.queue.vacant());
+        self.queue.put(session, request);
+        if accepted > threads {
+            self.pool.ask_for_help(self.lane);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What becomes of a lane all of whose threads are busy: it gets a dynamic thread, or one of a less urgent lane.
+//!
+//! Its own threads tell when the last of them gets busy. From then on one thread of the pool, the relief, is told when a
+//! request waits in the lane: nobody looks before there is need, and lanes that can get no help pay nothing.
+
+use super::lane::Lane;
+use super::{Pool, PoolConfig, threads};
+use crate::orb::OrbCore;
+use core::cmp::Ordering;
+use core::mem::MaybeUninit;
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::{AtomicBool, AtomicU32};
+use rtorb_os::thread::JoinHandle;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Where the relief waits.
+#[derive(Debug)]
+pub(super) struct Relief {
+    /// The events of all lanes that can get help, each watched over only while its threads are busy.
+    epoll: OwnedFd,
+    /// Rung for lanes that ask, and to end.
+    bell: OwnedFd,
+}
+
+/// How a lane that may need or give help stands.
+#[derive(Debug)]
+pub(super) struct Standby {
+    /// It may get help: a dynamic thread of its own or one of the lenders.
+    pub(super) is_relieved: bool,
+    /// The lanes that it lends threads to, the most urgent first.
+    pub(super) borrowers: Vec<usize>,
+    /// The lanes that lend it threads, the least urgent first.
+    lenders: Vec<usize>,
+    /// Its own threads that wait.
+    idle: AtomicU32,
+    /// Somebody more may serve this lane.
+    wanting: AtomicBool,
+    /// The relief was asked to look at this lane.
+    asking: AtomicBool,
+}
+
+const BELL: u64 = u64::MAX;
+
+impl Standby {
+    /// That of lane `number`; `None` for one that neither needs nor gives help.
+    pub(super) fn of(config: &PoolConfig, number: usize) -> Option<Self> {
+        let own = &config.lanes[number];
+        let in_order = |order: Ordering| {
+            let mut lanes: Vec<_> = (0..config.lanes.len())
+                .filter(|&other| config.lanes[other].priority.cmp(&own.priority) == order)
+                .filter(|_| config.allow_borrowing)
+                .collect();
+            lanes.sort_by_key(|&other| config.lanes[other].priority);
+            lanes
+        };
+        let (lenders, mut borrowers) = (in_order(Ordering::Less), in_order(Ordering::Greater));
+        borrowers.reverse();
+        let is_relieved = own.dynamic_threads > 0 || !lenders.is_empty();
+        (is_relieved || !borrowers.is_empty()).then(|| Self {
+            is_relieved,
+            borrowers,
+            lenders,
+            idle: AtomicU32::new(0),
+            wanting: AtomicBool::new(false),
+            asking: AtomicBool::new(false),
+        })
+    }
+
+    /// True if threads of other lanes may serve this one.
+    pub(super) fn borrows(&self) -> bool {
+        !self.lenders.is_empty()
+    }
+
+    pub(super) fn has_idle(&self) -> bool {
+        self.idle.load(SeqCst) > 0
+    }
+
+    /// One thread more waits; true if it is the first one.
+    pub(super) fn begin_idle(&self) -> bool {
+        self.idle.fetch_add(1, SeqCst) == 0
+    }
+
+    /// One thread less waits; true if it was the last one.
+    pub(super) fn end_idle(&self) -> bool {
+        self.idle.fetch_sub(1, SeqCst) == 1
+    }
+
+    pub(super) fn is_wanting(&self) -> bool {
+        self.wanting.load(SeqCst)
+    }
+
+    /// True for the one thread that shall help.
+    pub(super) fn answer(&self) -> bool {
+        self.is_wanting() && self.wanting.swap(false, SeqCst)
+    }
+}
+
+impl Relief {
+    /// For these lanes; `None` when none of them may get help.
+    pub(super) fn of(lanes: &[Lane]) -> Result<Option<Self>, Errno> {
+        let relieved = || lanes.iter().filter(|lane| lane.is_relieved());
+        if relieved().next().is_none() {
+            return Ok(None);
+        }
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &bell, EventData::new_u64(BELL), flags)?;
+        for lane in relieved() {
+            // Not watched over yet; its threads say when.
+            epoll::add(&epoll, &lane.events, data(lane), EventFlags::empty())?;
+        }
+        Ok(Some(Self { epoll, bell }))
+    }
+
+    /// Watches over a lane while, and only while, all its threads are busy.
+    ///
+    /// Called by whoever changes that. Two who do so at once could tell the kernel in the wrong order, so each looks again.
+    pub(super) fn settle(&self, lane: &Lane, standby: &Standby) {
+        loop {
+            let has_idle = standby.has_idle();
+            let flags = match has_idle {
+                true => EventFlags::empty(),
+                false => EventFlags::IN | EventFlags::ONESHOT,
+            };
+            // The lane was added before its threads began, so there is nothing to fail.
+            let _ = epoll::modify(&self.epoll, &lane.events, data(lane), flags);
+            if has_idle {
+                standby.wanting.store(false, SeqCst);
+            }
+            if standby.has_idle() == has_idle {
+                return;
+            }
+        }
+    }
+
+    /// Asks for help in the name of a lane.
+    pub(super) fn ask(&self, standby: &Standby) {
+        if !standby.asking.swap(true, SeqCst) {
+            self.ring();
+        }
+    }
+
+    /// Wakes the relief.
+    pub(super) fn ring(&self) {
+        ring(&self.bell);
+    }
+
+    /// Waits for a lane that needs help; `None` when the bell was rung.
+    fn next(&self) -> Option<usize> {
+        let mut room = [MaybeUninit::uninit()];
+        match epoll::wait(&self.epoll, &mut room, None) {
+            Ok((events, _)) => {
+                let number = { events.first()?.data }.u64();
+                (number != BELL).then_some(number as usize)
+            }
+            Err(errno) => {
+                assert!(
+                    errno == Errno::INTR,
+                    "the relief's events are lost: {errno}"
+                );
+                None
+            }
+        }
+    }
+}
+
+/// Helps lanes until the pool is stopped: the work of the relief's thread.
+pub(super) fn run(orb: &Arc<OrbCore>, pool: &Arc<Pool>, relief: &Relief) {
+    let mut dynamic: Vec<JoinHandle<Option<()>>> = Vec::new();
+    while !pool.is_stopping() {
+        let ready = relief.next();
+        let asking = |lane: &&Lane| {
+            let standby = lane.standby.as_ref();
+            standby.is_some_and(|standby| standby.asking.swap(false, SeqCst))
+        };
+        let ready = ready.and_then(|number| pool.lanes.get(number));
+        for lane in ready.into_iter().chain(pool.lanes.iter().filter(asking)) {
+            dynamic.retain(|thread| !thread.is_finished());
+            match threads::start_dynamic(orb, pool, lane) {
+                Some(thread) => dynamic.push(thread),
+                None => borrow(pool, lane),
+            }
+        }
+    }
+    for lane in &pool.lanes {
+        lane.leave();
+    }
+    threads::join(dynamic);
+}
+
+/// Calls a thread of the least urgent lane that has an idle one, or lets the first that is through with its work come.
+fn borrow(pool: &Pool, lane: &Lane) {
+    let Some(standby) = lane.standby.as_ref().filter(|standby| standby.borrows()) else {
+        return;
+    };
+    // First the wish, then the look: a thread that gets idle meanwhile is either seen here, or sees the wish.
+    standby.wanting.store(true, SeqCst);
+    let mut lenders = standby.lenders.iter().map(|&number| &pool.lanes[number]);
+    let idle = lenders.find(|lender| lender.standby.as_ref().is_some_and(Standby::has_idle));
+    if let Some(lender) = idle {
+        lender.call();
+    }
+}
+
+pub(super) fn ring(bell: &OwnedFd) {
+    // A counter that is full is readable all the same.
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+fn data(lane: &Lane) -> EventData {
+    EventData::new_u64(lane.number as u64)
+}

@@ -1,0 +1,147 @@
+//! The threads of a pool: their names, how they run, when they begin and end.
+
+use super::Pool;
+use super::lane::Lane;
+use super::reading::Reader;
+use super::relief;
+use super::work::LaneThread;
+use crate::orb::OrbCore;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::Refused;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use std::sync::Arc;
+
+/// When a thread of a lane ends before its pool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// Never.
+    Static,
+    /// When it has been idle for so long.
+    Dynamic { idle_ns: u64 },
+}
+
+impl Stay {
+    /// How long it waits for work; `None` is for ever.
+    #[inline]
+    pub(super) fn idle_ns(self) -> Option<u64> {
+        match self {
+            Self::Static => None,
+            Self::Dynamic { idle_ns } => Some(idle_ns),
+        }
+    }
+}
+
+/// Starts all threads that a pool has from the beginning.
+///
+/// # Errors
+/// When the host refuses one; those before it run.
+pub(super) fn start(orb: &Arc<OrbCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+    for lane in &pool.lanes {
+        // All of them, before the first could be the last to end.
+        let readers = u32::from(lane.queue.is_some());
+        lane.expect(lane.static_threads + readers + u32::from(pool.relief.is_some()));
+        for place in 0..lane.static_threads {
+            pool.note(start_in_lane(orb, pool, lane, (place, Stay::Static))?);
+        }
+        if lane.queue.is_some() {
+            pool.note(start_reader(orb, pool, lane)?);
+        }
+    }
+    if pool.relief.is_some() {
+        pool.note(start_relief(orb, pool)?);
+    }
+    Ok(())
+}
+
+/// Starts a dynamic thread; `None` if the lane has all that it may have, or the host refuses one more now.
+pub(super) fn start_dynamic(
+    orb: &Arc<OrbCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+) -> Option<JoinHandle<Option<()>>> {
+    let is_free = |place: &AtomicBool| !place.load(Ordering::Acquire);
+    let place = lane.dynamic.iter().position(is_free)?;
+    lane.dynamic[place].store(true, Ordering::Release);
+    let idle_ns = u64::try_from(orb.limits.idle_thread_time.as_nanos()).unwrap_or(u64::MAX);
+    let number = lane.static_threads + place as u32;
+    let entered = lane.enter();
+    let thread = start_in_lane(orb, pool, lane, (number, Stay::Dynamic { idle_ns }));
+    debug_assert!(entered, "the relief is one of those who run");
+    if thread.is_err() {
+        lane.dynamic[place].store(false, Ordering::Release);
+        lane.leave();
+    }
+    thread.ok()
+}
+
+/// Waits until these threads have ended.
+pub(super) fn join(threads: Vec<JoinHandle<Option<()>>>) {
+    for thread in threads {
+        // One that panicked has said so itself, and is over too.
+        let _ = thread.join();
+    }
+}
+
+fn start_in_lane(
+    orb: &Arc<OrbCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+    (place, stay): (u32, Stay),
+) -> Result<JoinHandle<Option<()>>, Refused> {
+    let name = format!("{}-{}", name_of(pool, lane), place + 1);
+    start_one(orb, pool, lane, &name, move |orb, pool, lane| {
+        LaneThread::new(orb, pool, lane, stay).run();
+        let dynamic = place.checked_sub(lane.static_threads);
+        if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
+            place.store(false, Ordering::Release);
+        }
+        lane.leave();
+    })
+}
+
+fn start_reader(
+    orb: &Arc<OrbCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+) -> Result<JoinHandle<Option<()>>, Refused> {
+    let name = format!("{}-io", name_of(pool, lane));
+    start_one(orb, pool, lane, &name, |orb, pool, lane| {
+        if let Some(queue) = &lane.queue {
+            Reader::new(orb, pool, lane, queue).run();
+        }
+        lane.leave();
+    })
+}
+
+fn start_one(
+    orb: &Arc<OrbCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+    name: &str,
+    work: impl FnOnce(&Arc<OrbCore>, &Pool, &Lane) + Send + 'static,
+) -> Result<JoinHandle<Option<()>>, Refused> {
+    let number = lane.number;
+    let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
+    spawn(name, &lane.threads, move || {
+        work(&orb, &pool, &pool.lanes[number]);
+    })
+}
+
+/// The thread that looks after lanes that need help, as urgent as the most urgent of these.
+fn start_relief(orb: &Arc<OrbCore>, pool: &Arc<Pool>) -> Result<JoinHandle<Option<()>>, Refused> {
+    let most_urgent = pool.lanes.iter().filter(|lane| lane.is_relieved());
+    let config = most_urgent
+        .max_by_key(|lane| lane.priority)
+        .map_or_else(ThreadConfig::default, |lane| lane.threads.clone());
+    let (orb, pool_) = (Arc::clone(orb), Arc::clone(pool));
+    let name = format!("rtorb-p{}-mgr", pool.config.id);
+    spawn(&name, &config, move || {
+        if let Some(relief) = &pool_.relief {
+            relief::run(&orb, &pool_, relief);
+        }
+    })
+}
+
+fn name_of(pool: &Pool, lane: &Lane) -> String {
+    format!("rtorb-p{}l{}", pool.config.id, lane.number)
+}
