@@ -35,6 +35,20 @@ fn call(version: Version, order: ByteOrder, contexts: &[ServiceContext<'_>]) -> 
     })
 }
 
+/// The same with a priority, by way of a prefix that was made before.
+fn prefixed(order: ByteOrder) -> Vec<u8> {
+    let prefix = RequestPrefix::new(Version::V1_2, order, KEY);
+    let prefix = prefix.unwrap().expect("GIOP 1.2");
+    written(order, |w| {
+        let response = Response::FromTarget;
+        prefix
+            .begin_request_with_priority(w, 2, response, "test_method", 16383)
+            .unwrap();
+        encode_body(w, Version::V1_2, |w| w.primitive(ARGUMENT)).unwrap();
+        end_message(w).unwrap();
+    })
+}
+
 fn assert_call(octets: &[u8], version: Version) {
     let header = Header::parse(octets, 1024).unwrap().unwrap();
     assert_eq!(header.version, version);
@@ -120,6 +134,9 @@ fn v4_request_with_priority() {
     let request = RequestHeader::decode(&mut header.reader(&v4)).unwrap();
     let found = request.contexts.find(contexts::RT_CORBA_PRIORITY).unwrap();
     assert_eq!(contexts::decode_priority(found), Ok(16383));
+    assert_eq!(prefixed(ByteOrder::Little), v4);
+    let big = call(Version::V1_2, ByteOrder::Big, &[context]);
+    assert_eq!(prefixed(ByteOrder::Big), big);
     assert_eq!(request.contexts.find(contexts::CODE_SETS), None);
 }
 

@@ -1,5 +1,6 @@
 //! Requests: which operation of which object, and whether somebody waits for the answer.
 
+use super::contexts::{self, PRIORITY_OCTETS, RT_CORBA_PRIORITY};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{
     BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message, skip_to_body,
@@ -228,6 +229,34 @@ impl RequestPrefix {
         w.begin_with(&self.octets, operation.as_bytes())?;
         w.patch(ID_AT, &id);
         w.patch(FLAGS_AT, &[response.flags()]);
+        Ok(())
+    }
+
+    /// As [`begin_request`](Self::begin_request), with the CORBA priority of the call as its one service context
+    /// (RTCorbaPriority).
+    ///
+    /// # Errors
+    /// When the message would outgrow its limit.
+    #[inline]
+    pub fn begin_request_with_priority(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        response: Response,
+        operation: &str,
+        priority: i16,
+    ) -> Result<(), EncodeError> {
+        self.begin_request(w, request_id, response, operation)?;
+        let count_at = w.len() - 4;
+        w.patch_u32(count_at, 1);
+        let (id, octets) = (
+            w.ordered(RT_CORBA_PRIORITY),
+            w.ordered(PRIORITY_OCTETS as u32),
+        );
+        let context = w.block::<12>()?;
+        context[..4].copy_from_slice(&id);
+        context[4..8].copy_from_slice(&octets);
+        context[8..].copy_from_slice(&contexts::priority(priority));
         Ok(())
     }
 }
