@@ -1,8 +1,8 @@
-//! Receiving into memory that nobody had to zero first.
+//! What sockets can and rustix does not offer: receiving into memory that nobody had to zero first, and two options.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Receives behind what `into` holds without waiting, at most `octets_max` octets and no more than it has room for.
 ///
@@ -23,4 +23,39 @@ pub fn receive_behind_now(
     // SAFETY: `recv` initialised the first `received` octets behind the old length.
     unsafe { into.set_len(length) };
     Ok(received)
+}
+
+/// The class of the socket's packets in this host's own queues (SO_PRIORITY, socket(7)): 0 to 6 for everybody.
+///
+/// # Errors
+/// `PERM` for 7 and more without CAP_NET_ADMIN.
+pub fn set_priority(socket: impl AsFd, class: u32) -> Result<(), Errno> {
+    set_option(socket, libc::SO_PRIORITY, class.cast_signed())
+}
+
+/// Sends to directly connected hosts only (SO_DONTROUTE, socket(7)).
+///
+/// # Errors
+/// What setsockopt(2) answers.
+pub fn set_dont_route(socket: impl AsFd) -> Result<(), Errno> {
+    set_option(socket, libc::SO_DONTROUTE, 1)
+}
+
+fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let size = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed for the call, and `value` is as long as `size` says.
+    let done = unsafe {
+        libc::setsockopt(
+            descriptor,
+            libc::SOL_SOCKET,
+            option,
+            (&raw const value).cast(),
+            size,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+    }
 }
