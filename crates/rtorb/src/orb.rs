@@ -172,6 +172,22 @@ impl Orb {
         self.core.stop();
     }
 
+    /// Ends the ORB as [`shutdown`](Self::shutdown) does, and waits until no thread pool of the application's serves any more
+    /// (CORBA::ORB::destroy). A program that serves by such pools alone need not [run](Self::run) the ORB, and ends it so.
+    ///
+    /// # Errors
+    /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
+    pub fn destroy(&self) -> Result<(), SystemException> {
+        if is_in_upcall(&self.core) {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+        }
+        self.core.stop();
+        self.core.rt.pools.join();
+        // As at the end of `run`: servants often hold the ORB.
+        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        Ok(())
+    }
+
     /// The endpoints that the ORB listens on, with the ports that it was given.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let listeners = self

@@ -10,7 +10,7 @@ use super::threadpool::{
 };
 use super::{PriorityBand, PriorityModel};
 use crate::dispatch::DispatchError;
-use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
+use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig, endpoints};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::orb::Orb;
 use crate::server::is_in_upcall;
@@ -193,9 +193,13 @@ impl RtOrb {
 
     /// Opens the pool's endpoints and starts its threads.
     fn open(&self, config: PoolConfig) -> Result<Arc<Pool>, SystemException> {
-        // TODO: the pool engine.
-        let _ = (config, not_started);
-        Err(ExceptionKind::NoImplement.into())
+        let core = &self.orb.core;
+        let open = |lane| {
+            let listen = core.lane_endpoints.of_lane(&core.listen, config.id, lane);
+            endpoints::open(&listen)
+        };
+        let listeners: Result<Vec<_>, _> = (0..config.lanes.len()).map(open).collect();
+        Pool::start(core, config, listeners?).map_err(not_started)
     }
 
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
