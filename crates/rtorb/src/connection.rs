@@ -1,13 +1,61 @@
 //! How invocations share connections.
 //!
-//! `exclusive`: each client thread has its own connection to an endpoint; nobody waits for anybody.
+//! `exclusive`: each client thread has its own connection to an endpoint; nobody waits for anybody. `multiplexed`: all client
+//! threads have one. `banded` says which of several connections to an endpoint a priority takes, so that with it
+//! `multiplexed` has one a band.
+//!
+//! `round_trip` is a connection that one thread uses at a time, `shared` one on which many wait at once; `opening` makes the
+//! stream of both, `request` and `reply` say what goes over it.
 
+pub(crate) mod banded;
 pub(crate) mod exclusive;
+mod failures;
+pub(crate) mod multiplexed;
+mod opening;
+mod reply;
+mod request;
 mod round_trip;
+pub(crate) mod shared;
 
-pub(crate) use round_trip::{Arguments, Connection, Outcome, Request, Results};
+pub(crate) use multiplexed::{Lines, OpenLines};
+pub(crate) use reply::{Outcome, Results};
+pub(crate) use request::{Arguments, Ask, Request};
 
 use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::rt::{NetworkPriority, PriorityBand};
+use crate::strategies::ConnectionStrategy;
+
+/// Which of the connections to one endpoint a call takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Channel {
+    /// Calls of these CORBA priorities; none where all have one connection.
+    pub(crate) band: Option<PriorityBand>,
+    /// How its packets are marked; none where they are not.
+    pub(crate) marks: Option<NetworkPriority>,
+}
+
+impl Channel {
+    /// The one connection of calls whose priority does not matter.
+    pub(crate) const ANY: Self = Self {
+        band: None,
+        marks: None,
+    };
+}
+
+/// Asks an object by one route: sends a request and, if one is due, waits for its reply.
+#[inline]
+pub(crate) fn call<'a>(
+    request: &Request<'_>,
+    arguments: Arguments<'_, 'a>,
+    results: Results<'_>,
+) -> Result<Outcome, Failure> {
+    match request.orb.strategies.connection {
+        ConnectionStrategy::Exclusive => exclusive::call(request, arguments, results),
+        ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded => {
+            multiplexed::call(request, arguments, results)
+        }
+    }
+}
 
 /// An invocation that did not end with a reply.
 #[derive(Debug)]

@@ -9,6 +9,25 @@ use std::time::Duration;
 /// Minor codes of the OMG carry its vendor id (CORBA 3, 4.12.4).
 pub const OMG: u32 = 0x4f4d_0000;
 
+/// Minor codes of this ORB carry `rtb` in the upper 20 bits.
+pub const RTORB: u32 = 0x7274_6000;
+
+/// Minor codes of INV_POLICY here: which policies do not go together.
+pub(crate) mod inconsistent {
+    use super::{OMG, RTORB};
+
+    /// The reference and the client both set bands, or both set protocols (CORBA 3, INV_POLICY 1).
+    pub(crate) const SET_TWICE: u32 = OMG | 1;
+    /// Bands for an object without a priority model.
+    pub(crate) const BANDS_WITHOUT_MODEL: u32 = RTORB | 1;
+    /// No band for the caller's priority.
+    pub(crate) const NO_BAND: u32 = RTORB | 2;
+    /// No lane for the caller's priority, or for its band.
+    pub(crate) const NO_LANE: u32 = RTORB | 3;
+    /// No profile of a protocol of the client's.
+    pub(crate) const NO_PROTOCOL: u32 = RTORB | 4;
+}
+
 /// A CORBA system exception, with what this ORB knows of how it came about.
 ///
 /// Only `kind`, `minor` and `completed` travel; the [`Cause`] stays on the side that found out.
@@ -45,6 +64,8 @@ pub enum Phase {
     Resolve,
     /// Opening the connection.
     Connect,
+    /// Setting a new connection up as policies and strategies say.
+    SetUp,
     /// Encoding and sending the request.
     Send,
     /// Waiting for the reply.
@@ -64,6 +85,7 @@ impl fmt::Display for Phase {
         f.write_str(match self {
             Self::Resolve => "resolving the host name of",
             Self::Connect => "connecting to",
+            Self::SetUp => "setting up a connection to",
             Self::Send => "sending a request to",
             Self::AwaitReply => "awaiting a reply from",
             Self::DecodeReply => "decoding a reply from",
@@ -185,6 +207,10 @@ impl SystemException {
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
             (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
+            (_, Some(Phase::SetUp)) => Some(
+                "check the policy's properties: buffer sizes, and marks above 6, which need CAP_NET_ADMIN",
+            ),
+            (ExceptionKind::InvPolicy, _) => self.inconsistency(),
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
@@ -216,6 +242,31 @@ impl SystemException {
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
             _ => None,
         }
+    }
+}
+
+impl SystemException {
+    /// Which policies of a client do not go together, and what to do.
+    fn inconsistency(&self) -> Option<&'static str> {
+        Some(match self.minor {
+            inconsistent::SET_TWICE => {
+                "PriorityBandedConnection or ClientProtocol is set by the object's adapter and by the client: leave it to one"
+            }
+            inconsistent::BANDS_WITHOUT_MODEL => {
+                "PriorityBandedConnection needs an object whose adapter has a PriorityModel: take the override away"
+            }
+            inconsistent::NO_BAND => {
+                "no band of PriorityBandedConnection has the calling thread's priority: set RTCurrent, or add a band"
+            }
+            inconsistent::NO_LANE => {
+                "no lane of the server has the calling thread's priority or band: set RTCurrent to a lane's priority, or add \
+                 a lane or a band that has one"
+            }
+            inconsistent::NO_PROTOCOL => {
+                "the reference has no profile of a protocol in ClientProtocol: add one of the reference's"
+            }
+            _ => return None,
+        })
     }
 }
 

@@ -69,6 +69,24 @@ impl Inbox {
         }
     }
 
+    /// Moves the next message, all `octets` of which are there, to the start of `message`, which may be longer.
+    ///
+    /// The buffers change places where nothing lies behind the message, so that most are not copied.
+    pub(crate) fn take(&mut self, octets: usize, message: &mut Vec<u8>) {
+        if octets < self.len() {
+            if message.len() < octets {
+                message.resize(octets, 0);
+            }
+            message[..octets].copy_from_slice(self.octets(octets));
+            return self.consume(octets);
+        }
+        core::mem::swap(&mut self.buffer, message);
+        (self.start, self.end) = (0, 0);
+        if self.buffer.len() < OCTETS_MIN {
+            self.buffer.resize(OCTETS_MIN, 0);
+        }
+    }
+
     /// True if a message of that size can lie in the buffer as it is.
     #[inline]
     pub(crate) fn holds(&self, octets: usize) -> bool {

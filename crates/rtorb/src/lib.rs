@@ -33,7 +33,7 @@ mod transport;
 mod wait;
 
 pub use endpoint::{Endpoint, EndpointError, ListenEndpoint};
-pub use exception::{Cause, CompletionStatus, ExceptionKind, OMG, Phase, SystemException};
+pub use exception::{Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException};
 pub use interface::Interface;
 pub use limits::Limits;
 pub use orb::{Orb, OrbBuilder, OrbError};

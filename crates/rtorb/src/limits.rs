@@ -18,6 +18,9 @@ pub struct Limits {
     pub adapters_max: usize,
     /// Connections that one client thread keeps; the one unused longest is closed for another.
     pub thread_connections_max: usize,
+    /// Connections that the client threads of an ORB share, with the connection strategies that have them do so; one that
+    /// nobody waits on is closed for another: NO_RESOURCES.
+    pub shared_connections_max: usize,
     /// Fragmented messages in progress on one connection; one more closes it.
     pub fragment_chains_max: usize,
     /// Threads of all thread pools that the application makes, dynamic ones included: NO_RESOURCES.
@@ -42,6 +45,7 @@ impl Default for Limits {
             objects_max: 1 << 21,
             adapters_max: 256,
             thread_connections_max: 64,
+            shared_connections_max: 256,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
             idle_thread_time: Duration::from_secs(10),

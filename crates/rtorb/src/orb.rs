@@ -12,6 +12,7 @@ mod settings;
 pub use builder::{OrbBuilder, OrbError};
 pub(crate) use routes::SharedEndpoint;
 
+use crate::connection::OpenLines;
 use crate::dispatch::{self, DispatchError};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
@@ -23,6 +24,7 @@ use crate::rt::{RtCore, RtCurrent, RtOrb};
 use crate::server::{Server, is_in_upcall};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::transport::Listener;
+use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -55,6 +57,10 @@ pub(crate) struct OrbCore {
     pub(crate) server_threads: ThreadConfig,
     pub(crate) watchdog_thread: ThreadConfig,
     pub(crate) watchdog: Watchdog,
+    pub(crate) reactor_thread: ThreadConfig,
+    pub(crate) reactor: Reactor,
+    /// True if servers are told the priorities of each new connection that is for a band.
+    pub(crate) binds_priority_bands: bool,
     pub(crate) max_version: rtorb_wire::giop::Version,
     pub(crate) rt: RtCore,
     /// Threads of the dispatch strategies that have a pool of a fixed size.
@@ -63,6 +69,7 @@ pub(crate) struct OrbCore {
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
     pub(crate) endpoints: EndpointTable,
+    pub(crate) open_lines: OpenLines,
     initial_references: InitialReferences,
     adapters: AtomicUsize,
     root: Arc<Adapter>,

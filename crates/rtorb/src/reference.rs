@@ -1,10 +1,17 @@
 //! Object references: what a client holds of an object, and the way from there to its server.
 
-use crate::connection::{self, Failure, Outcome, Request, exclusive};
+mod binding;
+mod policies;
+
+use crate::connection::{self, Arguments, Ask, Channel, Failure, Outcome, Request, Results};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent,
+};
+use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
-use crate::rt::Priority;
+use crate::rt::{Policy, Priority};
+use binding::{Binding, Choice, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
@@ -26,7 +33,13 @@ pub struct ObjectRef {
 struct Inner {
     orb: Orb,
     ior: Ior,
+    /// The reference's own policies, which go with it to where the object moves.
+    overrides: Arc<[Policy]>,
+    policies: Arc<Policies>,
     routes: Vec<Route>,
+    /// How a call finds its connection, where that is not the same for all; an exception for policies that do not go
+    /// together. None for nearly every reference.
+    binding: Option<Box<Result<Binding, SystemException>>>,
     /// The route that answered last.
     preferred: AtomicUsize,
     /// True once the object was found elsewhere: the only word that a call looks at.
@@ -58,16 +71,39 @@ enum Timeout {
 
 impl ObjectRef {
     pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
-        let routes = crate::orb::routes::routes(&orb, &ior);
-        let inner = Inner {
+        Self::with_policies(orb, ior, Arc::default())
+    }
+
+    fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+        let profiles = Profile::of(&ior);
+        let policies = Policies::new(&orb.core, &overrides, &profiles);
+        let bound = policies.wanted().and_then(|wanted| {
+            let routes = routes(&orb, &profiles, &wanted);
+            if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
+                return Err(invalid(inconsistent::NO_PROTOCOL));
+            }
+            let binding = policies.binding(&orb.core, &routes)?;
+            Ok((routes, binding))
+        });
+        let (routes, binding) = match bound {
+            Ok((routes, binding)) => (routes, binding.map(Ok)),
+            Err(exception) => (Vec::new(), Some(Err(exception))),
+        };
+        Self::of(Inner {
             orb,
             ior,
+            overrides,
+            policies: Arc::new(policies),
             routes,
+            binding: binding.map(Box::new),
             preferred: AtomicUsize::new(0),
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
             timeout: Timeout::OfOrb,
-        };
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
         Self {
             inner: Arc::new(inner),
         }
@@ -77,18 +113,21 @@ impl ObjectRef {
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
-        let inner = Inner {
-            orb: self.inner.orb.clone(),
-            ior: self.inner.ior.clone(),
-            routes: self.inner.routes.clone(),
+        let Inner {
+            orb, ior, routes, ..
+        } = &*self.inner;
+        Self::of(Inner {
+            orb: orb.clone(),
+            ior: ior.clone(),
+            overrides: Arc::clone(&self.inner.overrides),
+            policies: Arc::clone(&self.inner.policies),
+            routes: routes.clone(),
+            binding: self.inner.binding.clone(),
             preferred: AtomicUsize::new(0),
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
             timeout: Timeout::Own(timeout),
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
+        })
     }
 
     /// The ORB that the reference belongs to.
@@ -207,12 +246,28 @@ impl ObjectRef {
         self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
     }
 
+    #[inline]
     fn call<'a>(
         &self,
         operation: &str,
         response: Response,
-        arguments: connection::Arguments<'_, 'a>,
-        results: connection::Results<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        let question = Question {
+            ask: Ask::Operation,
+            operation,
+            response,
+            at: None,
+        };
+        self.ask(&question, arguments, results)
+    }
+
+    fn ask<'a>(
+        &self,
+        question: &Question<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
     ) -> Result<(), SystemException> {
         let orb = &self.inner.orb.core;
         orb.check_running()?;
@@ -228,11 +283,12 @@ impl ObjectRef {
         let mut moving_since = None;
         for _ in 0..=orb.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            match inner.try_routes(operation, response, timeout, arguments, results) {
+            match inner.try_routes(question, timeout, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 Ok(Outcome::Forward(ior)) => {
-                    let next = Self::new(self.inner.orb.clone(), ior);
-                    if next.inner.routes.is_empty() {
+                    let overrides = Arc::clone(&self.inner.overrides);
+                    let next = Self::with_policies(self.inner.orb.clone(), ior, overrides);
+                    if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
                     was_known = false;
@@ -267,16 +323,29 @@ impl ObjectRef {
     }
 }
 
+/// What is asked of an object, by whatever route.
+#[derive(Clone, Copy, Debug)]
+struct Question<'x> {
+    ask: Ask,
+    operation: &'x str,
+    response: Response,
+    /// The priority to ask with, where it is not the calling thread's.
+    at: Option<Priority>,
+}
+
 impl Inner {
     /// Calls by the route that answered last, and by the others while the failure permits it.
     fn try_routes<'a>(
         &self,
-        operation: &str,
-        response: Response,
+        question: &Question<'_>,
         timeout: Option<Duration>,
-        arguments: connection::Arguments<'_, 'a>,
-        results: connection::Results<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
     ) -> Result<Outcome, Failure> {
+        let choice = match &self.binding {
+            None => None,
+            Some(binding) => Some(self.choose(binding, question.at)?),
+        };
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
@@ -284,66 +353,62 @@ impl Inner {
                 index if index < self.routes.len() => index,
                 index => index - self.routes.len(),
             };
-            let request = Request {
-                orb: &self.orb.core,
-                route: &self.routes[index],
-                operation,
-                response,
-                timeout,
-                priority: None,
+            let route = &self.routes[index];
+            let orb = &self.orb.core;
+            let (priority, channel) = match &choice {
+                None => (None, Channel::ANY),
+                Some(choice) if choice.accepts(route) => {
+                    (choice.priority(), choice.channel(orb, route))
+                }
+                // Another priority's: not even when the own one fails.
+                Some(_) => continue,
             };
-            match try_route(request, arguments, results) {
+            let request = Request {
+                orb,
+                route,
+                channel,
+                ask: question.ask,
+                operation: question.operation,
+                response: question.response,
+                timeout,
+                priority,
+            };
+            match connection::call(&request, arguments, results) {
                 Err(failure) if failure.permits_other_route() => last = Some(failure),
                 answer => {
-                    if step > 0 {
+                    if last.is_some() {
                         self.preferred.store(index, Ordering::Relaxed);
                     }
                     return answer;
                 }
             }
         }
-        Err(last.unwrap_or_else(|| NO_USABLE_PROFILE.into()))
+        Err(last.unwrap_or_else(|| self.no_route().into()))
+    }
+
+    fn choose(
+        &self,
+        binding: &Result<Binding, SystemException>,
+        at: Option<Priority>,
+    ) -> Result<Choice, SystemException> {
+        match (binding, at) {
+            (Ok(binding), None) => binding.choose(&self.orb.core, &self.routes),
+            (Ok(binding), Some(priority)) => binding.choose_at(priority),
+            (Err(exception), _) => Err(exception.clone()),
+        }
+    }
+
+    #[cold]
+    fn no_route(&self) -> SystemException {
+        match self.routes.is_empty() {
+            true => NO_USABLE_PROFILE,
+            false => invalid(inconsistent::NO_LANE),
+        }
     }
 }
 
 /// A reference without a profile that this ORB can use.
 const NO_USABLE_PROFILE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
-
-/// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
-#[inline]
-fn try_route<'a>(
-    request: Request<'_>,
-    arguments: connection::Arguments<'_, 'a>,
-    results: connection::Results<'_>,
-) -> Result<Outcome, Failure> {
-    if let Some(mut connection) = exclusive::take(request.route) {
-        match connection.call(request, arguments, results) {
-            Err(failure) if failure.stale => {}
-            answer => return kept(request.orb, connection, answer),
-        }
-    }
-    let mut connection = exclusive::open(request.orb, request.route)?;
-    let answer = connection.call(request, arguments, results);
-    kept(request.orb, connection, answer)
-}
-
-/// Keeps the connection for the next call unless it failed.
-#[inline]
-fn kept(
-    orb: &OrbCore,
-    connection: Box<connection::Connection>,
-    answer: Result<Outcome, Failure>,
-) -> Result<Outcome, Failure> {
-    // An exception without a cause here came in a reply or before anything was sent: the connection is sound.
-    if !connection.is_shut()
-        && answer
-            .as_ref()
-            .map_or_else(|failure| failure.exception.cause.is_none(), |_| true)
-    {
-        exclusive::keep(connection, orb.limits.thread_connections_max);
-    }
-    answer
-}
 
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {

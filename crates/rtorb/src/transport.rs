@@ -2,6 +2,7 @@
 //!
 //! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same.
 
+pub(crate) mod properties;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
@@ -26,6 +27,30 @@ pub(crate) struct Stream {
 
 /// Parts of one message that are sent at once; the kernel takes 1024, a message has far fewer.
 const PARTS_MAX: usize = 18;
+
+/// A message that did not go whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unsent {
+    /// `AGAIN` when the deadline passed.
+    pub(crate) errno: Errno,
+    /// True if some of it went: what follows on this stream would be taken for the rest.
+    pub(crate) has_begun: bool,
+}
+
+/// The parts of a message of the ORB's own octets with lent ones between them, and how many there are.
+fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX], usize) {
+    let mut parts = [(); PARTS_MAX].map(|()| IoSlice::new(&[]));
+    let mut count = 0;
+    let mut from = 0;
+    for segment in lent {
+        parts[count] = IoSlice::new(&own[from..segment.after]);
+        parts[count + 1] = IoSlice::new(segment.octets);
+        count += 2;
+        from = segment.after;
+    }
+    parts[count] = IoSlice::new(&own[from..]);
+    (parts, count + 1)
+}
 
 impl Stream {
     pub(crate) fn new(socket: OwnedFd) -> Self {
@@ -76,17 +101,8 @@ impl Stream {
         if lent.is_empty() {
             return self.send(own);
         }
-        let mut parts = [(); PARTS_MAX].map(|()| IoSlice::new(&[]));
-        let mut count = 0;
-        let mut from = 0;
-        for segment in lent {
-            parts[count] = IoSlice::new(&own[from..segment.after]);
-            parts[count + 1] = IoSlice::new(segment.octets);
-            count += 2;
-            from = segment.after;
-        }
-        parts[count] = IoSlice::new(&own[from..]);
-        let mut parts = &mut parts[..=count];
+        let (mut parts, count) = gather(own, lent);
+        let mut parts = &mut parts[..count];
         loop {
             match sendmsg(
                 &self.socket,
@@ -103,6 +119,46 @@ impl Stream {
                 }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// As [`send_message`](Self::send_message) on a stream that several threads use, at the latest until `deadline_ns` of the
+    /// monotonic clock.
+    pub(crate) fn send_message_by(
+        &self,
+        own: &[u8],
+        lent: &[Segment<'_>],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Unsent> {
+        let (mut parts, count) = gather(own, lent);
+        let mut parts = &mut parts[..count];
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let mut has_begun = false;
+        loop {
+            let sent = sendmsg(
+                &self.socket,
+                parts,
+                &mut SendAncillaryBuffer::default(),
+                flags,
+            );
+            let unsent = |errno| Unsent { errno, has_begun };
+            match sent {
+                Ok(sent) => {
+                    has_begun |= sent > 0;
+                    IoSlice::advance_slices(&mut parts, sent);
+                    if parts.iter().all(|part| part.is_empty()) {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let is_ready = self.await_ready(PollFlags::OUT, deadline_ns);
+                    if !is_ready.map_err(unsent)? {
+                        return Err(unsent(Errno::AGAIN));
+                    }
+                }
+                Err(errno) => return Err(unsent(errno)),
             }
         }
     }

@@ -1,33 +1,86 @@
 //! A private connection a thread: found without a lock, used without waiting for another thread.
 
-use super::Connection;
-use crate::endpoint::Endpoint;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
-use crate::orb::OrbCore;
-use crate::reference::Route;
-use crate::transport::{tcp, unix};
+use super::reply::{Outcome, Results};
+use super::request::{Arguments, Request};
+use super::round_trip::Connection;
+use super::{Channel, Failure};
+use crate::orb::{OrbCore, SharedEndpoint};
+use crate::wait::read::Deadline;
 use core::cell::RefCell;
-use rustix::io::Errno;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Weak};
 
 thread_local! {
     /// This thread's idle connections, the one used last at the end.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves, not a connection")]
-    static IDLE: RefCell<Vec<Box<Connection>>> = const { RefCell::new(Vec::new()) };
+    static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes this thread's connection to the route's endpoint, if it has one that is not in use.
+/// A connection of one thread, and which calls it is for.
+#[derive(Debug)]
+struct Own {
+    connection: Connection,
+    /// Held, so that a reference made later finds this connection though no other reference is left.
+    endpoint: Arc<SharedEndpoint>,
+    channel: Channel,
+    /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
+    orb: Weak<OrbCore>,
+}
+
+/// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
+#[inline]
+pub(crate) fn call<'a>(
+    request: &Request<'_>,
+    arguments: Arguments<'_, 'a>,
+    results: Results<'_>,
+) -> Result<Outcome, Failure> {
+    if let Some(mut own) = take(request) {
+        let deadline = Deadline::after(request.timeout);
+        match own.connection.call(request, deadline, arguments, results) {
+            Err(failure) if failure.stale => {}
+            answer => return kept(request, own, answer),
+        }
+    }
+    let mut own = Own::open(request)?;
+    let deadline = Deadline::after(request.timeout);
+    let answer = own.connection.call(request, deadline, arguments, results);
+    kept(request, own, answer)
+}
+
+impl Own {
+    #[cold]
+    fn open(request: &Request<'_>) -> Result<Box<Self>, Failure> {
+        close_abandoned();
+        Ok(Box::new(Self {
+            connection: Connection::open(request)?,
+            endpoint: Arc::clone(&request.route.endpoint),
+            channel: request.channel,
+            orb: Arc::downgrade(request.orb),
+        }))
+    }
+
+    /// True if the connection leads to the endpoint of the request's route, and is for such calls.
+    #[inline]
+    fn serves(&self, request: &Request<'_>) -> bool {
+        Arc::ptr_eq(&self.endpoint, &request.route.endpoint) && self.channel == request.channel
+    }
+
+    /// True once no call can want the connection any more: its ORB is gone or shut down, or the one reference is gone that
+    /// it was for.
+    fn is_abandoned(&self) -> bool {
+        let is_unreachable = self.endpoint.is_private && Arc::strong_count(&self.endpoint) == 1;
+        is_unreachable || self.orb.upgrade().is_none_or(|orb| orb.is_stopping())
+    }
+}
+
+/// Takes this thread's connection for such calls, if it has one that is not in use.
 ///
 /// A connection in use is not in the table: a call made while another is in progress on the same thread opens one
 /// more rather than mixing two requests.
 #[inline]
-pub(crate) fn take(route: &Route) -> Option<Box<Connection>> {
+fn take(request: &Request<'_>) -> Option<Box<Own>> {
     IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
-        let place = idle
-            .iter()
-            .rposition(|connection| connection.serves(route))?;
+        let place = idle.iter().rposition(|own| own.serves(request))?;
         Some(if place + 1 == idle.len() {
             idle.pop()?
         } else {
@@ -38,60 +91,33 @@ pub(crate) fn take(route: &Route) -> Option<Box<Connection>> {
     .ok()?
 }
 
+/// Keeps the connection for the next call unless it failed.
+#[inline]
+fn kept(
+    request: &Request<'_>,
+    own: Box<Own>,
+    answer: Result<Outcome, Failure>,
+) -> Result<Outcome, Failure> {
+    if own.connection.is_sound_after(&answer) {
+        keep(own, request.orb.limits.thread_connections_max);
+    }
+    answer
+}
+
 /// Keeps a connection for the next call; the one unused longest is closed when the thread has too many.
 #[inline]
-pub(crate) fn keep(connection: Box<Connection>, connections_max: usize) {
+fn keep(own: Box<Own>, connections_max: usize) {
     // In a thread that is ending the connection ends with this call.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         if idle.len() >= connections_max && !idle.is_empty() {
             idle.remove(0);
         }
-        idle.push(connection);
+        idle.push(own);
     });
 }
 
 /// Closes this thread's connections that no call can want any more.
 fn close_abandoned() {
-    let _ = IDLE.try_with(|idle| {
-        idle.borrow_mut()
-            .retain(|connection| !connection.is_abandoned())
-    });
-}
-
-/// Opens a connection to the route's endpoint.
-pub(crate) fn open(orb: &Arc<OrbCore>, route: &Route) -> Result<Box<Connection>, SystemException> {
-    if orb.would_deadlock(&route.endpoint.endpoint) {
-        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
-    }
-    close_abandoned();
-    let begun = Instant::now();
-    let opened = match &*route.endpoint.endpoint {
-        Endpoint::Tcp { host, port } => tcp::connect(host, *port, orb.connect_timeout),
-        Endpoint::Unix { path } => {
-            unix::connect(path, orb.connect_timeout).map_err(|errno| (Phase::Connect, errno))
-        }
-    };
-    match opened {
-        Ok(stream) => Ok(Box::new(Connection::new(orb, route, stream))),
-        Err((phase, errno)) => Err(refused(errno).with_cause(Cause {
-            phase,
-            endpoint: Some(Arc::clone(&route.endpoint.endpoint)),
-            elapsed: begun.elapsed(),
-            errno: Some(errno),
-        })),
-    }
-}
-
-fn refused(errno: Errno) -> SystemException {
-    match errno {
-        // RelativeRoundtripTimeout covers connecting too; its code is the OMG's 2, the request never began.
-        Errno::TIMEDOUT | Errno::AGAIN | Errno::INPROGRESS => {
-            SystemException::omg(ExceptionKind::Timeout, 2)
-        }
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
-            ExceptionKind::NoResources.into()
-        }
-        _ => SystemException::omg(ExceptionKind::Transient, 2),
-    }
+    let _ = IDLE.try_with(|idle| idle.borrow_mut().retain(|own| !own.is_abandoned()));
 }

@@ -1,36 +1,30 @@
 //! One request and its reply on a connection that nobody else uses meanwhile.
 
-mod failures;
-
-use super::Failure;
-use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
+use super::failures::Attempt;
+use super::reply::{Outcome, Read, Results, interpret};
+use super::request::{Arguments, Numbered, Request};
+use super::{Failure, opening};
+use crate::endpoint::Endpoint;
+use crate::exception::{ExceptionKind, Phase, SystemException};
 use crate::inbox::Inbox;
-use crate::orb::{OrbCore, SharedEndpoint};
+use crate::orb::OrbCore;
 use crate::outgoing;
-use crate::reference::Route;
-use crate::rt::Priority;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use crate::wait::watchdog::Wait;
-use failures::Undecodable;
+use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::code_sets;
-use rtorb_wire::giop::{
-    self, Accepted, Header, MessageType, ReplyHeader, ReplyStatus, RequestStart, Response,
-    ServiceContext, SystemExceptionBody,
-};
-use rtorb_wire::ior::Ior;
-use rtorb_wire::{Decode, DecodeError, EncodeError, Reader, Writer};
-use std::sync::{Arc, Weak};
+use rtorb_wire::giop::{self, Accepted, Header, MessageType, Response};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection of one client thread.
+/// A connection that one client thread at a time calls on.
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// The stream, and until when this thread waits in it.
     wait: Arc<Wait>,
-    /// Held, so that a reference made later finds this connection though no other reference is left.
-    endpoint: Arc<SharedEndpoint>,
+    endpoint: Arc<Endpoint>,
+    char_code_set: CharCodeSet,
     /// The buffer of the request, reused.
     out: Vec<u8>,
     inbox: Inbox,
@@ -46,20 +40,6 @@ pub(crate) struct Connection {
     proved: bool,
     /// True once the watchdog has shut the stream, or the rest of a message is left in it.
     is_shut: bool,
-    /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
-    orb: Weak<OrbCore>,
-}
-
-/// What shall be called.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'x> {
-    pub(crate) orb: &'x Arc<OrbCore>,
-    pub(crate) route: &'x Route,
-    pub(crate) operation: &'x str,
-    pub(crate) response: Response,
-    pub(crate) timeout: Option<Duration>,
-    /// The CORBA priority that the server shall know (service context RTCorbaPriority).
-    pub(crate) priority: Option<Priority>,
 }
 
 /// The reply that a thread waits for.
@@ -70,96 +50,86 @@ struct Awaited<'x> {
     deadline: Deadline,
 }
 
-/// How an invocation that reached the object ended.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// With a result or a user exception, which the reply's reader has taken.
-    Done,
-    /// The object is elsewhere.
-    Forward(Ior),
-}
-
-/// Writes the arguments; called again when the request has to be sent again.
-pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
-
-/// Reads the body of a reply with a result or a user exception.
-pub(crate) type Results<'f> =
-    &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
-
 impl Connection {
-    pub(crate) fn new(orb: &Arc<OrbCore>, route: &Route, stream: Stream) -> Self {
+    /// A new connection to the endpoint of the request's route.
+    pub(super) fn open(request: &Request<'_>) -> Result<Self, Failure> {
+        let stream = opening::open(request)?;
+        let mut connection = Self::new(request, stream);
+        opening::bind_band(request, |bind, results| {
+            let deadline = Deadline::after(bind.timeout);
+            connection.call(bind, deadline, &|_| Ok(()), results)
+        })?;
+        Ok(connection)
+    }
+
+    fn new(request: &Request<'_>, stream: Stream) -> Self {
+        let limits = &request.orb.limits;
+        let endpoint = &request.route.endpoint;
         Self {
             wait: Wait::new(stream),
-            endpoint: Arc::clone(&route.endpoint),
+            endpoint: Arc::clone(&endpoint.endpoint),
+            char_code_set: endpoint.char_code_set,
             out: Vec::new(),
-            inbox: Inbox::new(orb.limits.message_octets_max),
+            inbox: Inbox::new(limits.message_octets_max),
             whole: Vec::new(),
             reassembly: giop::Reassembly::new(
-                orb.limits.message_octets_max,
-                orb.limits.fragment_chains_max,
+                limits.message_octets_max,
+                limits.fragment_chains_max,
             ),
             next_request_id: 0,
             watched: None,
-            code_set_told: route.endpoint.char_code_set == CharCodeSet::Latin1,
+            code_set_told: endpoint.char_code_set == CharCodeSet::Latin1,
             proved: false,
             is_shut: false,
-            orb: Arc::downgrade(orb),
         }
-    }
-
-    /// True once no call can want the connection any more: its ORB is gone or shut down.
-    pub(crate) fn is_abandoned(&self) -> bool {
-        self.orb.upgrade().is_none_or(|orb| orb.is_stopping())
-    }
-
-    /// True if the connection leads to the route's endpoint.
-    #[inline]
-    pub(crate) fn serves(&self, route: &Route) -> bool {
-        Arc::ptr_eq(&self.endpoint, &route.endpoint)
     }
 
     /// Sends a request and, if one is due, reads its reply.
     ///
     /// After a failure the connection is of no use any more.
-    pub(crate) fn call<'a>(
+    pub(super) fn call<'a>(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
+        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, Failure> {
-        let deadline = Deadline::after(request.timeout);
         let Some(deadline_ns) = deadline.at_ns() else {
-            return self.exchange(request, arguments, results, deadline);
+            return self.exchange(request, deadline, arguments, results);
         };
-        self.be_watched(request)?;
+        self.be_watched(request, deadline)?;
         self.wait.begin(deadline_ns);
-        let answer = self.exchange(request, arguments, results, deadline);
+        let answer = self.exchange(request, deadline, arguments, results);
         // Whatever came at the last moment is good, but the stream is shut.
         let is_late = !self.wait.end();
         self.is_shut |= is_late;
         match answer {
-            Err(failure) if is_late => Err(self.late(failure, deadline)),
+            Err(failure) if is_late => Err(self.attempt(deadline).late(failure)),
             answer => answer,
         }
     }
 
-    /// True if the connection cannot be used again although its last call ended well.
+    /// True if the connection is of use after a call that ended so.
     #[inline]
-    pub(crate) fn is_shut(&self) -> bool {
-        self.is_shut
+    pub(super) fn is_sound_after(&self, answer: &Result<Outcome, Failure>) -> bool {
+        // An exception without a cause here came in a reply or before anything was sent: the connection is sound.
+        !self.is_shut
+            && answer
+                .as_ref()
+                .map_or_else(|failure| failure.exception.cause.is_none(), |_| true)
     }
 
     #[inline]
     fn exchange<'a>(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
+        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
-        deadline: Deadline,
     ) -> Result<Outcome, Failure> {
         let request_id = self.next_request_id;
         self.next_request_id = request_id.wrapping_add(2);
-        self.send_request(request_id, request, arguments, deadline)?;
+        self.send_request(request_id, request, deadline, arguments)?;
         match request.response {
             Response::None => Ok(Outcome::Done),
             _ => self.read_reply(
@@ -175,7 +145,7 @@ impl Connection {
 
     /// Tells the watchdog of this connection, and of a timeout shorter than it knows.
     #[inline]
-    fn be_watched(&mut self, request: Request<'_>) -> Result<(), Failure> {
+    fn be_watched(&mut self, request: &Request<'_>, deadline: Deadline) -> Result<(), Failure> {
         let timeout = request.timeout;
         match (self.watched, timeout) {
             (Some(known), Some(timeout)) if known <= timeout => Ok(()),
@@ -188,7 +158,9 @@ impl Connection {
                     .watch(&self.wait, timeout, config)
                     .map_err(|refused| {
                         let exception = ExceptionKind::NoResources.into();
-                        self.failure(exception, Phase::Send, Duration::ZERO, Some(refused.errno))
+                        let errno = Some(refused.errno);
+                        self.attempt(deadline)
+                            .failure(exception, Phase::Send, errno)
                     })?;
                 self.watched = Some(timeout);
                 Ok(())
@@ -199,72 +171,23 @@ impl Connection {
     fn send_request<'a>(
         &mut self,
         request_id: u32,
-        request: Request<'_>,
-        arguments: Arguments<'_, 'a>,
+        request: &Request<'_>,
         deadline: Deadline,
+        arguments: Arguments<'_, 'a>,
     ) -> Result<(), Failure> {
-        let mut w = Writer::new(
-            core::mem::take(&mut self.out),
-            request.orb.limits.message_octets_max,
-        )
-        .with_order(request.orb.byte_order)
-        .with_char_code_set(self.endpoint.char_code_set);
-        let encoded = self.encode_request(&mut w, request_id, request, arguments);
-        let sent = match encoded {
+        let numbered = Numbered {
+            request_id,
+            code_set_told: self.code_set_told,
+        };
+        let mut w = request.writer(core::mem::take(&mut self.out));
+        let sent = match request.encode(&mut w, numbered, arguments) {
             Ok(()) => outgoing::send(request.orb, &self.wait.stream, &w)
-                .map_err(|errno| self.send_failure(errno, deadline)),
+                .map_err(|errno| self.attempt(deadline).send_failure(errno)),
             // The connection is as good as before, only this request is not.
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
         self.out = w.into_buffer();
         sent
-    }
-
-    #[inline]
-    fn encode_request<'a>(
-        &mut self,
-        w: &mut Writer<'a>,
-        request_id: u32,
-        request: Request<'_>,
-        arguments: Arguments<'_, 'a>,
-    ) -> Result<(), EncodeError> {
-        let version = request.route.version;
-        match &request.route.prefix {
-            Some(prefix) if self.code_set_told => {
-                prefix.begin_request(w, request_id, request.response, request.operation)?;
-            }
-            _ => self.begin_request(w, request_id, request)?,
-        }
-        giop::encode_body(w, version, arguments)?;
-        giop::end_message(w)
-    }
-
-    /// Begins a request of an old version, or the first one, which tells the server the code sets.
-    #[cold]
-    fn begin_request(
-        &self,
-        w: &mut Writer<'_>,
-        request_id: u32,
-        request: Request<'_>,
-    ) -> Result<(), EncodeError> {
-        let code_sets = giop::contexts::CodeSets {
-            char_data: self.endpoint.char_code_set.registry(),
-            wchar_data: code_sets::UTF_16,
-        };
-        let data = code_sets.to_data();
-        let told = [ServiceContext {
-            id: giop::contexts::CODE_SETS,
-            data: &data,
-        }];
-        let contexts: &[ServiceContext<'_>] = if self.code_set_told { &[] } else { &told };
-        let start = RequestStart {
-            request_id,
-            response: request.response,
-            object_key: &request.route.object_key,
-            operation: request.operation,
-            contexts,
-        };
-        giop::begin_request(w, request.route.version, &start)
     }
 
     fn read_reply(
@@ -278,13 +201,13 @@ impl Connection {
             let header = self
                 .inbox
                 .header()
-                .map_err(|error| self.header_failure(error, deadline))?;
+                .map_err(|error| self.attempt(deadline).header_failure(error))?;
             let Some(header) = header else {
                 let received = match heard {
                     false => read::first(&self.wait.stream, &mut self.inbox),
                     true => read::more(&self.wait.stream, &mut self.inbox, deadline),
                 };
-                received.map_err(|silence| self.silence_failure(silence, deadline))?;
+                received.map_err(|silence| self.attempt(deadline).silence_failure(silence))?;
                 heard = true;
                 continue;
             };
@@ -295,7 +218,7 @@ impl Connection {
             if self.inbox.len() < octets && (self.inbox.holds(octets) || !is_plain_reply) {
                 self.inbox.make_room_for_all(octets);
                 read::more(&self.wait.stream, &mut self.inbox, deadline)
-                    .map_err(|silence| self.silence_failure(silence, deadline))?;
+                    .map_err(|silence| self.attempt(deadline).silence_failure(silence))?;
                 continue;
             }
             if let Some(outcome) = self.take_message(header, awaited, results)? {
@@ -313,38 +236,24 @@ impl Connection {
     ) -> Result<Option<Outcome>, Failure> {
         let deadline = awaited.deadline;
         match header.message_type {
-            MessageType::Reply if !header.more_fragments => {
+            MessageType::Reply | MessageType::LocateReply if !header.more_fragments => {
                 self.take_reply(header, awaited, results)
             }
-            MessageType::Reply | MessageType::Fragment => {
+            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
                 let octets = header.message_octets();
                 let accepted = self.reassembly.accept(&header, self.inbox.octets(octets));
                 self.inbox.consume(octets);
-                match accepted.map_err(|error| self.header_failure(error, deadline))? {
+                match accepted.map_err(|error| self.attempt(deadline).header_failure(error))? {
                     Accepted::Message(message) => self.take_reassembled(&message, awaited, results),
                     _ => Ok(None),
                 }
             }
             // A server that has begun to reply has carried the request out: it must not do so again.
             MessageType::CloseConnection if self.reassembly.octets() > 0 => {
-                Err(self.silence_failure(Silence::Ended, deadline))
+                Err(self.attempt(deadline).silence_failure(Silence::Ended))
             }
-            MessageType::CloseConnection => Err(Failure {
-                // GIOP 1.2 15.4.7: what was not replied to was not processed.
-                exception: self.exception(
-                    SystemException::omg(ExceptionKind::Transient, 2),
-                    Phase::AwaitReply,
-                    deadline.elapsed(),
-                    None,
-                ),
-                stale: true,
-            }),
-            _ => Err(self.failure(
-                SystemException::new(ExceptionKind::CommFailure, 0, CompletionStatus::Maybe),
-                Phase::AwaitReply,
-                deadline.elapsed(),
-                None,
-            )),
+            MessageType::CloseConnection => Err(self.attempt(deadline).closed_by_peer()),
+            _ => Err(self.attempt(deadline).out_of_place()),
         }
     }
 
@@ -367,28 +276,27 @@ impl Connection {
         };
         let mut reader = header
             .reader(present)
-            .with_char_code_set(self.endpoint.char_code_set)
+            .with_char_code_set(self.char_code_set)
             .with_context(awaited.orb);
         if unread.left > 0 {
             reader = reader.with_remainder(&mut unread);
         }
-        let read = interpret(&mut reader, awaited.request_id, results);
+        let kind = header.message_type;
+        let read = interpret(kind, &mut reader, awaited.request_id, results);
         let (left, silence) = (unread.left, unread.silence);
         self.inbox.consume(used);
         self.is_shut = left > 0;
         self.proved = true;
-        self.code_set_told = true;
+        self.code_set_told |= kind == MessageType::Reply;
+        let attempt = self.attempt(deadline);
         match read {
             // What was left unread would be taken for the next message.
-            Ok(Read::Other) if left > 0 => Err(self.header_failure(
-                DecodeError::BadTag {
-                    what: "the size of a reply to another request",
-                    value: left as u32,
-                },
-                deadline,
-            )),
-            Ok(read) => self.conclude(read, deadline),
-            Err(undecodable) => Err(self.decode_failure(undecodable, silence, deadline)),
+            Ok(Read::Other) if left > 0 => Err(attempt.header_failure(DecodeError::BadTag {
+                what: "the size of a reply to another request",
+                value: left as u32,
+            })),
+            Ok(read) => attempt.conclude(read),
+            Err(undecodable) => Err(attempt.decode_failure(undecodable, silence)),
         }
     }
 
@@ -404,74 +312,28 @@ impl Connection {
             .ok()
             .flatten();
         let Some(header) = header else {
-            return Err(self.header_failure(DecodeError::BadMagic, deadline));
+            return Err(self.attempt(deadline).header_failure(DecodeError::BadMagic));
         };
         let mut reader = header
             .reader(message)
-            .with_char_code_set(self.endpoint.char_code_set)
+            .with_char_code_set(self.char_code_set)
             .with_context(awaited.orb);
-        let read = interpret(&mut reader, awaited.request_id, results);
+        let kind = header.message_type;
+        let read = interpret(kind, &mut reader, awaited.request_id, results);
         self.proved = true;
-        self.code_set_told = true;
+        self.code_set_told |= kind == MessageType::Reply;
         match read {
-            Ok(read) => self.conclude(read, deadline),
-            Err(undecodable) => Err(self.decode_failure(undecodable, None, deadline)),
+            Ok(read) => self.attempt(deadline).conclude(read),
+            Err(undecodable) => Err(self.attempt(deadline).decode_failure(undecodable, None)),
         }
     }
 
-    fn conclude(&self, read: Read, deadline: Deadline) -> Result<Option<Outcome>, Failure> {
-        match read {
-            Read::Done => Ok(Some(Outcome::Done)),
-            Read::Other => Ok(None),
-            Read::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
-            Read::Exception(exception) => Err(exception.into()),
-            Read::NeedsAddressingMode => Err(self.failure(
-                SystemException::new(ExceptionKind::NoImplement, 0, CompletionStatus::No),
-                Phase::AwaitReply,
-                deadline.elapsed(),
-                None,
-            )),
+    #[inline]
+    fn attempt(&self, deadline: Deadline) -> Attempt<'_> {
+        Attempt {
+            endpoint: &self.endpoint,
+            deadline,
+            proved: self.proved,
         }
-    }
-}
-
-/// What a message turned out to be.
-enum Read {
-    Done,
-    /// A reply to a request that nobody waits for any more.
-    Other,
-    Forward(Ior),
-    Exception(SystemException),
-    NeedsAddressingMode,
-}
-
-#[inline]
-fn interpret(
-    reader: &mut Reader<'_>,
-    request_id: u32,
-    results: Results<'_>,
-) -> Result<Read, Undecodable> {
-    let reply = ReplyHeader::decode(reader)?;
-    if reply.request_id != request_id {
-        return Ok(Read::Other);
-    }
-    match reply.status {
-        ReplyStatus::NoException | ReplyStatus::UserException => {
-            let completed = CompletionStatus::Yes;
-            results(reply.status, reader).map_err(|error| Undecodable { error, completed })?;
-            Ok(Read::Done)
-        }
-        ReplyStatus::SystemException => {
-            let body = SystemExceptionBody::decode(reader)?;
-            Ok(Read::Exception(SystemException::new(
-                ExceptionKind::from_repository_id(body.repository_id),
-                body.minor,
-                CompletionStatus::from_number(body.completed),
-            )))
-        }
-        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-            Ok(Read::Forward(Ior::decode(reader)?))
-        }
-        ReplyStatus::NeedsAddressingMode => Ok(Read::NeedsAddressingMode),
     }
 }

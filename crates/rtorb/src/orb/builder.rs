@@ -4,6 +4,7 @@ use super::initial_references::InitialReferences;
 use super::routes::EndpointTable;
 use super::settings::check_lanes;
 use super::{Orb, OrbCore, config_file, options};
+use crate::connection::OpenLines;
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
@@ -14,7 +15,8 @@ use crate::rt::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
-use crate::strategies::{DispatchStrategy, Strategies};
+use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
@@ -39,6 +41,8 @@ pub struct OrbBuilder {
     round_trip_timeout: Option<Duration>,
     server_threads: ThreadConfig,
     watchdog_thread: ThreadConfig,
+    reactor_thread: ThreadConfig,
+    binds_priority_bands: bool,
     max_version: Version,
     mapping: Arc<dyn PriorityMapping>,
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
@@ -95,6 +99,8 @@ impl Default for OrbBuilder {
             round_trip_timeout: Some(Duration::from_secs(30)),
             server_threads: ThreadConfig::default(),
             watchdog_thread: ThreadConfig::default(),
+            reactor_thread: ThreadConfig::default(),
+            binds_priority_bands: false,
             max_version: Version::V1_2,
             mapping: Arc::new(NativeMapping),
             network_mapping: None,
@@ -262,6 +268,23 @@ impl OrbBuilder {
         self
     }
 
+    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`]; the default
+    /// inherits from the thread that makes the first call. Every call waits for it: it must be as urgent as the most urgent
+    /// of them.
+    #[must_use]
+    pub fn reactor_thread(mut self, config: ThreadConfig) -> Self {
+        self.reactor_thread = config;
+        self
+    }
+
+    /// Tells a server the priorities of each new connection that is for a band (`_bind_priority_band`, the service context
+    /// RTCorbaPriorityRange): one round trip more when it is opened. A server that does not know of it need not.
+    #[must_use]
+    pub fn bind_priority_bands(mut self) -> Self {
+        self.binds_priority_bands = true;
+        self
+    }
+
     /// How long opening a connection may take; 5 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -324,9 +347,11 @@ impl OrbBuilder {
     /// Makes the ORB. No thread is started and nothing is opened yet.
     ///
     /// # Errors
-    /// [`OrbError::Option`] for lanes that cannot be told from each other or that this host has no priority for; other
-    /// choices are checked where they are made.
+    /// [`OrbError::Option`] for strategies or policies that do not go together, and for lanes that cannot be told from each
+    /// other or that this host has no priority for; other choices are checked where they are made.
     pub fn build(self) -> Result<Orb, OrbError> {
+        self.check_strategies()?;
+        self.check_client_policies()?;
         self.check_lanes()?;
         let objects = ObjectTable::new(self.limits.objects_max);
         let listen = match self.listen.is_empty() {
@@ -343,6 +368,9 @@ impl OrbBuilder {
             server_threads: self.server_threads,
             watchdog_thread: self.watchdog_thread,
             watchdog: Watchdog::default(),
+            reactor_thread: self.reactor_thread,
+            reactor: Reactor::default(),
+            binds_priority_bands: self.binds_priority_bands,
             max_version: self.max_version,
             rt: RtCore {
                 network_mapping: self
@@ -360,6 +388,7 @@ impl OrbBuilder {
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),
+            open_lines: OpenLines::default(),
             initial_references: InitialReferences::new(self.initial_references),
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),
@@ -372,6 +401,32 @@ impl OrbBuilder {
         Ok(Orb {
             core: Arc::new(core),
         })
+    }
+
+    fn check_strategies(&self) -> Result<(), OrbError> {
+        let Strategies {
+            connection, wait, ..
+        } = self.strategies;
+        if connection != ConnectionStrategy::Exclusive || wait == WaitStrategy::Read {
+            return Ok(());
+        }
+        Err(OrbError::Option {
+            option: format!("wait strategy {wait} with connection strategy {connection}"),
+            reason: "nobody else waits on a thread's own connection: choose the wait strategy read, or the connection \
+                     strategy multiplexed or banded"
+                .to_owned(),
+        })
+    }
+
+    fn check_client_policies(&self) -> Result<(), OrbError> {
+        let mut policies = self.client_policies.iter();
+        match policies.find(|policy| policy.is_server_only()) {
+            Some(policy) => Err(OrbError::Option {
+                option: format!("client policy {}", policy.name()),
+                reason: "it is an adapter's: give it to create_poa".to_owned(),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn check_lanes(&self) -> Result<(), OrbError> {

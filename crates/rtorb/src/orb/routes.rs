@@ -1,14 +1,19 @@
 //! From an IOR to the endpoints that lead to its object.
 
 use super::Orb;
+use crate::connection::Lines;
 use crate::endpoint::Endpoint;
 use crate::reference::Route;
+use crate::rt::{Priority, Protocol};
 use rtorb_os::sync::Mutex;
+use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
+use rtorb_wire::giop::RequestPrefix;
 use rtorb_wire::giop::contexts::ListenPoint;
-use rtorb_wire::giop::{RequestPrefix, Version};
-use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
+use rtorb_wire::ior::{
+    self, Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -19,20 +24,27 @@ pub(crate) struct SharedEndpoint {
     /// In which `char` data goes there. A connection tells its server one code set, and once, so that references which
     /// do not agree on it have different connections (CORBA 3, 13.10.2.5).
     pub(crate) char_code_set: CharCodeSet,
+    /// How connections there are set up, where a policy says so.
+    pub(crate) protocol: Option<Protocol>,
+    /// One reference's own: nobody finds it in the table (PrivateConnectionPolicy).
+    pub(crate) is_private: bool,
+    /// The connections that client threads share.
+    pub(crate) lines: Lines,
 }
 
 /// The endpoints that references in use lead to, so that those to one server share a thread's connection.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointTable {
-    endpoints: Mutex<HashMap<(Endpoint, CharCodeSet), Weak<SharedEndpoint>>>,
+    endpoints: Mutex<HashMap<Key, Weak<SharedEndpoint>>>,
 }
+
+type Key = (Endpoint, CharCodeSet, Option<Protocol>);
 
 /// Endpoints beyond this many make the table forget those that no reference has any more.
 const PURGE_AT: usize = 256;
 
 impl EndpointTable {
-    fn share(&self, endpoint: Endpoint, char_code_set: CharCodeSet) -> Arc<SharedEndpoint> {
-        let key = (endpoint, char_code_set);
+    fn share(&self, key: Key) -> Arc<SharedEndpoint> {
         let mut endpoints = self.endpoints.lock();
         if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {
             return shared;
@@ -40,31 +52,109 @@ impl EndpointTable {
         if endpoints.len() >= PURGE_AT {
             endpoints.retain(|_, shared| shared.strong_count() > 0);
         }
-        let shared = Arc::new(SharedEndpoint {
-            endpoint: Arc::new(key.0.clone()),
-            char_code_set,
-        });
+        let shared = Arc::new(SharedEndpoint::new(&key));
         endpoints.insert(key, Arc::downgrade(&shared));
         shared
+    }
+}
+
+impl SharedEndpoint {
+    fn new((endpoint, char_code_set, protocol): &Key) -> Self {
+        Self {
+            endpoint: Arc::new(endpoint.clone()),
+            char_code_set: *char_code_set,
+            protocol: *protocol,
+            is_private: false,
+            lines: Lines::default(),
+        }
+    }
+
+    fn private(key: &Key) -> Arc<Self> {
+        Arc::new(Self {
+            is_private: true,
+            ..Self::new(key)
+        })
     }
 }
 
 /// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
 const ROUTES_MAX: usize = 16;
 
-/// The ways to an object, in the order of the reference's profiles.
-pub(crate) fn routes(orb: &Orb, ior: &Ior) -> Vec<Route> {
+/// A profile of a reference that this ORB can use, read.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    body: Body,
+    components: Vec<Component>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Iiop(IiopProfile),
+    Uiop(UiopProfile),
+}
+
+impl Profile {
+    /// The profiles of a reference, in its order; one that cannot be used may stand beside one that can.
+    pub(crate) fn of(ior: &Ior) -> Vec<Self> {
+        let bodies = ior
+            .profiles
+            .iter()
+            .filter_map(|profile| ProfileBody::from_tagged(profile).ok());
+        let usable = bodies.filter_map(|body| match body {
+            ProfileBody::Iiop(profile) => Some(Self {
+                components: readable(&profile.components, Component::from_tagged),
+                body: Body::Iiop(profile),
+            }),
+            ProfileBody::Uiop(profile) => Some(Self {
+                components: readable(&profile.components, Component::from_uiop_tagged),
+                body: Body::Uiop(profile),
+            }),
+            _ => None,
+        });
+        usable.take(ROUTES_MAX).collect()
+    }
+
+    /// What the object's adapter says to clients.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::Policy> {
+        self.components
+            .iter()
+            .filter_map(|component| match component {
+                Component::Policies(policies) => Some(policies),
+                _ => None,
+            })
+            .flatten()
+    }
+}
+
+/// What the policies of a client say of its routes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Which protocols, best first, and how they are set up; all where there are none.
+    pub(crate) protocols: Vec<Protocol>,
+    /// Connections are no other reference's.
+    pub(crate) is_private: bool,
+}
+
+/// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
+pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
     let mut routes = Vec::new();
-    for profile in &ior.profiles {
-        if routes.len() >= ROUTES_MAX {
-            break;
-        }
-        match ProfileBody::from_tagged(profile) {
-            Ok(ProfileBody::Iiop(profile)) => iiop_routes(orb, &profile, &mut routes),
-            Ok(ProfileBody::Uiop(profile)) => routes.push(uiop_route(orb, &profile)),
-            // A profile that cannot be used may stand beside one that can.
-            Ok(_) | Err(_) => {}
-        }
+    for profile in profiles {
+        let of_profile = match &profile.body {
+            Body::Iiop(body) => iiop_endpoints(body, &profile.components),
+            Body::Uiop(body) => uiop_endpoints(body, &profile.components),
+        };
+        let route_to = route_maker(orb, profile, wanted);
+        routes.extend(of_profile.into_iter().filter_map(route_to));
+    }
+    if !wanted.protocols.is_empty() {
+        // Stable: what one protocol has keeps its order.
+        routes.sort_by_key(|route| {
+            let own = route.endpoint.protocol;
+            wanted
+                .protocols
+                .iter()
+                .position(|wanted| Some(*wanted) == own)
+        });
     }
     routes.truncate(ROUTES_MAX);
     routes
@@ -81,63 +171,115 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
         })
 }
 
-fn iiop_routes(orb: &Orb, profile: &IiopProfile, routes: &mut Vec<Route>) {
-    let components = readable(&profile.components);
-    let route_to = route_maker(orb, profile.version, &profile.object_key, &components);
-    for component in components.iter().take(ROUTES_MAX) {
+/// An endpoint, and the priority of the lane behind it where the reference tells.
+type LaneEndpoint = (Endpoint, Option<Priority>);
+
+fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
+    let tcp = |host: &str, port| Endpoint::Tcp {
+        host: host.to_owned(),
+        port,
+    };
+    let lanes = components.iter().find_map(|component| match component {
+        Component::TaoEndpoints(lanes) => Some(lanes.as_slice()),
+        _ => None,
+    });
+    let lanes = lanes.unwrap_or_default();
+    let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
+    let mut endpoints = Vec::new();
+    for component in components {
         // An omniORB server on this host that listens on a UNIX socket: the shorter way.
         if let Component::OmniUnixTrans { host, path } = component
             && *host == host_name()
         {
-            routes.push(route_to(Endpoint::Unix { path: path.into() }));
+            endpoints.push((Endpoint::Unix { path: path.into() }, None));
         }
     }
     // Port 0: the object cannot be reached by TCP.
     if profile.port != 0 {
-        routes.push(route_to(Endpoint::Tcp {
-            host: profile.host.clone(),
-            port: profile.port,
-        }));
+        endpoints.push((tcp(&profile.host, profile.port), own_lane));
     }
-    let left = ROUTES_MAX.saturating_sub(routes.len());
-    let is_alternate =
-        |component: &Component| matches!(component, Component::AlternateIiopAddress(_));
-    for component in components.into_iter().filter(is_alternate).take(left) {
+    for lane in lanes.iter().skip(1) {
+        endpoints.push((tcp(&lane.host, lane.port), lane_priority(lane.priority)));
+    }
+    for component in components {
         if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
-            routes.push(route_to(Endpoint::Tcp { host, port }));
+            endpoints.push((tcp(host, *port), None));
         }
     }
+    of_one_kind(endpoints)
 }
 
-fn uiop_route(orb: &Orb, profile: &UiopProfile) -> Route {
-    let components = readable(&profile.components);
-    let route_to = route_maker(orb, profile.version, &profile.object_key, &components);
-    route_to(Endpoint::Unix {
-        path: profile.path.clone().into(),
-    })
+fn uiop_endpoints(profile: &UiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
+    let unix = |path: &str| Endpoint::Unix { path: path.into() };
+    let lanes = components.iter().find_map(|component| match component {
+        Component::TaoUnixEndpoints(lanes) => Some(lanes.as_slice()),
+        _ => None,
+    });
+    let lanes = lanes.unwrap_or_default();
+    let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
+    let own = (unix(&profile.path), own_lane);
+    let others = lanes
+        .iter()
+        .skip(1)
+        .map(|lane| (unix(&lane.path), lane_priority(lane.priority)));
+    of_one_kind(core::iter::once(own).chain(others).collect())
 }
 
-/// Makes the routes of one profile, which differ in nothing but the endpoint.
+/// Where a profile tells of lanes, an endpoint without one is for clients that know of none.
+fn of_one_kind(mut endpoints: Vec<LaneEndpoint>) -> Vec<LaneEndpoint> {
+    if endpoints.iter().any(|(_, lane)| lane.is_some()) {
+        endpoints.retain(|(_, lane)| lane.is_some());
+    }
+    endpoints.truncate(ROUTES_MAX);
+    endpoints
+}
+
+/// -1 says that there is none.
+fn lane_priority(number: i16) -> Option<Priority> {
+    Priority::new(number).ok()
+}
+
+/// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
+/// wanted.
 fn route_maker<'o>(
     orb: &'o Orb,
-    version: Version,
-    object_key: &[u8],
-    components: &[Component],
-) -> impl Fn(Endpoint) -> Route + use<'o> {
+    profile: &Profile,
+    wanted: &'o Wanted,
+) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
+    let (version, object_key) = match &profile.body {
+        Body::Iiop(profile) => (profile.version, &profile.object_key),
+        Body::Uiop(profile) => (profile.version, &profile.object_key),
+    };
     let version = version.min(orb.core.max_version);
-    let char_code_set = char_code_set(components);
+    let char_code_set = char_code_set(&profile.components);
     // A key that fits into no message is found out when a request is made.
     let prefix = RequestPrefix::new(version, orb.core.byte_order, object_key)
         .ok()
         .flatten()
         .map(Arc::new);
-    let object_key: Arc<[u8]> = object_key.into();
-    move |endpoint| Route {
-        endpoint: orb.core.endpoints.share(endpoint, char_code_set),
-        version,
-        object_key: Arc::clone(&object_key),
-        prefix: prefix.clone(),
-        priority: None,
+    let object_key: Arc<[u8]> = object_key.as_slice().into();
+    move |(endpoint, priority)| {
+        let protocol = wanted.protocols.iter().find(|protocol| {
+            matches!(
+                (protocol, &endpoint),
+                (Protocol::Tcp(_), Endpoint::Tcp { .. })
+                    | (Protocol::UnixDomain(_), Endpoint::Unix { .. })
+            )
+        });
+        if protocol.is_none() && !wanted.protocols.is_empty() {
+            return None;
+        }
+        let key = (endpoint, char_code_set, protocol.copied());
+        Some(Route {
+            endpoint: match wanted.is_private {
+                true => SharedEndpoint::private(&key),
+                false => orb.core.endpoints.share(key),
+            },
+            version,
+            object_key: Arc::clone(&object_key),
+            prefix: prefix.clone(),
+            priority,
+        })
     }
 }
 
@@ -160,10 +302,13 @@ fn char_code_set(components: &[Component]) -> CharCodeSet {
 }
 
 /// The components that can be read; one that cannot says nothing about the others.
-fn readable(components: &[TaggedComponent]) -> Vec<Component> {
+fn readable(
+    components: &[TaggedComponent],
+    read: impl Fn(&TaggedComponent) -> Result<Component, DecodeError>,
+) -> Vec<Component> {
     components
         .iter()
-        .filter_map(|component| Component::from_tagged(component).ok())
+        .filter_map(|component| read(component).ok())
         .collect()
 }
 

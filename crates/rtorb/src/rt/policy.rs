@@ -28,8 +28,30 @@ pub enum Policy {
     PriorityBandedConnection(Vec<PriorityBand>),
 }
 
+impl Policy {
+    /// Its name in the standard, without `Policy`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::PriorityModel { .. } => "PriorityModel",
+            Self::Threadpool(_) => "Threadpool",
+            Self::ServerProtocol(_) => "ServerProtocol",
+            Self::ClientProtocol(_) => "ClientProtocol",
+            Self::PrivateConnection => "PrivateConnection",
+            Self::PriorityBandedConnection(_) => "PriorityBandedConnection",
+        }
+    }
+
+    /// True if it is an adapter's alone: a client cannot have it.
+    pub(crate) const fn is_server_only(&self) -> bool {
+        matches!(
+            self,
+            Self::PriorityModel { .. } | Self::Threadpool(_) | Self::ServerProtocol(_)
+        )
+    }
+}
+
 /// A protocol and its properties (RTCORBA::Protocol).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Protocol {
     /// IIOP.
@@ -65,7 +87,7 @@ impl Protocol {
 }
 
 /// TCPProtocolProperties, with TAO's addition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TcpProtocolProperties {
     /// Octets of the kernel's send buffer (SO_SNDBUF); 0 leaves it to the system.
     pub send_buffer_size: u32,
@@ -95,7 +117,7 @@ impl Default for TcpProtocolProperties {
 }
 
 /// UnixDomainProtocolProperties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UnixDomainProtocolProperties {
     /// Octets of the kernel's send buffer (SO_SNDBUF); 0 leaves it to the system.
     pub send_buffer_size: u32,

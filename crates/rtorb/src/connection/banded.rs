@@ -1,0 +1,57 @@
+//! Which of several connections to one endpoint a priority takes: that of its band.
+
+use crate::rt::{Priority, PriorityBand};
+
+/// The priorities that have connections of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bands {
+    /// None: all have the same.
+    One,
+    /// Each its own: what the strategy does without a policy.
+    EachPriority,
+    /// Those of a policy (PriorityBandedConnectionPolicy).
+    Of(Vec<PriorityBand>),
+}
+
+/// A priority that no band has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoBand;
+
+impl Bands {
+    /// The band of a priority; none where all priorities have one connection.
+    #[inline]
+    pub(crate) fn band(&self, priority: Priority) -> Result<Option<PriorityBand>, NoBand> {
+        let number = priority.get();
+        match self {
+            Self::One => Ok(None),
+            Self::EachPriority => Ok(Some(PriorityBand {
+                low: number,
+                high: number,
+            })),
+            Self::Of(bands) => {
+                let band = bands
+                    .iter()
+                    .find(|band| (band.low..=band.high).contains(&number));
+                band.copied().map(Some).ok_or(NoBand)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_has_the_first_band_that_contains_it_or_none() {
+        let band = |low, high| PriorityBand { low, high };
+        let bands = Bands::Of(vec![band(0, 9), band(10, 19), band(15, 30)]);
+        let of = |bands: &Bands, number| bands.band(Priority::new(number).expect("legal"));
+        assert_eq!(of(&bands, 9), Ok(Some(band(0, 9))));
+        assert_eq!(of(&bands, 15), Ok(Some(band(10, 19))));
+        assert_eq!(of(&bands, 30), Ok(Some(band(15, 30))));
+        assert_eq!(of(&bands, 31), Err(NoBand));
+        assert_eq!(of(&Bands::EachPriority, 7), Ok(Some(band(7, 7))));
+        assert_eq!(of(&Bands::One, 7), Ok(None));
+    }
+}

@@ -1,0 +1,307 @@
+//! What the policies of a reference, of its ORB and of its object's adapter make of a call.
+
+use crate::connection::Channel;
+use crate::connection::banded::{Bands, NoBand};
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
+use crate::orb::OrbCore;
+use crate::orb::routes::{Profile, Wanted};
+use crate::reference::Route;
+use crate::rt::{
+    Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
+    UnixDomainProtocolProperties, caller_priority,
+};
+use crate::strategies::ConnectionStrategy;
+use rtorb_wire::ior::{self, ProtocolProperties};
+
+/// How the calls through a reference find their connections, where that is not the same for all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    /// The caller's priority travels with the call, and chooses the lane (CLIENT_PROPAGATED).
+    is_propagated: bool,
+    bands: Bands,
+}
+
+/// The policies that hold for a reference.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policies {
+    /// What the object's adapter exposes.
+    exposed: Set,
+    /// What the client sets, by the reference or else by the ORB.
+    own: Set,
+    /// True if the bands are the reference's own override.
+    overrides_bands: bool,
+}
+
+/// Client policies of one side; an empty list is as none.
+#[derive(Clone, Debug, Default)]
+struct Set {
+    model: Option<PriorityModel>,
+    server_priority: Priority,
+    bands: Vec<PriorityBand>,
+    protocols: Vec<Protocol>,
+    is_private: bool,
+}
+
+/// For one call: its priority, and what it needs of a route.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    is_propagated: bool,
+    priority: Priority,
+    band: Option<PriorityBand>,
+}
+
+impl Policies {
+    /// The policies of the ORB with the reference's own in their place, and those of the profiles.
+    pub(crate) fn new(orb: &OrbCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
+        let mut own = Set::default();
+        own.take(&orb.rt.client_policies);
+        own.take(overrides);
+        let mut exposed = Set::default();
+        // All profiles of an object say the same.
+        if let Some(profile) = profiles.iter().find(|it| it.policies().next().is_some()) {
+            profile
+                .policies()
+                .for_each(|policy| exposed.take_exposed(policy));
+        }
+        let is_bands = |policy: &Policy| matches!(policy, Policy::PriorityBandedConnection(bands) if !bands.is_empty());
+        Self {
+            exposed,
+            own,
+            overrides_bands: overrides.iter().any(is_bands),
+        }
+    }
+
+    /// What they say of routes.
+    ///
+    /// # Errors
+    /// INV_POLICY when both sides set protocols.
+    pub(crate) fn wanted(&self) -> Result<Wanted, SystemException> {
+        if !self.own.protocols.is_empty() && !self.exposed.protocols.is_empty() {
+            return Err(invalid(inconsistent::SET_TWICE));
+        }
+        let either = match self.own.protocols.is_empty() {
+            true => &self.exposed.protocols,
+            false => &self.own.protocols,
+        };
+        Ok(Wanted {
+            protocols: either.clone(),
+            is_private: self.own.is_private,
+        })
+    }
+
+    /// What they say of calls; none where all calls through the reference are the same.
+    ///
+    /// # Errors
+    /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
+    /// profiles but none of a wanted protocol.
+    pub(crate) fn binding(
+        &self,
+        orb: &OrbCore,
+        routes: &[Route],
+    ) -> Result<Option<Binding>, SystemException> {
+        let (own, exposed) = (&self.own.bands, &self.exposed.bands);
+        if !own.is_empty() && !exposed.is_empty() {
+            return Err(invalid(inconsistent::SET_TWICE));
+        }
+        if self.exposed.model.is_none() && self.overrides_bands {
+            return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
+        }
+        let by_strategy = orb.strategies.connection == ConnectionStrategy::Banded;
+        let of_policy = match own.is_empty() {
+            true => exposed,
+            false => own,
+        };
+        // Bands of the ORB are for objects with a model; where the strategy is banded, they are all that a client asks.
+        let is_in_force = self.exposed.model.is_some() || by_strategy;
+        let bands = match (of_policy.is_empty(), by_strategy) {
+            (false, _) if is_in_force => Bands::Of(of_policy.clone()),
+            (_, true) => Bands::EachPriority,
+            (_, false) => Bands::One,
+        };
+        let is_propagated = self.exposed.model == Some(PriorityModel::ClientPropagated);
+        let has_marks = routes.iter().any(has_marks);
+        let is_plain = !is_propagated && bands == Bands::One && !has_marks;
+        Ok((!is_plain).then_some(Binding {
+            is_propagated,
+            bands,
+        }))
+    }
+
+    /// The model and the priority that the object's adapter declares, if it does.
+    pub(crate) fn model(&self) -> Option<(PriorityModel, Priority)> {
+        self.exposed
+            .model
+            .map(|model| (model, self.exposed.server_priority))
+    }
+
+    /// Every policy in force, the client's in the place of the adapter's.
+    pub(crate) fn in_force(&self) -> Vec<Policy> {
+        let (own, exposed) = (&self.own, &self.exposed);
+        let mut policies = Vec::new();
+        if let Some((model, server_priority)) = self.model() {
+            policies.push(Policy::PriorityModel {
+                model,
+                server_priority,
+            });
+        }
+        let either = |own: &Vec<_>, other: &Vec<_>| match own.is_empty() {
+            true => other.clone(),
+            false => own.clone(),
+        };
+        let protocols = match own.protocols.is_empty() {
+            true => exposed.protocols.clone(),
+            false => own.protocols.clone(),
+        };
+        if !protocols.is_empty() {
+            policies.push(Policy::ClientProtocol(protocols));
+        }
+        if own.is_private {
+            policies.push(Policy::PrivateConnection);
+        }
+        let bands = either(&own.bands, &exposed.bands);
+        if !bands.is_empty() {
+            policies.push(Policy::PriorityBandedConnection(bands));
+        }
+        policies
+    }
+}
+
+impl Binding {
+    /// What a call of the calling thread needs.
+    ///
+    /// # Errors
+    /// DATA_CONVERSION 2 when the thread's priority is none in CORBA; INV_POLICY when no band has it.
+    #[inline]
+    pub(crate) fn choose(
+        &self,
+        orb: &OrbCore,
+        routes: &[Route],
+    ) -> Result<Choice, SystemException> {
+        let own = caller_priority(&orb.rt)?;
+        let priority = match routes.first() {
+            Some(route) if self.is_propagated => orb.rt.outbound(own, &route.object_key)?,
+            _ => own,
+        };
+        self.choose_at(priority)
+    }
+
+    /// What a call of that priority needs.
+    ///
+    /// # Errors
+    /// INV_POLICY when no band has it.
+    pub(crate) fn choose_at(&self, priority: Priority) -> Result<Choice, SystemException> {
+        let band = self.bands.band(priority);
+        Ok(Choice {
+            is_propagated: self.is_propagated,
+            priority,
+            band: band.map_err(|NoBand| invalid(inconsistent::NO_BAND))?,
+        })
+    }
+
+    /// A priority of each band, where there are bands.
+    pub(crate) fn bands(&self) -> &[PriorityBand] {
+        match &self.bands {
+            Bands::Of(bands) => bands,
+            Bands::One | Bands::EachPriority => &[],
+        }
+    }
+}
+
+impl Choice {
+    /// True if the call may go by that route: to an endpoint that is for no lane, or for the call's own.
+    #[inline]
+    pub(crate) fn accepts(&self, route: &Route) -> bool {
+        match route.priority {
+            Some(lane) if self.is_propagated => match self.band {
+                Some(band) => (band.low..=band.high).contains(&lane.get()),
+                None => lane == self.priority,
+            },
+            _ => true,
+        }
+    }
+
+    /// What the server shall be told.
+    #[inline]
+    pub(crate) fn priority(&self) -> Option<Priority> {
+        self.is_propagated.then_some(self.priority)
+    }
+
+    /// Which of the connections of a route the call takes.
+    #[inline]
+    pub(crate) fn channel(&self, orb: &OrbCore, route: &Route) -> Channel {
+        Channel {
+            band: self.band,
+            marks: has_marks(route).then(|| orb.rt.network_priority(self.marked_as())),
+        }
+    }
+
+    /// A connection of a band has the marks of its most urgent call.
+    fn marked_as(&self) -> Priority {
+        let highest = self.band.and_then(|band| Priority::new(band.high).ok());
+        highest.unwrap_or(self.priority)
+    }
+}
+
+impl Set {
+    fn take(&mut self, policies: &[Policy]) {
+        for policy in policies {
+            match policy {
+                Policy::ClientProtocol(protocols) => self.protocols.clone_from(protocols),
+                Policy::PriorityBandedConnection(bands) => self.bands.clone_from(bands),
+                Policy::PrivateConnection => self.is_private = true,
+                // An adapter's; a client is refused them before.
+                _ => {}
+            }
+        }
+    }
+
+    fn take_exposed(&mut self, policy: &ior::Policy) {
+        match policy {
+            ior::Policy::PriorityModel {
+                model,
+                server_priority,
+            } => {
+                self.model = Some(*model);
+                self.server_priority = Priority::new(*server_priority).unwrap_or_default();
+            }
+            ior::Policy::PriorityBands(bands) => self.bands.clone_from(bands),
+            ior::Policy::ClientProtocols(protocols) => {
+                self.protocols = protocols.iter().map(protocol).collect();
+            }
+            ior::Policy::Other(_) => {}
+        }
+    }
+}
+
+fn protocol(exposed: &ior::Protocol) -> Protocol {
+    // The standard has signed numbers, of which no negative one says anything.
+    let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
+    match exposed.properties {
+        ProtocolProperties::Tcp(tcp) => Protocol::Tcp(TcpProtocolProperties {
+            send_buffer_size: size(tcp.send_buffer_octets),
+            recv_buffer_size: size(tcp.recv_buffer_octets),
+            keep_alive: tcp.keep_alive,
+            dont_route: tcp.dont_route,
+            no_delay: tcp.no_delay,
+            enable_network_priority: false,
+        }),
+        ProtocolProperties::Unix(unix) => Protocol::UnixDomain(UnixDomainProtocolProperties {
+            send_buffer_size: size(unix.send_buffer_octets),
+            recv_buffer_size: size(unix.recv_buffer_octets),
+        }),
+    }
+}
+
+#[inline]
+fn has_marks(route: &Route) -> bool {
+    matches!(
+        route.endpoint.protocol,
+        Some(Protocol::Tcp(tcp)) if tcp.enable_network_priority
+    )
+}
+
+/// INV_POLICY with one of the codes of [`inconsistent`].
+#[cold]
+pub(super) fn invalid(minor: u32) -> SystemException {
+    SystemException::new(ExceptionKind::InvPolicy, minor, CompletionStatus::No)
+}

@@ -1,0 +1,79 @@
+//! The policies of a reference: setting them, looking at them, and finding out beforehand whether calls can go.
+
+use super::{ObjectRef, Question};
+use crate::connection::Ask;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::rt::{Policy, Priority};
+use rtorb_wire::giop::Response;
+use std::sync::Arc;
+
+impl ObjectRef {
+    /// The same object with policies of its own, in the place of those of the same kind that this reference or the ORB has
+    /// (CORBA::Object::set_policy_overrides, ADD_OVERRIDE).
+    ///
+    /// Whether they go together with those of the object's adapter is found out by a call, or by
+    /// [`validate_connection`](Self::validate_connection). A reference with PrivateConnection has connections that no other
+    /// one uses, this one's included.
+    ///
+    /// # Errors
+    /// NO_PERMISSION for PriorityModel, Threadpool and ServerProtocol, which are an adapter's; BAD_PARAM for a band whose
+    /// `low` is negative or above its `high`.
+    pub fn set_policy_overrides(&self, policies: &[Policy]) -> Result<Self, SystemException> {
+        if policies.iter().any(Policy::is_server_only) {
+            return Err(ExceptionKind::NoPermission.into());
+        }
+        for policy in policies {
+            if let Policy::PriorityBandedConnection(bands) = policy
+                && bands
+                    .iter()
+                    .any(|band| band.low < 0 || band.low > band.high)
+            {
+                return Err(ExceptionKind::BadParam.into());
+            }
+        }
+        let is_replaced = |old: &&Policy| !policies.iter().any(|new| new.name() == old.name());
+        let kept = self.inner.overrides.iter().filter(is_replaced);
+        let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
+        let (orb, ior) = (self.inner.orb.clone(), self.inner.ior.clone());
+        let mut made = Self::with_policies(orb, ior, overrides);
+        if let Some(inner) = Arc::get_mut(&mut made.inner) {
+            inner.timeout = self.inner.timeout;
+        }
+        Ok(made)
+    }
+
+    /// The policies that calls through this reference follow: the reference's own, else the ORB's, else those that the
+    /// object's adapter exposes (CORBA::Object::get_policy_overrides and what stands in the reference).
+    pub fn policies(&self) -> Vec<Policy> {
+        self.inner.policies.in_force()
+    }
+
+    /// Opens the calling thread's connection to the object, or with bands one for each of them, and asks its server
+    /// whether it is there (CORBA::Object::validate_connection): so that no call has to wait for that.
+    ///
+    /// # Errors
+    /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
+    /// otherwise as a call.
+    pub fn validate_connection(&self) -> Result<(), SystemException> {
+        let bands = match self.inner.binding.as_deref() {
+            Some(Ok(binding)) => binding.bands(),
+            _ => &[],
+        };
+        if bands.is_empty() {
+            return self.locate(None);
+        }
+        bands
+            .iter()
+            .try_for_each(|band| self.locate(Priority::new(band.low).ok()))
+    }
+
+    fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
+        let question = Question {
+            ask: Ask::Whereabouts,
+            operation: "",
+            response: Response::FromTarget,
+            at,
+        };
+        self.ask(&question, &|_| Ok(()), &mut |_, _| Ok(()))
+    }
+}

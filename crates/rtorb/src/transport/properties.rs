@@ -1,0 +1,81 @@
+//! How a connected socket is set up beyond what its transport needs: the properties of RT-CORBA's protocol policies, and
+//! the marks of its packets.
+
+use crate::rt::{NetworkPriority, Protocol};
+use rtorb_os::socket::{set_dont_route, set_priority};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, sockopt};
+use std::os::fd::AsFd;
+
+/// Sets a socket up as a client's or a server's protocol policy says.
+pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno> {
+    let socket = socket.as_fd();
+    let (send, receive) = match protocol {
+        Protocol::Tcp(tcp) => (tcp.send_buffer_size, tcp.recv_buffer_size),
+        Protocol::UnixDomain(unix) => (unix.send_buffer_size, unix.recv_buffer_size),
+    };
+    if send > 0 {
+        sockopt::set_socket_send_buffer_size(socket, send as usize)?;
+    }
+    if receive > 0 {
+        sockopt::set_socket_recv_buffer_size(socket, receive as usize)?;
+    }
+    let Protocol::Tcp(tcp) = protocol else {
+        return Ok(());
+    };
+    sockopt::set_tcp_nodelay(socket, tcp.no_delay)?;
+    if tcp.keep_alive {
+        sockopt::set_socket_keepalive(socket, true)?;
+    }
+    match tcp.dont_route {
+        true => set_dont_route(socket),
+        false => Ok(()),
+    }
+}
+
+/// Marks the packets of a TCP socket from now on, for routers and for this host's own queues.
+///
+/// SO_PRIORITY comes last: Linux sets it too when it sets IP_TOS (ip(7)).
+pub(crate) fn mark(socket: impl AsFd, marks: NetworkPriority) -> Result<(), Errno> {
+    let socket = socket.as_fd();
+    if sockopt::socket_domain(socket)? == AddressFamily::INET6 {
+        sockopt::set_ipv6_tclass(socket, marks.tos().into())?;
+    }
+    // A socket of IPv6 may talk to a host of IPv4 too, and has both octets.
+    sockopt::set_ip_tos(socket, marks.tos())?;
+    set_priority(socket, marks.socket_priority)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rt::TcpProtocolProperties;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_socket_has_what_the_policy_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let socket = TcpStream::connect(address).expect("it listens");
+        let properties = TcpProtocolProperties {
+            send_buffer_size: 20_000,
+            recv_buffer_size: 30_000,
+            keep_alive: true,
+            dont_route: true,
+            no_delay: false,
+            enable_network_priority: true,
+        };
+        apply(&socket, &Protocol::Tcp(properties)).expect("the host allows it");
+        // The kernel doubles what it is asked for (socket(7)).
+        assert_eq!(sockopt::socket_send_buffer_size(&socket), Ok(40_000));
+        assert_eq!(sockopt::socket_recv_buffer_size(&socket), Ok(60_000));
+        assert_eq!(sockopt::socket_keepalive(&socket), Ok(true));
+        assert_eq!(sockopt::tcp_nodelay(&socket), Ok(false));
+        let marks = NetworkPriority {
+            dscp: 46,
+            socket_priority: 6,
+        };
+        mark(&socket, marks).expect("6 is everybody's");
+        assert_eq!(sockopt::ip_tos(&socket), Ok(46 << 2));
+    }
+}
