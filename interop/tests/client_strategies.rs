@@ -1,0 +1,480 @@
+//! The one suite that every legal pair of a connection strategy and a wait strategy passes.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rtorb::{
+    CompletionStatus, ConnectionStrategy, ExceptionKind, OMG, ObjectRef, Orb, OrbBuilder,
+    Strategies, SystemException, WaitStrategy,
+};
+use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
+use rtorb_interop::omniorb::{Endpoint, omniorb};
+use rtorb_interop::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
+use rtorb_interop::raw::{CLOSE_CONNECTION, Stream, fragments};
+use rtorb_interop::scratch::Scratch;
+use rtorb_interop::stubs::Cubit;
+use rtorb_interop::stubs::exchange::Desk;
+
+/// The round-trip timeout where none is meant to be met, and where one is.
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(200);
+
+const THREADS: usize = 8;
+
+#[test]
+fn every_operation_over_both_transports() {
+    for (strategies, name) in pairs() {
+        let scratch = Scratch::new();
+        let unix = format!("uiop://{}", scratch.join("socket").display());
+        for endpoint in ["iiop://127.0.0.1:0", &unix] {
+            let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
+            let orb = orb(Orb::builder(), strategies);
+            println!("{name}, {endpoint}");
+            check_cubit(&cubit(&orb, &ours), &[0, 1, 1021, 100_000]);
+            check_desk(&desk(&orb, &ours), Wide::Sent);
+        }
+    }
+}
+
+#[test]
+fn every_operation_of_an_omniorb_server() {
+    let Some(omniorb) = omniorb() else { return };
+    for (strategies, name) in pairs() {
+        let folder = Scratch::new();
+        let socket = folder.join("socket");
+        for endpoint in [Endpoint::Tcp, Endpoint::Unix(&socket)] {
+            let scratch = Scratch::new();
+            let (_server, reference) = omniorb.serve("cubit_server", &scratch, endpoint, &[]);
+            let orb = orb(Orb::builder(), strategies);
+            println!("{name}, {endpoint:?}");
+            let object = orb.string_to_object(&reference).expect("a reference");
+            let cubit = Cubit::narrow(&object).expect("it is a Cubit");
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| check_cubit(&cubit, &[0, 1, 1021]));
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn each_of_many_threads_gets_its_own_answers() {
+    let ours = Ours::serve();
+    for (strategies, name) in pairs() {
+        let orb = orb(Orb::builder(), strategies);
+        let (cubit, desk) = (cubit(&orb, &ours), desk(&orb, &ours));
+        thread::scope(|scope| {
+            for number in 0..THREADS as i32 {
+                let (cubit, desk) = (&cubit, &desk);
+                let name = &name;
+                scope.spawn(move || {
+                    for turn in 0..300 {
+                        let long = number * 1000 + turn;
+                        assert_eq!(cubit.cube_long(long), Ok(long.wrapping_pow(3)), "{name}");
+                        let text = format!("{number} {turn}");
+                        assert_eq!(desk.echo_string(&text), Ok(text), "{name}");
+                        cubit.cube_oneway().expect("a oneway is sent");
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn large_messages_of_many_threads_do_not_mix() {
+    let ours = Ours::serve();
+    for (strategies, name) in pairs() {
+        let orb = orb(Orb::builder(), strategies);
+        let cubit = cubit(&orb, &ours);
+        thread::scope(|scope| {
+            for number in 1..=THREADS as i32 {
+                let (cubit, name) = (&cubit, &name);
+                scope.spawn(move || {
+                    for length in [10, 70_000, 400_000, 3] {
+                        let longs = vec![number; length];
+                        let cubed = vec![number.wrapping_pow(3); length];
+                        assert!(cubit.cube_long_sequence(&longs) == Ok(cubed), "{name}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn messages_in_fragments_are_put_together() {
+    let ours = Ours::serve_as(Orb::builder().fragment_octets(64));
+    for (strategies, name) in pairs() {
+        let orb = orb(Orb::builder().fragment_octets(104), strategies);
+        let cubit = cubit(&orb, &ours);
+        println!("{name}");
+        thread::scope(|scope| {
+            for _ in 0..THREADS / 2 {
+                scope.spawn(|| check_cubit(&cubit, &[0, 1, 200]));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_servant_that_calls_its_own_server_is_answered() {
+    for (strategies, name) in pairs() {
+        let ours = Ours::serve_as(Orb::builder().strategies(strategies));
+        println!("{name}");
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| check_nested(&ours.desk));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
+    for (strategies, name) in pairs() {
+        let server = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        thread::scope(|scope| {
+            for number in 1..=4 {
+                let timeout = SHORT * number;
+                let hasty = object.with_round_trip_timeout(Some(timeout));
+                let name = &name;
+                scope.spawn(move || {
+                    let begin = Instant::now();
+                    let failed = hasty.is_a("IDL:Any:1.0").expect_err("nothing is answered");
+                    assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
+                    assert!(
+                        begin.elapsed() + Duration::from_millis(20) >= timeout,
+                        "{name}"
+                    );
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
+    for (strategies, name) in pairs() {
+        // The first request is answered too late, and wrongly: nobody may get that.
+        let server = FakeServer::new(|number, mut peer: Peer| {
+            let Some(first) = peer.request() else { return };
+            if number == 0 {
+                thread::sleep(3 * SHORT);
+                peer.send(&no(first));
+            } else {
+                peer.send(&yes(first));
+            }
+            while let Some(id) = peer.request() {
+                peer.send(&yes(id));
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        let begun = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let hasty = object.with_round_trip_timeout(Some(SHORT));
+                begun.wait();
+                let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is late");
+                let (kind, minor) = (ExceptionKind::Timeout, OMG | 3);
+                assert_eq!(
+                    (failed.kind, failed.minor),
+                    (kind, minor),
+                    "{name}: {failed}"
+                );
+                assert_eq!(failed.completed, CompletionStatus::Maybe);
+            });
+            begun.wait();
+            thread::sleep(SHORT / 2);
+            // It waits while the first one leads, and must be led to its answer after that.
+            for _ in 0..3 {
+                assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+            }
+        });
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+    }
+}
+
+#[test]
+fn replies_in_any_order_find_their_threads() {
+    for (strategies, name) in
+        pairs().filter(|(strategies, _)| strategies.wait != WaitStrategy::Read)
+    {
+        let server = FakeServer::new(|_, mut peer: Peer| {
+            loop {
+                let asked: Vec<u32> = (0..THREADS).map_while(|_| peer.request()).collect();
+                if asked.len() < THREADS {
+                    return;
+                }
+                // All of them at once, the last one first, and one that nobody waits for between.
+                let mut replies = no(1_000_001);
+                for id in asked.iter().rev() {
+                    replies.extend(reply(*id, 0, |body| {
+                        body.ulong(*id);
+                    }));
+                }
+                peer.send(&replies);
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..THREADS)
+                .map(|_| scope.spawn(|| [(); 20].map(|()| answered_id(&object))))
+                .collect();
+            let answers = all
+                .into_iter()
+                .flat_map(|one| one.join().expect("no panic"));
+            let mut answers: Vec<u32> = answers.collect();
+            answers.sort_unstable();
+            let asked: Vec<u32> = (0..20 * THREADS as u32).map(|n| 2 * n).collect();
+            assert_eq!(answers, asked, "{name}");
+        });
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_told_to_all_who_wait() {
+    for (strategies, name) in pairs() {
+        let server = dying(|peer| peer.send(&[]));
+        let failed = outcomes(strategies, &server);
+        assert_eq!(failed.len(), THREADS, "{name}");
+        for failed in failed {
+            let expected = (ExceptionKind::CommFailure, CompletionStatus::Maybe);
+            assert_eq!(
+                (failed.kind, failed.completed),
+                expected,
+                "{name}: {failed}"
+            );
+            assert!(failed.to_string().contains(&server.endpoint()), "{failed}");
+        }
+    }
+}
+
+#[test]
+fn octets_that_are_no_giop_are_told_to_all_who_wait() {
+    for (strategies, name) in pairs() {
+        let server = dying(|peer| peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+        for failed in outcomes(strategies, &server) {
+            let expected = (ExceptionKind::Marshal, CompletionStatus::Maybe);
+            assert_eq!(
+                (failed.kind, failed.completed),
+                expected,
+                "{name}: {failed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn close_connection_is_seen_by_nobody() {
+    for (strategies, name) in pairs() {
+        // The first connections answer once, so that they are known to work, and are then closed while requests wait.
+        let opened = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&opened);
+        let server = FakeServer::new(move |_, mut peer: Peer| {
+            let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            while let Some(id) = peer.request() {
+                peer.send(&yes(id));
+                if is_first {
+                    let _ = peer.request();
+                    peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
+                    // A socket that is closed with requests in it would take the message back.
+                    return peer.wait_for_end();
+                }
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}"));
+            }
+            // This thread's own connection, where it has one, is the one that is closed.
+            assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+        });
+        let most = match strategies.connection {
+            ConnectionStrategy::Exclusive => THREADS + 2,
+            _ => 2,
+        };
+        assert!(opened.load(Ordering::SeqCst) <= most, "{name}");
+    }
+}
+
+#[test]
+fn a_request_whose_reply_has_begun_is_not_sent_again() {
+    for (strategies, name) in pairs() {
+        let server = FakeServer::new(|_, mut peer: Peer| {
+            let Some(id) = peer.request() else { return };
+            let whole = reply(id, 0, |body| {
+                body.raw(&[1; 100]);
+            });
+            peer.send(&fragments(&whole, 32, 32)[0]);
+            peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let failed = object(&orb, &server.reference())
+            .is_a("IDL:Any:1.0")
+            .expect_err("it is not known what became of it");
+        let expected = (ExceptionKind::CommFailure, CompletionStatus::Maybe);
+        assert_eq!(
+            (failed.kind, failed.completed),
+            expected,
+            "{name}: {failed}"
+        );
+    }
+}
+
+#[test]
+fn a_forward_is_followed() {
+    let ours = Ours::serve();
+    let ior = ours.desk.as_object().ior().clone();
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&reply(id, 3, |body| {
+                body.string(&ior.type_id).ulong(ior.profiles.len() as u32);
+                for profile in &ior.profiles {
+                    body.ulong(profile.tag).octets(&profile.data);
+                }
+            }));
+        }
+    });
+    for (strategies, name) in pairs() {
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        object.validate_connection().expect("a locate reply");
+        assert_eq!(object.is_a("IDL:Exchange/Desk:1.0"), Ok(true), "{name}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_transient_and_may_come() {
+    for (strategies, name) in pairs() {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let port = socket.local_addr().expect("it is bound").port();
+        drop(socket);
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &rtorb_interop::fake::reference_at("127.0.0.1", port));
+        for _ in 0..2 {
+            let failed = object.is_a("IDL:Any:1.0").expect_err("nobody listens");
+            assert_eq!(failed.kind, ExceptionKind::Transient, "{name}: {failed}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_takes_nothing_is_a_timeout() {
+    for (strategies, name) in pairs() {
+        let server = FakeServer::new(|_, peer: Peer| {
+            thread::sleep(LONG);
+            drop(peer);
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let hasty = object(&orb, &server.reference()).with_round_trip_timeout(Some(SHORT));
+        let octets = vec![1u8; 12 << 20];
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    use rtorb::cdr::Encode;
+                    let failed = hasty.invoke("eat", |w| octets.encode(w), |_| Ok(()));
+                    let failed = failed.expect_err("nothing is taken");
+                    let kinds = [ExceptionKind::Timeout, ExceptionKind::CommFailure];
+                    assert!(kinds.contains(&failed.kind), "{name}: {failed}");
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn nobody_but_the_thread_itself_waits_on_its_own_connection() {
+    for wait in [WaitStrategy::Reactor, WaitStrategy::LeaderFollowers] {
+        let mut strategies = Strategies::default();
+        strategies.wait = wait;
+        let refused = Orb::builder().strategies(strategies).build();
+        let refused = refused.expect_err("it makes no sense").to_string();
+        assert!(refused.contains("choose"), "{refused}");
+    }
+}
+
+/// Every pair that an ORB can be built with, and its name.
+fn pairs() -> impl Iterator<Item = (Strategies, String)> {
+    let all = ConnectionStrategy::ALL
+        .into_iter()
+        .flat_map(|(_, connection)| {
+            WaitStrategy::ALL.into_iter().map(move |(_, wait)| {
+                let mut strategies = Strategies::default();
+                (strategies.connection, strategies.wait) = (connection, wait);
+                (strategies, format!("{connection} and {wait}"))
+            })
+        });
+    all.filter(|(strategies, _)| {
+        strategies.connection != ConnectionStrategy::Exclusive
+            || strategies.wait == WaitStrategy::Read
+    })
+}
+
+fn orb(builder: OrbBuilder, strategies: Strategies) -> Orb {
+    let builder = builder
+        .round_trip_timeout(Some(LONG))
+        .strategies(strategies);
+    builder.build().expect("the ORB can be built")
+}
+
+fn object(orb: &Orb, reference: &str) -> ObjectRef {
+    orb.string_to_object(reference).expect("a reference")
+}
+
+fn cubit(orb: &Orb, ours: &Ours) -> Cubit {
+    let object = object(orb, &ours.text(ours.cubit.as_object()));
+    Cubit::narrow(&object).expect("it is a Cubit")
+}
+
+fn desk(orb: &Orb, ours: &Ours) -> Desk {
+    let object = object(orb, &ours.text(ours.desk.as_object()));
+    Desk::narrow(&object).expect("it is a Desk")
+}
+
+/// The reply to `_is_a` that says no.
+fn no(id: u32) -> Vec<u8> {
+    reply(id, 0, |body| {
+        body.raw(&[0]);
+    })
+}
+
+/// Calls an operation whose result is the id of its request.
+fn answered_id(object: &ObjectRef) -> u32 {
+    object
+        .invoke("id", |_| Ok(()), |r| r.primitive())
+        .expect("it is answered")
+}
+
+/// A server whose every connection says its last words once it has had all requests that can come over it.
+fn dying(say: impl Fn(&mut Peer) + Clone + Send + 'static) -> FakeServer {
+    FakeServer::new(move |_, mut peer: Peer| {
+        let _ = peer.request();
+        thread::sleep(SHORT);
+        say(&mut peer);
+    })
+}
+
+/// What many threads that call at once are told.
+fn outcomes(strategies: Strategies, server: &FakeServer) -> Vec<SystemException> {
+    let orb = orb(Orb::builder(), strategies);
+    let object = object(&orb, &server.reference());
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..THREADS)
+            .map(|_| scope.spawn(|| object.is_a("IDL:Any:1.0").expect_err("it dies")))
+            .collect();
+        let joined = all.into_iter().map(|one| one.join().expect("no panic"));
+        joined.collect()
+    })
+}
