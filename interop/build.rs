@@ -3,4 +3,5 @@ fn main() {
     rtorb_idl::compile("../idl/atlas.idl");
     rtorb_idl::compile("../idl/cubit.idl");
     rtorb_idl::compile("../idl/exchange.idl");
+    rtorb_idl::compile("../idl/relay.idl");
 }

@@ -10,6 +10,7 @@ pub mod omniorb;
 pub mod ours;
 pub mod raw;
 pub mod recorder;
+pub mod relay;
 pub mod running;
 pub mod scratch;
 pub mod servants;
@@ -21,6 +22,7 @@ pub mod stubs {
     rtorb::include_idl!("atlas");
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
+    rtorb::include_idl!("relay");
 }
 
 use std::env;

@@ -136,15 +136,6 @@ impl Table {
     }
 }
 
-trait Engine {
-    fn stop(&self);
-    fn join(&self);
-}
-impl Engine for Pool {
-    fn stop(&self) {}
-    fn join(&self) {}
-}
-
 /// Why a pool was not destroyed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestroyThreadpoolError {

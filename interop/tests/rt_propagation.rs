@@ -1,0 +1,139 @@
+//! A caller's priority is what servants see, as RTCurrent and the kernel say it, unless something changes it on the way.
+
+use rtorb::rt::{LinearMapping, Policy, Priority, PriorityModel, PriorityTransform, Threadpool};
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, SystemException};
+use rtorb_interop::relay::{Relayer, Served, has_priorities, laned_pool, model, relay, way};
+use rtorb_interop::stubs::Relay;
+
+use PriorityModel::{ClientPropagated, ServerDeclared};
+
+#[test]
+fn a_propagated_priority_is_the_callers() {
+    if !has_priorities() {
+        return;
+    }
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let served = Served::by(Orb::builder().dispatch(dispatch));
+        let relay = relay(&served, "propagated", &[model(ClientPropagated, 3)]);
+        for number in [0, 1, 40, 7] {
+            let seen = way(Orb::builder(), &relay, Some(number));
+            assert_eq!(seen, Ok(vec![(number, number)]), "{name}");
+        }
+    }
+}
+
+#[test]
+fn nested_calls_have_the_priority_of_the_first() {
+    if !has_priorities() {
+        return;
+    }
+    let last = Served::by(Orb::builder());
+    let behind = relay(&last, "last", &[model(ClientPropagated, 3)]);
+    let first = Served::by(Orb::builder());
+    let text = behind.as_object().to_string();
+    let object = first.orb.string_to_object(&text).expect("a reference");
+    let next = Some(Relay::unchecked_narrow(object));
+    for (name, model, expected) in [
+        ("propagated", model(ClientPropagated, 3), 11),
+        ("declared", model(ServerDeclared, 5), 5),
+    ] {
+        let poa = first.adapter(name, &[model]).expect("free");
+        let relay: Relay = poa
+            .activate(Relayer {
+                next: next.clone(),
+                ..first.relayer(name)
+            })
+            .expect("room");
+        let seen = way(Orb::builder(), &relay, Some(11));
+        assert_eq!(seen, Ok(vec![(expected, expected); 2]), "{name}");
+    }
+}
+
+#[test]
+fn a_priority_is_mapped_to_the_kernels() {
+    if !has_priorities() {
+        return;
+    }
+    let linear = || Orb::builder().priority_mapping(LinearMapping);
+    let served = Served::by(linear());
+    let relay = relay(&served, "propagated", &[model(ClientPropagated, 0)]);
+    for pair in [(0, 1), (16_384, 50), (32_767, 99)] {
+        assert_eq!(way(linear(), &relay, Some(pair.0)), Ok(vec![pair]));
+    }
+}
+
+#[test]
+fn a_pool_without_lanes_takes_the_priority_of_each_call() {
+    let served = Served::by(Orb::builder());
+    let rt_orb = served.orb.rt_orb();
+    let pool = rt_orb
+        .create_threadpool(Threadpool {
+            static_threads: 2,
+            ..Threadpool::default()
+        })
+        .expect("threads of time sharing");
+    if !has_priorities() {
+        return;
+    }
+    let threads = Policy::Threadpool(pool);
+    let propagated = relay(&served, "a", &[threads.clone(), model(ClientPropagated, 3)]);
+    let declared = relay(&served, "b", &[threads, model(ServerDeclared, 5)]);
+    for number in [20, 0, 6] {
+        let seen = way(Orb::builder(), &propagated, Some(number));
+        assert_eq!(seen, Ok(vec![(number, number)]));
+        let seen = way(Orb::builder(), &declared, Some(number));
+        assert_eq!(seen, Ok(vec![(5, 5)]));
+    }
+}
+
+#[test]
+fn a_lane_serves_calls_of_its_priority() {
+    let served = Served::by(Orb::builder());
+    let Some(pool) = laned_pool(&served.orb.rt_orb(), &[0, 5, 10]) else {
+        return;
+    };
+    let threads = Policy::Threadpool(pool);
+    let propagated = relay(&served, "a", &[threads.clone(), model(ClientPropagated, 0)]);
+    for number in [0, 5, 10] {
+        let seen = way(Orb::builder(), &propagated, Some(number));
+        assert_eq!(seen, Ok(vec![(number, number)]));
+    }
+    let nobody = way(Orb::builder(), &propagated, Some(7)).expect_err("there is no such lane");
+    assert_eq!(nobody.kind, ExceptionKind::InvPolicy);
+    let declared = relay(&served, "b", &[threads, model(ServerDeclared, 5)]);
+    for number in [0, 7, 20] {
+        let seen = way(Orb::builder(), &declared, Some(number));
+        assert_eq!(seen, Ok(vec![(5, 5)]));
+    }
+}
+
+/// Adds to each priority below 50, and refuses the others.
+#[derive(Debug)]
+struct Add(i16);
+
+impl PriorityTransform for Add {
+    fn transform_priority(&self, priority: Priority, object: &[u8]) -> Option<Priority> {
+        assert!(!object.is_empty(), "an object has an id");
+        let sum = priority.get().checked_add(self.0)?;
+        Priority::new(sum).ok().filter(|_| priority.get() < 50)
+    }
+}
+
+#[test]
+fn transforms_change_priorities_coming_in_and_going_out() {
+    if !has_priorities() {
+        return;
+    }
+    let served = Served::by(Orb::builder().inbound_transform(Add(1)));
+    let propagated = relay(&served, "a", &[model(ClientPropagated, 0)]);
+    let declared = relay(&served, "b", &[model(ServerDeclared, 5)]);
+    let out = || Orb::builder().outbound_transform(Add(10));
+    assert_eq!(way(Orb::builder(), &propagated, Some(4)), Ok(vec![(5, 5)]));
+    assert_eq!(way(out(), &propagated, Some(4)), Ok(vec![(15, 15)]));
+    assert_eq!(way(out(), &declared, Some(4)), Ok(vec![(6, 6)]));
+    let refused = SystemException::omg(ExceptionKind::DataConversion, 2);
+    for (builder, number) in [(Orb::builder(), 50), (out(), 60)] {
+        let answer = way(builder, &propagated, Some(number));
+        assert_eq!(answer.expect_err("refused"), refused);
+    }
+}
