@@ -2,15 +2,27 @@
 //!
 //! A strategy runs until the ORB is stopped, on the thread that called `Orb::run`.
 
+mod filter_chain;
+mod lanes;
+mod leader_followers;
 pub(crate) mod pool;
 mod reactive;
 mod reactor;
+mod request_queue;
+mod stations;
 mod thread_per_connection;
+mod worker_pool;
 
+pub use filter_chain::{FilteredRequest, RequestFilter};
+pub(crate) use lanes::open as open_lanes;
+
+use crate::endpoint::Endpoint;
 use crate::orb::OrbCore;
+use crate::orb::published::leads_to;
 use crate::server::Server;
 use crate::strategies::DispatchStrategy;
 use rtorb_os::Refused;
+use rtorb_os::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -35,8 +47,35 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     match orb.strategies.dispatch {
         DispatchStrategy::ThreadPerConnection => thread_per_connection::run(orb, server),
         DispatchStrategy::Reactive => reactive::run(orb, server),
-        // TODO(issue 3)
-        _ => thread_per_connection::run(orb, server),
+        DispatchStrategy::WorkerPool => worker_pool::run(orb, server),
+        DispatchStrategy::LeaderFollowers => leader_followers::run(orb, server),
+        DispatchStrategy::FilterChain => filter_chain::run(orb, server),
+        DispatchStrategy::Lanes => lanes::run(orb, server),
+    }
+}
+
+/// True if a call to that endpoint, which is this ORB's, would wait for the calling thread itself, in a servant.
+///
+/// Several threads can wait for each other too, all of them in servants that call their own server: that ends by the calls'
+/// timeouts.
+#[cold]
+pub(crate) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
+    let threads = match orb.strategies.dispatch {
+        DispatchStrategy::ThreadPerConnection => return false,
+        DispatchStrategy::Lanes => return lanes::would_deadlock(orb, endpoint),
+        DispatchStrategy::Reactive => 1,
+        DispatchStrategy::WorkerPool | DispatchStrategy::LeaderFollowers => orb.pool_threads,
+        DispatchStrategy::FilterChain => filter_chain::threads(orb),
+    };
+    let mut listeners = orb.own_listeners().into_iter();
+    threads == 1 && listeners.any(|listener| leads_to(listener, endpoint))
+}
+
+/// Waits until threads have ended.
+fn join(threads: Vec<JoinHandle<Option<()>>>) {
+    for thread in threads {
+        // A panic of a servant was caught where it happened; there is no other.
+        let _ = thread.join();
     }
 }
 

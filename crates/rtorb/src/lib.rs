@@ -32,6 +32,7 @@ mod strategies;
 mod transport;
 mod wait;
 
+pub use dispatch::{FilteredRequest, RequestFilter};
 pub use endpoint::{Endpoint, EndpointError, ListenEndpoint};
 pub use exception::{Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException};
 pub use interface::Interface;

@@ -13,7 +13,7 @@ pub use builder::{OrbBuilder, OrbError};
 pub(crate) use routes::SharedEndpoint;
 
 use crate::connection::OpenLines;
-use crate::dispatch::{self, DispatchError};
+use crate::dispatch::{self, DispatchError, RequestFilter};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
@@ -21,7 +21,7 @@ use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
 use crate::rt::{RtCore, RtCurrent, RtOrb};
-use crate::server::{Server, is_in_upcall};
+use crate::server::{Server, is_in_upcall, is_serving_own};
 use crate::strategies::{DispatchStrategy, Strategies};
 use crate::transport::Listener;
 use crate::wait::reactor::Reactor;
@@ -65,6 +65,8 @@ pub(crate) struct OrbCore {
     pub(crate) rt: RtCore,
     /// Threads of the dispatch strategies that have a pool of a fixed size.
     pub(crate) pool_threads: usize,
+    /// The application's filters, for [`DispatchStrategy::FilterChain`].
+    pub(crate) filters: Vec<Arc<dyn RequestFilter>>,
     /// Tells this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
@@ -197,15 +199,8 @@ impl Orb {
 
     /// The endpoints that the ORB listens on, with the ports that it was given.
     pub fn endpoints(&self) -> Vec<Endpoint> {
-        let listeners = self
-            .core
-            .server
-            .get()
-            .map_or(&[][..], |server| &server.listeners);
-        listeners
-            .iter()
-            .map(|listener| listener.bound.clone())
-            .collect()
+        let listeners = self.core.own_listeners().into_iter();
+        listeners.map(|listener| listener.bound.clone()).collect()
     }
 
     /// The bounds that it was built with.
@@ -246,6 +241,9 @@ impl OrbCore {
         if let Some(server) = self.server.get() {
             server.stop();
         }
+        if let Some(pool) = self.rt.own_pool.get() {
+            pool.stop();
+        }
         self.rt.pools.stop();
     }
 
@@ -280,17 +278,15 @@ impl OrbCore {
 
     /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
     pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
-        self.strategies.dispatch == DispatchStrategy::Reactive
-            && is_in_upcall(self)
-            && self.server.get().is_some_and(|server| {
-                server
-                    .listeners
-                    .iter()
-                    .any(|listener| published::leads_to(listener, endpoint))
-            })
+        is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
     }
 
-    fn open_server(&self) -> Result<&Server, SystemException> {
+    /// What it listens with; with lanes, only the signal to stop.
+    pub(crate) fn server(&self) -> Option<&Server> {
+        self.server.get()
+    }
+
+    fn open_server(self: &Arc<Self>) -> Result<&Server, SystemException> {
         if let Some(server) = self.server.get() {
             return Ok(server);
         }
@@ -300,7 +296,15 @@ impl OrbCore {
             return Ok(server);
         }
         self.check_running()?;
-        let server = published::listen(&self.listen)?;
+        let listen = match self.strategies.dispatch {
+            DispatchStrategy::Lanes => {
+                let pool = dispatch::open_lanes(self)?;
+                self.rt.own_pool.get_or_init(|| pool);
+                &[][..]
+            }
+            _ => &self.listen,
+        };
+        let server = published::listen(listen)?;
         Ok(self.server.get_or_init(|| server))
     }
 }

@@ -1,6 +1,6 @@
 //! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
 
-use super::{DispatchError, await_connection};
+use super::{DispatchError, await_connection, join};
 use crate::orb::OrbCore;
 use crate::server::{Server, ThreadPriority, Workspace};
 use rtorb_os::What;
@@ -43,11 +43,4 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     }
     join(threads);
     Ok(())
-}
-
-fn join(threads: Vec<JoinHandle<Option<()>>>) {
-    for thread in threads {
-        // A panic of a servant was caught where it happened; there is no other.
-        let _ = thread.join();
-    }
 }

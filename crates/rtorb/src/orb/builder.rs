@@ -5,6 +5,7 @@ use super::routes::EndpointTable;
 use super::settings::check_lanes;
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::OpenLines;
+use crate::dispatch::RequestFilter;
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
@@ -52,6 +53,7 @@ pub struct OrbBuilder {
     pub(super) lanes: Vec<ThreadpoolLane>,
     pub(super) client_policies: Vec<Policy>,
     pub(super) pool_threads: usize,
+    filters: Vec<Arc<dyn RequestFilter>>,
     initial_references: BTreeMap<String, String>,
     pub(super) listen: Vec<ListenEndpoint>,
     pub(super) lane_endpoints: LaneEndpoints,
@@ -110,6 +112,7 @@ impl Default for OrbBuilder {
             lanes: Vec::new(),
             client_policies: Vec::new(),
             pool_threads: POOL_THREADS,
+            filters: Vec::new(),
             initial_references: BTreeMap::new(),
             listen: Vec::new(),
             lane_endpoints: LaneEndpoints::default(),
@@ -243,6 +246,14 @@ impl OrbBuilder {
     #[must_use]
     pub fn pool_threads(mut self, threads: usize) -> Self {
         self.pool_threads = threads.max(1);
+        self
+    }
+
+    /// Adds a filter to the end of the chain of [`DispatchStrategy::FilterChain`]; after all of them, a request goes by the
+    /// priority of its object, then by its own.
+    #[must_use]
+    pub fn filter(mut self, filter: impl RequestFilter + 'static) -> Self {
+        self.filters.push(Arc::new(filter));
         self
     }
 
@@ -385,6 +396,7 @@ impl OrbBuilder {
                 ..RtCore::default()
             },
             pool_threads: self.pool_threads,
+            filters: self.filters,
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),

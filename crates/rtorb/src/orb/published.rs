@@ -299,7 +299,7 @@ fn policies(object: &Published<'_>) -> Option<Component> {
 }
 
 /// True if that endpoint is the listener's own, as it was asked for or as clients are told it.
-pub(super) fn leads_to(listener: &Listener, endpoint: &Endpoint) -> bool {
+pub(crate) fn leads_to(listener: &Listener, endpoint: &Endpoint) -> bool {
     let told = tcp_address(listener).map(|(host, port)| Endpoint::Tcp { host, port });
     listener.bound == *endpoint || told.as_ref() == Some(endpoint)
 }

@@ -449,6 +449,11 @@ impl Poa {
 const ROOT: &str = "RootPOA";
 
 impl Adapter {
+    /// Its name: path from the root, separated by `/`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(crate) fn root() -> Self {
         Self {
             path: ROOT.to_owned(),

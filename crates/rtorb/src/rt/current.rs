@@ -55,7 +55,8 @@ impl RtCurrent {
     }
 }
 
-fn known() -> Option<Priority> {
+/// The CORBA priority that was set, or that the request being served has.
+pub(crate) fn known() -> Option<Priority> {
     Priority::new(CURRENT.get()).ok()
 }
 

@@ -213,13 +213,13 @@ impl Reading {
         Ok(Some(header))
     }
 
-    /// The whole message that the next one is or completes, with its octets unless they lie in the inbox.
+    /// The whole message that the next one is or completes.
     #[cold]
     fn assemble(
         &mut self,
         session: &Session,
         header: Header,
-    ) -> Result<Option<(Header, Option<Vec<u8>>)>, DecodeError> {
+    ) -> Result<Option<Assembled>, DecodeError> {
         let part = self.inbox.octets(header.message_octets());
         match self.reassembly.accept(&header, part)? {
             Accepted::Whole => Ok(Some((header, None))),
@@ -232,6 +232,9 @@ impl Reading {
         }
     }
 }
+
+/// A whole message: its header, and its octets unless they lie in the inbox.
+type Assembled = (Header, Option<Vec<u8>>);
 
 impl CharCodes {
     /// Takes from a request what it says of code sets.

@@ -3,11 +3,13 @@
 use super::answer;
 use super::reading::Next;
 use super::session::Session;
+use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::SystemException;
+use crate::poa::object_table::ActiveObject;
+use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{Header, RequestHeader};
-use rtorb_wire::{DecodeError, Reader};
 
 /// The octets of one request, in memory that is used again for the next one.
 #[derive(Debug, Default)]
@@ -57,24 +59,36 @@ impl TakenRequest {
         exception: &SystemException,
     ) {
         // It was decoded once when it was taken, so that it can be again.
-        let _ = self.read(session, |header, request, _| {
+        let _ = self.read(session, |header, request| {
             answer::refuse(session, workspace, (header, request), exception);
         });
     }
 
-    /// Shows its header, with its arguments behind it.
+    /// Shows the object that it is for and its header.
     ///
     /// # Errors
-    /// When it is no request, which whoever took it has excluded.
-    pub(crate) fn read<T>(
+    /// What `look` answers; MARSHAL when it is no request, which whoever took it has excluded.
+    pub(crate) fn examine<T>(
         &self,
         session: &Session,
-        look: impl FnOnce(Header, &RequestHeader<'_>, Reader<'_>) -> T,
+        workspace: &mut Workspace,
+        look: impl FnOnce(Option<&ActiveObject>, &RequestHeader<'_>) -> Result<T, SystemException>,
+    ) -> Result<T, SystemException> {
+        self.read(session, |_, request| {
+            let key = request.target.object_key()?;
+            let object = upcall::find(&session.orb, key, &mut workspace.names);
+            look(object.as_deref(), request)
+        })?
+    }
+
+    fn read<T>(
+        &self,
+        session: &Session,
+        look: impl FnOnce(Header, &RequestHeader<'_>) -> T,
     ) -> Result<T, DecodeError> {
         let header = self.header(session)?;
-        let mut reader = header.reader(&self.octets);
-        let request = RequestHeader::decode(&mut reader)?;
-        Ok(look(header, &request, reader))
+        let request = RequestHeader::decode(&mut header.reader(&self.octets))?;
+        Ok(look(header, &request))
     }
 
     fn header(&self, session: &Session) -> Result<Header, DecodeError> {

@@ -8,7 +8,7 @@ use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use crate::orb::OrbCore;
 use crate::poa::object_key::ObjectKey;
 use crate::poa::object_table::{ActiveObject, NameCache};
-use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running};
+use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
 use core::cell::Cell;
 use rtorb_os::slab::Entered;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
@@ -16,13 +16,18 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The epoch of the ORB in whose servant this thread is; 0 outside of servants.
-    static IN_UPCALL: Cell<u64> = const { Cell::new(0) };
+    /// The epoch of the ORB in whose servant this thread is, and whose threads serve it; 0 outside of servants.
+    static IN_UPCALL: Cell<(u64, ThreadpoolId)> = const { Cell::new((0, ThreadpoolId::OWN)) };
 }
 
 /// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
 pub(crate) fn is_in_upcall(orb: &OrbCore) -> bool {
-    IN_UPCALL.get() == orb.epoch
+    IN_UPCALL.get().0 == orb.epoch
+}
+
+/// True if the calling thread is in a servant of that ORB, and is one of the dispatch strategy's threads.
+pub(crate) fn is_serving_own(orb: &OrbCore) -> bool {
+    IN_UPCALL.get() == (orb.epoch, ThreadpoolId::OWN)
 }
 
 /// Serves one request: calls the servant and sends the reply.
@@ -76,7 +81,7 @@ fn invoke<'m>(
     }
     object.adapter.manager.admit()?;
     let running = begin(&orb.rt, &object, request, (call, thread))?;
-    let around = IN_UPCALL.replace(orb.epoch);
+    let around = IN_UPCALL.replace((orb.epoch, session.pool));
     // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
     let answered = catch_unwind(AssertUnwindSafe(move || {
         object.servant.dispatch(request.operation, call)

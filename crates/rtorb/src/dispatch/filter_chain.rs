@@ -1,0 +1,174 @@
+//! One I/O thread passes each request through a chain of filters to the queue of the threads that serve its priority
+//! (MT-Orbix, P1 2.2.2).
+//!
+//! The filters of the application come first. What they leave goes by the priority that the object was declared with, then by
+//! the one that the request brings, and else to the first lane. A request of high priority waits for no servant of a lower
+//! one, but for the one I/O thread that reads and filters whatever comes before it.
+
+use super::DispatchError;
+use super::stations::{self, Station};
+use crate::exception::SystemException;
+use crate::orb::OrbCore;
+use crate::poa::object_table::ActiveObject;
+use crate::rt::{CallPriority, Priority, ThreadpoolLane};
+use crate::server::{Server, Session, TakenRequest, Workspace, propagated};
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::giop::RequestHeader;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// Looks at each request before a servant's thread is chosen, for
+/// [`DispatchStrategy::FilterChain`](crate::DispatchStrategy::FilterChain).
+///
+/// It runs on the I/O thread, for every request: it neither waits nor allocates. A closure will do.
+pub trait RequestFilter: Send + Sync {
+    /// The CORBA priority that the request shall be served at; `None` leaves it to the next filter.
+    ///
+    /// The lane with that priority serves it; where there is none, the most urgent one that is less urgent.
+    fn priority(&self, request: &FilteredRequest<'_>) -> Option<Priority>;
+}
+
+impl<F: Fn(&FilteredRequest<'_>) -> Option<Priority> + Send + Sync> RequestFilter for F {
+    fn priority(&self, request: &FilteredRequest<'_>) -> Option<Priority> {
+        self(request)
+    }
+}
+
+/// A request as filters see it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct FilteredRequest<'r> {
+    /// The object's adapter: path from the root, separated by `/`.
+    pub adapter: &'r str,
+    /// The object's id there.
+    pub object_id: &'r [u8],
+    /// The operation's name.
+    pub operation: &'r [u8],
+    /// The priority that the object was declared with (SERVER_DECLARED).
+    pub declared: Option<Priority>,
+    /// The priority that the request brings (RTCorbaPriority).
+    pub propagated: Option<Priority>,
+}
+
+/// Serves until the ORB is stopped; the calling thread waits for the others to end.
+pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+    let lanes = orb.rt.lanes.clone();
+    let stations = match lanes.is_empty() {
+        true => vec![Station {
+            name: "rtorb-servant".to_owned(),
+            threads: 1,
+            config: orb.rt.obtainable(&orb.server_threads),
+            priority: None,
+        }],
+        false => lanes
+            .iter()
+            .map(|lane| station(orb, lane))
+            .collect::<Result<_, _>>()?,
+    };
+    let choose = move |session: &Session, request: &TakenRequest, workspace: &mut Workspace| {
+        request.examine(session, workspace, |object, header| {
+            let priority = filter(&session.orb, object, header)?;
+            Ok(priority.map_or(0, |priority| lane_of(&lanes, priority)))
+        })
+    };
+    stations::run(orb, server, &stations, Box::new(choose))
+}
+
+/// Threads that call servants.
+pub(super) fn threads(orb: &OrbCore) -> usize {
+    let lanes = orb.rt.lanes.iter();
+    let threads: usize = lanes.map(|lane| lane.static_threads.max(1) as usize).sum();
+    threads.max(1)
+}
+
+/// The threads of a lane, which run at its priority.
+fn station(orb: &OrbCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
+    let priority = lane.lane_priority;
+    // The builder has refused lanes that this host has no priority for.
+    let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
+    let config = ThreadConfig {
+        policy: Some(orb.rt.policy(native)),
+        ..orb.server_threads.clone()
+    };
+    Ok(Station {
+        name: format!("rtorb-s{priority}"),
+        threads: lane.static_threads.max(1) as usize,
+        config: orb.rt.obtainable(&config),
+        priority: Some(priority),
+    })
+}
+
+/// The priority that the chain gives a request.
+fn filter(
+    orb: &OrbCore,
+    object: Option<&ActiveObject>,
+    header: &RequestHeader<'_>,
+) -> Result<Option<Priority>, SystemException> {
+    let Some(object) = object else {
+        return Ok(None);
+    };
+    let declared = match object.priority {
+        CallPriority::Declared { priority, .. } => Some(priority),
+        CallPriority::AsItIs | CallPriority::Propagated { .. } => None,
+    };
+    let (propagated, otherwise) = match (object.priority, propagated(header)) {
+        (CallPriority::Propagated { otherwise }, told) => (told?, Some(otherwise)),
+        // What the object does not ask for can be of no harm to its callers.
+        (_, told) => (told.ok().flatten(), None),
+    };
+    let request = FilteredRequest {
+        adapter: object.adapter.path(),
+        object_id: &object.id,
+        operation: header.operation,
+        declared,
+        propagated: propagated.map(|(priority, _)| priority),
+    };
+    let mut filters = orb.filters.iter();
+    if let Some(priority) = filters.find_map(|filter| filter.priority(&request)) {
+        return Ok(Some(priority));
+    }
+    let priority = declared.or(request.propagated).or(otherwise);
+    priority
+        .map(|priority| orb.rt.inbound(priority, &object.id))
+        .transpose()
+}
+
+/// The lane for a priority: its own, else the most urgent one below it, else the least urgent of all.
+fn lane_of(lanes: &[ThreadpoolLane], priority: Priority) -> usize {
+    let by_priority = |&(_, lane): &(usize, &ThreadpoolLane)| lane.lane_priority;
+    let below = lanes
+        .iter()
+        .enumerate()
+        .filter(|(_, lane)| lane.lane_priority <= priority)
+        .max_by_key(by_priority);
+    let least = || lanes.iter().enumerate().min_by_key(by_priority);
+    below.or_else(least).map_or(0, |(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_served_by_the_nearest_lane_that_is_not_above_it() {
+        let lane = |number| ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("in range"),
+            static_threads: 1,
+            dynamic_threads: 0,
+        };
+        let lanes = [lane(20), lane(5), lane(90)];
+        for (priority, expected) in [
+            (20, 0),
+            (5, 1),
+            (90, 2),
+            (89, 0),
+            (32_767, 2),
+            (6, 1),
+            (0, 1),
+        ] {
+            let priority = Priority::new(priority).expect("in range");
+            assert_eq!(lane_of(&lanes, priority), expected, "{priority}");
+        }
+        assert_eq!(lane_of(&[], Priority::MAX), 0);
+    }
+}

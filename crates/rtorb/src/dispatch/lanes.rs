@@ -1,0 +1,88 @@
+//! Threads, listening endpoints and connections of their own for each priority (TAO, P1 2.2.2): the ORB's own thread pool,
+//! for adapters that name none.
+//!
+//! It listens from when the ORB does, so that there are references; its threads begin when the ORB is run.
+
+use super::pool::{LaneConfig, Pool, PoolConfig, endpoints};
+use super::{DispatchError, await_connection};
+use crate::endpoint::Endpoint;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::orb::OrbCore;
+use crate::orb::published::leads_to;
+use crate::rt::{ThreadpoolId, current_priority};
+use crate::server::Server;
+use std::sync::Arc;
+
+/// Opens the listening endpoints of all lanes: those of the ORB are the first lane's.
+///
+/// # Errors
+/// INITIALIZE with the endpoint when one cannot be listened on.
+pub(crate) fn open(orb: &Arc<OrbCore>) -> Result<Arc<Pool>, SystemException> {
+    let config = config(orb);
+    let listeners = (0..config.lanes.len()).map(|lane| match lane {
+        0 => endpoints::open(&orb.listen),
+        _ => {
+            let beside = orb.lane_endpoints.of_lane(&orb.listen, config.id, lane);
+            endpoints::open(&beside)
+        }
+    });
+    let listeners = listeners.collect::<Result<_, _>>()?;
+    // What the host may refuse here are files; lanes that it has no priority for were refused by the builder.
+    Pool::open(orb, config, listeners).map_err(|_| ExceptionKind::Initialize.into())
+}
+
+/// Serves until the ORB is stopped; the calling thread waits for the others to end.
+pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+    let Some(pool) = orb.rt.own_pool.get() else {
+        return Ok(());
+    };
+    pool.begin(orb).inspect_err(|_| orb.stop())?;
+    let mut waited = Ok(());
+    while waited.is_ok() && !orb.is_stopping() {
+        waited = await_connection(server);
+    }
+    orb.stop();
+    pool.join();
+    Ok(waited?)
+}
+
+/// True if a call to that endpoint, from a servant of the ORB's own pool, would wait for the calling thread itself: it is
+/// the only one of the lane behind it.
+pub(super) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
+    let Some(pool) = orb.rt.own_pool.get() else {
+        return false;
+    };
+    let lanes = pool.config.lanes.iter().zip(&pool.lanes);
+    let is_calling =
+        |lane: &LaneConfig| !pool.config.has_lanes || lane.priority == current_priority();
+    let is_behind = |server: &Server| server.listeners.iter().any(|l| leads_to(l, endpoint));
+    lanes
+        .filter(|(config, _)| config.static_threads + config.dynamic_threads == 1)
+        .any(|(config, lane)| is_calling(config) && is_behind(&lane.server))
+}
+
+fn config(orb: &OrbCore) -> PoolConfig {
+    let one = LaneConfig {
+        priority: None,
+        static_threads: 1,
+        dynamic_threads: 0,
+        threads: orb.server_threads.clone(),
+    };
+    let lanes = orb.rt.lanes.iter().map(|lane| LaneConfig {
+        priority: Some(lane.lane_priority),
+        static_threads: lane.static_threads.max(1),
+        dynamic_threads: lane.dynamic_threads,
+        threads: orb.server_threads.clone(),
+    });
+    let has_lanes = !orb.rt.lanes.is_empty();
+    PoolConfig {
+        id: ThreadpoolId::OWN,
+        lanes: match has_lanes {
+            true => lanes.collect(),
+            false => vec![one],
+        },
+        has_lanes,
+        allow_borrowing: false,
+        buffering: None,
+    }
+}

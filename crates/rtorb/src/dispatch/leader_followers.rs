@@ -1,0 +1,139 @@
+//! A pool of threads, of which one waits for all connections; it makes another the leader before it calls the servant
+//! (miniCOOL, P1 2.2.2).
+//!
+//! No request changes threads. Whoever leads takes the next one, of whatever priority, and with all threads in servants an
+//! urgent request waits until one is done.
+
+use super::reactor::{ConnectionNumber, Reactor};
+use super::{DispatchError, join};
+use crate::orb::OrbCore;
+use crate::server::{Next, Served, Server, Session, TakenRequest, ThreadPriority, Workspace};
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::spawn;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Serves until the ORB is stopped; the calling thread waits for the others to end.
+pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+    let token = Arc::new(Mutex::new(Leading {
+        reactor: Reactor::new(server)?,
+        unfinished: VecDeque::new(),
+        failed: None,
+    }));
+    let config = orb.rt.obtainable(&orb.server_threads);
+    let mut threads = Vec::new();
+    let mut refused = None;
+    for number in 1..=orb.pool_threads {
+        let (core, token) = (Arc::clone(orb), Arc::clone(&token));
+        let serve = move || {
+            if let Some(server) = core.server() {
+                follow_and_lead(&core, server, &token);
+            }
+        };
+        match spawn(&format!("rtorb-lf-{number}"), &config, serve) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                orb.stop();
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    join(threads);
+    let leading = token.lock();
+    leading.reactor.say_closing();
+    match (refused, leading.failed) {
+        (Some(refused), _) => Err(DispatchError::Refused(refused)),
+        (None, Some(errno)) => Err(errno.into()),
+        (None, None) => Ok(()),
+    }
+}
+
+/// What is the leader's; to hold its lock is to lead.
+///
+/// Followers wait for the lock in order of priority.
+#[derive(Debug)]
+struct Leading {
+    reactor: Reactor,
+    /// Connections with octets behind the request that was taken last; no event will tell of them.
+    unfinished: VecDeque<ConnectionNumber>,
+    failed: Option<Errno>,
+}
+
+fn follow_and_lead(orb: &Arc<OrbCore>, server: &Server, token: &Mutex<Leading>) {
+    let mut workspace = Workspace::new(ThreadPriority::returning());
+    let mut request = TakenRequest::default();
+    loop {
+        let taken = token
+            .lock()
+            .take(orb, server, (&mut workspace, &mut request));
+        let Some(session) = taken else { return };
+        // A client that could not be answered has no connection any more, which the leader is told.
+        let _ = request.serve(&session, &mut workspace);
+        request.trim();
+    }
+}
+
+impl Leading {
+    /// Waits for a request and takes it; `None` when the ORB stops.
+    fn take(
+        &mut self,
+        orb: &Arc<OrbCore>,
+        server: &Server,
+        (workspace, request): (&mut Workspace, &mut TakenRequest),
+    ) -> Option<Arc<Session>> {
+        while !orb.is_stopping() {
+            let number = match self.unfinished.pop_front() {
+                Some(number) => Some((number, Served::Open)),
+                None => self.receive(orb, server),
+            };
+            let Some((number, received)) = number else {
+                continue;
+            };
+            let Some(connection) = self.reactor.connection(number) else {
+                continue;
+            };
+            let session = &connection.session;
+            let next = match received {
+                Served::Open => connection.reading.take_next(session, workspace, request),
+                Served::Over => Next::Over,
+            };
+            match next {
+                Next::Done => {
+                    let session = Arc::clone(session);
+                    if !connection.reading.is_empty() {
+                        self.unfinished.push_back(number);
+                    }
+                    return Some(session);
+                }
+                Next::Incomplete => {}
+                // Those that the ORB itself ends are told so in the end.
+                Next::Over if orb.is_stopping() => {}
+                Next::Over => self.reactor.remove(number),
+            }
+        }
+        None
+    }
+
+    /// Waits for octets of a connection and receives them.
+    fn receive(
+        &mut self,
+        orb: &Arc<OrbCore>,
+        server: &Server,
+    ) -> Option<(ConnectionNumber, Served)> {
+        match self.reactor.next(orb, server) {
+            Ok(number) => {
+                let number = number?;
+                let connection = self.reactor.connection(number)?;
+                let received = connection.reading.receive_now(&connection.session);
+                Some((number, received.into()))
+            }
+            Err(errno) => {
+                self.failed = Some(errno);
+                orb.stop();
+                None
+            }
+        }
+    }
+}

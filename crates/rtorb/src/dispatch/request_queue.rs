@@ -1,0 +1,95 @@
+//! Requests that wait for a thread to serve them.
+
+use crate::exception::{ExceptionKind, SystemException};
+use crate::limits::Limits;
+use crate::server::{Session, TakenRequest, Workspace};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use rtorb_os::ring::{PushError, Ring};
+use std::sync::Arc;
+
+/// A bounded queue of requests, and the memory of those that were served, for the next ones.
+#[derive(Debug)]
+pub(super) struct RequestQueue {
+    waiting: Ring<Waiting>,
+    waiting_octets: AtomicUsize,
+    octets_max: usize,
+    spare: Ring<TakenRequest>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    session: Arc<Session>,
+    request: TakenRequest,
+}
+
+/// Messages of the largest size that may wait at a time; smaller ones are bounded by their number.
+const LARGEST_WAITING_MAX: usize = 4;
+
+/// What a request is answered with for which there is no room (as CORBA 3 says of requests that are discarded).
+pub(super) const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
+
+impl RequestQueue {
+    /// An empty queue, served by that many threads.
+    pub(super) fn new(limits: &Limits, threads: usize) -> Self {
+        Self {
+            waiting: Ring::new(limits.queued_requests_max),
+            waiting_octets: AtomicUsize::new(0),
+            octets_max: limits
+                .message_octets_max
+                .saturating_mul(LARGEST_WAITING_MAX),
+            // One for each that waits or is served, and one for whoever reads.
+            spare: Ring::new(limits.queued_requests_max + threads + 1),
+        }
+    }
+
+    /// Memory for a request.
+    pub(super) fn spare(&self) -> TakenRequest {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Adds a request behind the others.
+    ///
+    /// # Errors
+    /// The request back, when there is no room for it.
+    pub(super) fn put(
+        &self,
+        session: &Arc<Session>,
+        request: TakenRequest,
+    ) -> Result<(), TakenRequest> {
+        let octets = request.octets();
+        let before = self.waiting_octets.fetch_add(octets, Ordering::Relaxed);
+        if before.saturating_add(octets) > self.octets_max {
+            self.waiting_octets.fetch_sub(octets, Ordering::Relaxed);
+            return Err(request);
+        }
+        let session = Arc::clone(session);
+        let pushed = self.waiting.push(Waiting { session, request });
+        pushed.map_err(|refused| {
+            self.waiting_octets.fetch_sub(octets, Ordering::Relaxed);
+            let (PushError::Full(waiting) | PushError::Closed(waiting)) = refused;
+            waiting.request
+        })
+    }
+
+    /// Serves requests on the calling thread until the queue is closed and empty.
+    pub(super) fn serve(&self, workspace: &mut Workspace) {
+        while let Ok(Waiting {
+            session,
+            mut request,
+        }) = self.waiting.pop_until(None)
+        {
+            self.waiting_octets
+                .fetch_sub(request.octets(), Ordering::Relaxed);
+            // A client that could not be answered has no connection any more, which who reads it is told.
+            let _ = request.serve(&session, workspace);
+            request.trim();
+            // There is room for all that there are.
+            let _ = self.spare.push(request);
+        }
+    }
+
+    /// Lets the threads end that serve, when they have served all that waits.
+    pub(super) fn close(&self) {
+        self.waiting.close();
+    }
+}

@@ -1,0 +1,158 @@
+//! One I/O thread that reads all requests into queues, and threads that serve from them.
+
+use super::reactor::Reactor;
+use super::request_queue::{NO_ROOM, RequestQueue};
+use super::{DispatchError, join};
+use crate::exception::SystemException;
+use crate::orb::OrbCore;
+use crate::rt::Priority;
+use crate::server::{
+    Next, Served, ServedConnection, Server, Session, TakenRequest, ThreadPriority, Workspace,
+};
+use rtorb_os::Refused;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// Threads that serve from one queue.
+#[derive(Clone, Debug)]
+pub(super) struct Station {
+    /// Their names begin so; a number follows.
+    pub(super) name: String,
+    pub(super) threads: usize,
+    pub(super) config: ThreadConfig,
+    /// The CORBA priority that all calls have here; `None` where each has its own.
+    pub(super) priority: Option<Priority>,
+}
+
+/// Chooses the station of a request; what it answers else is for the client.
+pub(super) type Choose = Box<
+    dyn FnMut(&Session, &TakenRequest, &mut Workspace) -> Result<usize, SystemException> + Send,
+>;
+
+/// Serves until the ORB is stopped; what was read by then is answered.
+pub(super) fn run(
+    orb: &Arc<OrbCore>,
+    server: &Server,
+    stations: &[Station],
+    choose: Choose,
+) -> Result<(), DispatchError> {
+    let queue = |station: &Station| Arc::new(RequestQueue::new(&orb.limits, station.threads));
+    let queues: Vec<_> = stations.iter().map(queue).collect();
+    let reactor = Reactor::new(server)?;
+    let mut threads = Vec::new();
+    let started = start_serving(stations, &queues, &mut threads)
+        .and_then(|()| start_reading(orb, (reactor, choose), &queues));
+    let read = match started {
+        Ok(reading) => reading.join().ok().flatten(),
+        Err(refused) => {
+            orb.stop();
+            queues.iter().for_each(|queue| queue.close());
+            join(threads);
+            return Err(DispatchError::Refused(refused));
+        }
+    };
+    queues.iter().for_each(|queue| queue.close());
+    join(threads);
+    if let Some((reactor, read)) = read {
+        reactor.say_closing();
+        read?;
+    }
+    Ok(())
+}
+
+fn start_serving(
+    stations: &[Station],
+    queues: &[Arc<RequestQueue>],
+    threads: &mut Vec<JoinHandle<Option<()>>>,
+) -> Result<(), Refused> {
+    for (station, queue) in stations.iter().zip(queues) {
+        for number in 1..=station.threads {
+            let (queue, priority) = (Arc::clone(queue), station.priority);
+            let serve = move || {
+                let thread =
+                    priority.map_or_else(ThreadPriority::returning, ThreadPriority::of_lane);
+                queue.serve(&mut Workspace::new(thread));
+            };
+            let name = format!("{}-{number}", station.name);
+            threads.push(spawn(&name, &station.config, serve)?);
+        }
+    }
+    Ok(())
+}
+
+/// What the I/O thread leaves: the connections, and how it ended.
+type Read = (Reactor, Result<(), Errno>);
+
+fn start_reading(
+    orb: &Arc<OrbCore>,
+    (mut reactor, choose): (Reactor, Choose),
+    queues: &[Arc<RequestQueue>],
+) -> Result<JoinHandle<Option<Read>>, Refused> {
+    let config = orb.rt.obtainable(&orb.server_threads);
+    let mut reader = Reader {
+        queues: queues.to_vec(),
+        choose,
+        next: TakenRequest::default(),
+        // What is answered here has no priority: only what was sent wrongly, or too much.
+        workspace: None,
+    };
+    let orb = Arc::clone(orb);
+    let read = move || {
+        let read = match orb.server() {
+            Some(server) => reactor.run(&orb, server, |connection| reader.read(connection)),
+            None => Ok(()),
+        };
+        if read.is_err() {
+            orb.stop();
+        }
+        (reactor, read)
+    };
+    spawn("rtorb-io", &config, read)
+}
+
+/// The I/O thread's own.
+struct Reader {
+    queues: Vec<Arc<RequestQueue>>,
+    choose: Choose,
+    next: TakenRequest,
+    /// Made on the thread that it is for.
+    workspace: Option<Workspace>,
+}
+
+impl Reader {
+    /// Passes on all requests of a connection that are there.
+    fn read(&mut self, connection: &mut ServedConnection) -> Served {
+        let session = &connection.session;
+        if Served::from(connection.reading.receive_now(session)) == Served::Over {
+            return Served::Over;
+        }
+        let workspace = self
+            .workspace
+            .get_or_insert_with(|| Workspace::new(ThreadPriority::returning()));
+        loop {
+            match connection
+                .reading
+                .take_next(session, workspace, &mut self.next)
+            {
+                Next::Done => {}
+                Next::Incomplete => return Served::Open,
+                Next::Over => return Served::Over,
+            }
+            match (self.choose)(session, &self.next, workspace) {
+                Ok(station) => {
+                    let queue = &self.queues[station];
+                    let request = core::mem::replace(&mut self.next, queue.spare());
+                    if let Err(request) = queue.put(session, request) {
+                        request.refuse(session, workspace, &NO_ROOM);
+                        self.next = request;
+                    }
+                }
+                Err(exception) => self.next.refuse(session, workspace, &exception),
+            }
+            if session.orb.is_stopping() {
+                return Served::Over;
+            }
+        }
+    }
+}
