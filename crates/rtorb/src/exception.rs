@@ -208,7 +208,8 @@ impl SystemException {
         match (self.kind, phase) {
             (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
             (_, Some(Phase::SetUp)) => Some(
-                "check the policy's properties: buffer sizes, and marks above 6, which need CAP_NET_ADMIN",
+                "check the properties of the protocol policy (socket priorities above 6 need CAP_NET_ADMIN) and the limit of \
+                 open files",
             ),
             (ExceptionKind::InvPolicy, _) => self.inconsistency(),
             (_, Some(Phase::Listen)) => {

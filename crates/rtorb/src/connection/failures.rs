@@ -67,13 +67,14 @@ impl<'c> Attempt<'c> {
         self.failure(exception, Phase::AwaitReply, errno)
     }
 
-    /// The peer said CloseConnection: what was not replied to was not processed (GIOP 1.2, 15.4.7).
+    /// The connection was closed before the peer took up the request: it said CloseConnection, and what was not replied to
+    /// was not processed (GIOP 1.2, 15.4.7), or the request was not sent yet.
     #[cold]
-    pub(super) fn closed_by_peer(&self) -> Failure {
+    pub(super) fn closed_before(&self, phase: Phase) -> Failure {
         let exception = SystemException::omg(ExceptionKind::Transient, 2);
         Failure {
             stale: true,
-            ..self.failure(exception, Phase::AwaitReply, None)
+            ..self.failure(exception, phase, None)
         }
     }
 

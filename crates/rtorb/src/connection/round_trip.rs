@@ -252,7 +252,9 @@ impl Connection {
             MessageType::CloseConnection if self.reassembly.octets() > 0 => {
                 Err(self.attempt(deadline).silence_failure(Silence::Ended))
             }
-            MessageType::CloseConnection => Err(self.attempt(deadline).closed_by_peer()),
+            MessageType::CloseConnection => {
+                Err(self.attempt(deadline).closed_before(Phase::AwaitReply))
+            }
             _ => Err(self.attempt(deadline).out_of_place()),
         }
     }

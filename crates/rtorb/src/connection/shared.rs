@@ -112,13 +112,12 @@ impl Shared {
             }),
         });
         if request.orb.strategies.wait == WaitStrategy::Reactor {
-            let watched = request
-                .orb
-                .reactor
-                .watch(&shared, &request.orb.reactor_thread);
-            watched.map_err(|errno| {
+            let watched = request.orb.reactor.watch(&shared, || {
+                request.orb.rt.obtainable(&request.orb.reactor_thread)
+            });
+            watched.map_err(|(phase, errno)| {
                 let attempt = shared.attempt(Deadline::after(None));
-                attempt.failure(ExceptionKind::NoResources.into(), Phase::SetUp, Some(errno))
+                attempt.failure(ExceptionKind::NoResources.into(), phase, Some(errno))
             })?;
         }
         Ok(shared)
@@ -173,8 +172,7 @@ impl Shared {
         }
         let is_awaited = request.response != Response::None;
         let registered = self.register(request_id, is_awaited.then_some(waiter));
-        // Nothing was sent: another connection does.
-        registered.map_err(|_| self.attempt(deadline).closed_by_peer())?;
+        registered.map_err(|_| self.attempt(deadline).closed_before(Phase::Send))?;
         let sent = outgoing::send_by(request.orb, &self.stream, message, deadline_ns);
         drop(turn);
         let Err(unsent) = sent else { return Ok(()) };
@@ -356,7 +354,7 @@ impl Shared {
         match over {
             Over::Ended => attempt.silence_failure(Silence::Ended),
             Over::Failed(errno) => attempt.silence_failure(Silence::Failed(errno)),
-            Over::ByPeer | Over::Unused => attempt.closed_by_peer(),
+            Over::ByPeer | Over::Unused => attempt.closed_before(Phase::AwaitReply),
             Over::OutOfPlace => attempt.out_of_place(),
             Over::Malformed(error) => attempt.header_failure(error),
         }
@@ -428,7 +426,7 @@ impl Incoming {
                 shared.note_reply(header.message_type);
                 let inbox = &mut self.inbox;
                 let is_awaited = shared.deliver(request_id, |answer| {
-                    answer.octets = octets;
+                    (answer.octets, answer.over) = (octets, None);
                     inbox.take(octets, &mut answer.message);
                 });
                 if !is_awaited {
@@ -460,7 +458,7 @@ fn hand_out_reassembled(message: Vec<u8>, shared: &Shared) -> Result<(), Over> {
     let request_id = request_id(&header, &message)?;
     shared.note_reply(header.message_type);
     shared.deliver(request_id, |answer| {
-        answer.octets = message.len();
+        (answer.octets, answer.over) = (message.len(), None);
         answer.message = message;
     });
     Ok(())

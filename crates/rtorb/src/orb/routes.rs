@@ -78,7 +78,7 @@ impl SharedEndpoint {
 }
 
 /// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
-const ROUTES_MAX: usize = 16;
+const ROUTES_MAX: usize = 64;
 
 /// A profile of a reference that this ORB can use, read.
 #[derive(Debug)]

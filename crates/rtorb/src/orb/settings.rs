@@ -52,6 +52,8 @@ pub(super) struct Settings {
     pub(super) server_threads: Option<ThreadConfig>,
     #[serde(deserialize_with = "threads")]
     pub(super) watchdog_thread: Option<ThreadConfig>,
+    #[serde(deserialize_with = "threads")]
+    pub(super) reactor_thread: Option<ThreadConfig>,
     #[serde(deserialize_with = "initial_references")]
     pub(super) initial_references: Vec<(String, String)>,
     pub(super) limits: LimitSettings,
@@ -81,6 +83,9 @@ impl Settings {
         }
         if let Some(thread) = self.watchdog_thread {
             builder = builder.watchdog_thread(thread);
+        }
+        if let Some(thread) = self.reactor_thread {
+            builder = builder.reactor_thread(thread);
         }
         for (name, reference) in self.initial_references {
             builder = builder.initial_reference(&name, &reference);

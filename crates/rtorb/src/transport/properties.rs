@@ -54,9 +54,6 @@ mod tests {
 
     #[test]
     fn a_socket_has_what_the_policy_says() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener.local_addr().expect("it is bound");
-        let socket = TcpStream::connect(address).expect("it listens");
         let properties = TcpProtocolProperties {
             send_buffer_size: 20_000,
             recv_buffer_size: 30_000,
@@ -65,17 +62,28 @@ mod tests {
             no_delay: false,
             enable_network_priority: true,
         };
-        apply(&socket, &Protocol::Tcp(properties)).expect("the host allows it");
-        // The kernel doubles what it is asked for (socket(7)).
-        assert_eq!(sockopt::socket_send_buffer_size(&socket), Ok(40_000));
-        assert_eq!(sockopt::socket_recv_buffer_size(&socket), Ok(60_000));
-        assert_eq!(sockopt::socket_keepalive(&socket), Ok(true));
-        assert_eq!(sockopt::tcp_nodelay(&socket), Ok(false));
         let marks = NetworkPriority {
             dscp: 46,
             socket_priority: 6,
         };
-        mark(&socket, marks).expect("6 is everybody's");
-        assert_eq!(sockopt::ip_tos(&socket), Ok(46 << 2));
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            // Not every host has IPv6.
+            let Ok(listener) = TcpListener::bind(host) else {
+                continue;
+            };
+            let address = listener.local_addr().expect("it is bound");
+            let socket = TcpStream::connect(address).expect("it listens");
+            apply(&socket, &Protocol::Tcp(properties)).expect("the host allows it");
+            // The kernel doubles what it is asked for (socket(7)).
+            assert_eq!(sockopt::socket_send_buffer_size(&socket), Ok(40_000));
+            assert_eq!(sockopt::socket_recv_buffer_size(&socket), Ok(60_000));
+            assert_eq!(sockopt::socket_keepalive(&socket), Ok(true));
+            assert_eq!(sockopt::tcp_nodelay(&socket), Ok(false));
+            mark(&socket, marks).expect("6 is everybody's");
+            assert_eq!(sockopt::ip_tos(&socket), Ok(marks.tos()), "{host}");
+            if address.is_ipv6() {
+                assert_eq!(sockopt::ipv6_tclass(&socket), Ok(marks.tos().into()));
+            }
+        }
     }
 }

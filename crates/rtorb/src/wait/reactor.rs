@@ -5,6 +5,7 @@
 
 use super::waiter::{Waiter, Woken};
 use crate::connection::shared::{Give, Shared};
+use crate::exception::Phase;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
@@ -64,31 +65,31 @@ const EVENTS_MAX: usize = 64;
 
 impl Reactor {
     /// Reads from that connection from now on. The thread is made by the first caller and runs as `config` says.
-    pub(crate) fn watch(&self, shared: &Arc<Shared>, config: &ThreadConfig) -> Result<(), Errno> {
+    pub(crate) fn watch(
+        &self,
+        shared: &Arc<Shared>,
+        config: impl FnOnce() -> ThreadConfig,
+    ) -> Result<(), (Phase, Errno)> {
         let mut running = self.running.lock();
         let running = match &mut *running {
             Some(running) => running,
-            none => none.insert(Running::start(config)?),
+            none => none.insert(Running::start(&config())?),
         };
-        running.watched.watch(shared)
+        let watched = running.watched.watch(shared);
+        watched.map_err(|errno| (Phase::SetUp, errno))
     }
 }
 
 impl Running {
-    fn start(config: &ThreadConfig) -> Result<Self, Errno> {
-        let watched = Arc::new(Watched {
-            epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            stop: eventfd(0, EventfdFlags::CLOEXEC)?,
-            connections: Mutex::default(),
-            next: AtomicU64::new(STOP + 1),
-        });
-        let data = EventData::new_u64(STOP);
-        epoll::add(&watched.epoll, &watched.stop, data, EventFlags::IN)?;
+    fn start(config: &ThreadConfig) -> Result<Self, (Phase, Errno)> {
+        let watched = Watched::new().map_err(|errno| (Phase::SetUp, errno))?;
+        let watched = Arc::new(watched);
         let for_thread = Arc::clone(&watched);
         let thread = spawn("rtorb-reactor", config, move || for_thread.run());
+        let thread = thread.map_err(|refused| (Phase::Schedule, refused.errno))?;
         Ok(Self {
             watched,
-            thread: Some(thread.map_err(|refused| refused.errno)?),
+            thread: Some(thread),
         })
     }
 }
@@ -105,6 +106,18 @@ impl Drop for Running {
 }
 
 impl Watched {
+    fn new() -> Result<Self, Errno> {
+        let watched = Self {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            stop: eventfd(0, EventfdFlags::CLOEXEC)?,
+            connections: Mutex::default(),
+            next: AtomicU64::new(STOP + 1),
+        };
+        let data = EventData::new_u64(STOP);
+        epoll::add(&watched.epoll, &watched.stop, data, EventFlags::IN)?;
+        Ok(watched)
+    }
+
     fn watch(&self, shared: &Arc<Shared>) -> Result<(), Errno> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         {

@@ -64,9 +64,6 @@ const LEADING: u32 = 3;
 impl Waiter {
     /// Begins to wait for another reply.
     pub(crate) fn begin(&self) {
-        let mut answer = self.answer.lock();
-        answer.over = None;
-        answer.octets = 0;
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
