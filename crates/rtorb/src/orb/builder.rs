@@ -355,7 +355,8 @@ impl OrbBuilder {
         self
     }
 
-    /// Makes the ORB. No thread is started and nothing is opened yet.
+    /// Makes the ORB. Nothing is opened yet and no thread stays; where best effort was chosen, one a kind of thread tries what
+    /// the host allows.
     ///
     /// # Errors
     /// [`OrbError::Option`] for strategies or policies that do not go together, and for lanes that cannot be told from each
@@ -369,6 +370,18 @@ impl OrbBuilder {
             true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
             false => self.listen,
         };
+        let rt = RtCore {
+            network_mapping: self
+                .network_mapping
+                .unwrap_or_else(|| default_network_mapping(&*self.mapping)),
+            mapping: self.mapping,
+            transforms: self.transforms,
+            best_effort: BestEffort::new(self.best_effort),
+            round_robin: self.round_robin,
+            lanes: self.lanes,
+            client_policies: self.client_policies,
+            ..RtCore::default()
+        };
         let core = OrbCore {
             limits: self.limits,
             strategies: self.strategies,
@@ -376,25 +389,14 @@ impl OrbBuilder {
             fragment_octets: self.fragment_octets,
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout,
-            server_threads: self.server_threads,
-            watchdog_thread: self.watchdog_thread,
+            server_threads: rt.obtainable(&self.server_threads),
+            watchdog_thread: rt.obtainable(&self.watchdog_thread),
             watchdog: Watchdog::default(),
-            reactor_thread: self.reactor_thread,
+            reactor_thread: rt.obtainable(&self.reactor_thread),
             reactor: Reactor::default(),
             binds_priority_bands: self.binds_priority_bands,
             max_version: self.max_version,
-            rt: RtCore {
-                network_mapping: self
-                    .network_mapping
-                    .unwrap_or_else(|| default_network_mapping(&*self.mapping)),
-                mapping: self.mapping,
-                transforms: self.transforms,
-                best_effort: BestEffort::new(self.best_effort),
-                round_robin: self.round_robin,
-                lanes: self.lanes,
-                client_policies: self.client_policies,
-                ..RtCore::default()
-            },
+            rt,
             pool_threads: self.pool_threads,
             filters: self.filters,
             epoch: epoch(),

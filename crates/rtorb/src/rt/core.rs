@@ -147,3 +147,92 @@ impl RtCore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orb::Orb;
+    use crate::rt::{LanedThreadpool, Threadpool};
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    /// Carries out `work` on a thread that the host refuses real-time scheduling, as it does for those that it makes.
+    fn where_it_is_refused(work: impl FnOnce() + Send) {
+        let limit = getrlimit(Resource::Rtprio);
+        setrlimit(
+            Resource::Rtprio,
+            Rlimit {
+                current: Some(0),
+                ..limit
+            },
+        )
+        .expect("lower");
+        std::thread::scope(|scope| {
+            let refused = scope.spawn(|| {
+                let mut held = capabilities(None).expect("of this thread");
+                held.effective.remove(CapabilitySet::SYS_NICE);
+                set_capabilities(None, held).expect("fewer");
+                work();
+            });
+            refused.join().expect("no panic");
+        });
+    }
+
+    fn lanes() -> LanedThreadpool {
+        let lane = |number| ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("legal"),
+            static_threads: 1,
+            dynamic_threads: 0,
+        };
+        LanedThreadpool {
+            lanes: vec![lane(1), lane(50)],
+            ..LanedThreadpool::default()
+        }
+    }
+
+    #[test]
+    fn what_the_host_refuses_is_an_error() {
+        where_it_is_refused(|| {
+            let orb = Orb::builder().build().expect("an ORB");
+            let refused = orb
+                .rt_current()
+                .set_the_priority(Priority::new(50).expect("legal"));
+            let refused = refused.expect_err("the host refuses");
+            assert_eq!(refused.kind, ExceptionKind::NoPermission);
+            let refused = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            assert_eq!(
+                refused.expect_err("the host refuses").kind,
+                ExceptionKind::NoPermission
+            );
+            // Time sharing needs no permission.
+            let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("allowed"))
+                .expect("unused");
+        });
+    }
+
+    #[test]
+    fn best_effort_goes_on_without_it_and_says_so_once() {
+        where_it_is_refused(|| {
+            let times = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&times);
+            let builder = Orb::builder().best_effort_telling(move |refused| {
+                assert!(refused.to_string().contains("CAP_SYS_NICE"), "{refused}");
+                counted.fetch_add(1, Ordering::Relaxed);
+            });
+            let orb = builder.build().expect("an ORB");
+            assert_eq!(times.load(Ordering::Relaxed), 0);
+            let urgent = Priority::new(50).expect("legal");
+            let current = orb.rt_current();
+            current.set_the_priority(urgent).expect("best effort");
+            assert_eq!(current.the_priority(), Ok(urgent));
+            let pool = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("best effort"))
+                .expect("unused");
+            assert_eq!(times.load(Ordering::Relaxed), 1);
+        });
+    }
+}
