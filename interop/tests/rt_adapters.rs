@@ -92,6 +92,29 @@ fn policies_that_do_not_suit_a_pool_are_told_by_their_index() {
 }
 
 #[test]
+fn endpoints_that_adapters_share_are_set_up_once() {
+    let served = Served::by(Orb::builder());
+    let rt_orb = served.orb.rt_orb();
+    let protocol = |size| {
+        let tcp = Protocol::Tcp(rtorb::rt::TcpProtocolProperties {
+            send_buffer_size: size,
+            ..rtorb::rt::TcpProtocolProperties::default()
+        });
+        Policy::ServerProtocol(vec![tcp])
+    };
+    served.adapter("first", &[protocol(8192)]).expect("free");
+    served
+        .adapter("same", &[protocol(8192)])
+        .expect("it agrees");
+    assert_invalid(&served, &[protocol(9000)], 0);
+    let pool = rt_orb
+        .create_threadpool(Threadpool::default())
+        .expect("threads of time sharing");
+    let own = [protocol(9000), Policy::Threadpool(pool)];
+    served.adapter("own", &own).expect("it shares with nobody");
+}
+
+#[test]
 fn a_pool_that_an_adapter_uses_is_not_destroyed() {
     let served = Served::by(Orb::builder());
     let rt_orb = served.orb.rt_orb();

@@ -1,8 +1,8 @@
 //! A caller's priority is what servants see, as RTCurrent and the kernel say it, unless something changes it on the way.
 
 use rtorb::rt::{LinearMapping, Policy, Priority, PriorityModel, PriorityTransform, Threadpool};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, SystemException};
-use rtorb_interop::relay::{Relayer, Served, has_priorities, laned_pool, model, relay, way};
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, Strategies, SystemException};
+use rtorb_interop::relay::{Relayer, Served, has_priorities, lane, laned_pool, model, relay, way};
 use rtorb_interop::stubs::Relay;
 
 use PriorityModel::{ClientPropagated, ServerDeclared};
@@ -104,6 +104,25 @@ fn a_lane_serves_calls_of_its_priority() {
     for number in [0, 7, 20] {
         let seen = way(Orb::builder(), &declared, Some(number));
         assert_eq!(seen, Ok(vec![(5, 5)]));
+    }
+}
+
+#[test]
+fn the_orbs_own_lanes_serve_calls_of_their_priorities() {
+    if !has_priorities() {
+        return;
+    }
+    let lanes = Orb::builder().strategies(Strategies::TAO);
+    let served = Served::by(lanes.lanes([lane(0), lane(5)]));
+    let propagated = relay(&served, "a", &[model(ClientPropagated, 0)]);
+    let declared = relay(&served, "b", &[model(ServerDeclared, 5)]);
+    for number in [0, 5] {
+        let seen = way(Orb::builder(), &propagated, Some(number));
+        assert_eq!(seen, Ok(vec![(number, number)]));
+        assert_eq!(
+            way(Orb::builder(), &declared, Some(number)),
+            Ok(vec![(5, 5)])
+        );
     }
 }
 

@@ -11,9 +11,9 @@ use rtorb::rt::{
     Policy, PriorityModel, Protocol, TcpProtocolProperties, Threadpool,
     UnixDomainProtocolProperties,
 };
-use rtorb::{Orb, Poa, PoaPolicies};
+use rtorb::{DispatchStrategy, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::relay::{Served, bands, laned_pool, model, priority};
+use rtorb_interop::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::{Cubit, Relay};
@@ -225,6 +225,29 @@ fn clients_that_propagate_are_told_every_lane_and_others_the_lane_that_was_decla
     let declared = unix_endpoints(&one);
     assert_eq!(declared[0][0].path, sockets[0][1].path);
     assert_eq!(declared[0][0].priority, -1);
+}
+
+#[test]
+fn the_orbs_own_lanes_are_told_as_those_of_a_pool() {
+    if !has_priorities() {
+        return;
+    }
+    let lanes = Orb::builder().dispatch(DispatchStrategy::Lanes);
+    let served = Served::by(lanes.lanes([lane(2), lane(5)]));
+    let all = reference(&served, "all", &[model(ClientPropagated, 0)]);
+    let told = endpoints(&all);
+    let priorities: Vec<_> = told.iter().map(|lane| lane.priority).collect();
+    assert_eq!(priorities, [2, 5]);
+    let one = reference(&served, "one", &[model(ServerDeclared, 5)]);
+    assert_eq!(address(&one), (told[1].host.clone(), told[1].port));
+    let plain = activated(&served, &served.root);
+    assert_eq!(tags(&plain), PLAIN);
+    assert_eq!(address(&plain), (told[0].host.clone(), told[0].port));
+    let none = served.adapter("none", &[model(ServerDeclared, 3)]);
+    assert!(
+        matches!(none, Err(PoaError::InvalidPolicy { index: 0, .. })),
+        "{none:?}"
+    );
 }
 
 /// The endpoints in each UIOP profile.

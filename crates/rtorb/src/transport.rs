@@ -7,6 +7,7 @@ pub(crate) mod tcp;
 pub(crate) mod unix;
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::rt::{NetworkPriority, Protocol};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_wire::cdr::Segment;
@@ -17,6 +18,7 @@ use rustix::net::{
 };
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A connected stream socket, blocking.
@@ -236,7 +238,16 @@ pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) bound: Endpoint,
     pub(crate) advertised_host: Option<String>,
+    set_up: OnceLock<SetUp>,
     ended: AtomicBool,
+}
+
+/// How connections that come in are set up, as a server's protocol policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SetUp {
+    pub(crate) protocol: Protocol,
+    /// Of the packets that go out; `None` leaves them unmarked.
+    pub(crate) marks: Option<NetworkPriority>,
 }
 
 impl Listener {
@@ -249,8 +260,17 @@ impl Listener {
             socket,
             bound,
             advertised_host: listen.advertised_host.clone(),
+            set_up: OnceLock::new(),
             ended: AtomicBool::new(false),
         })
+    }
+
+    /// Has connections set up so from now on; false if they are set up otherwise already.
+    ///
+    /// The listening socket is set up too: TCP settles a connection's window before it is accepted (tcp(7)).
+    pub(crate) fn set_up(&self, set_up: SetUp) -> Result<bool, Errno> {
+        properties::apply(&self.socket, &set_up.protocol)?;
+        Ok(*self.set_up.get_or_init(|| set_up) == set_up)
     }
 
     /// Takes one waiting connection; `AGAIN` when there is none.
@@ -258,6 +278,12 @@ impl Listener {
         let socket = rustix::net::accept_with(&self.socket, rustix::net::SocketFlags::CLOEXEC)?;
         if matches!(self.bound, Endpoint::Tcp { .. }) {
             sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        if let Some(set_up) = self.set_up.get() {
+            properties::apply(&socket, &set_up.protocol)?;
+            if let Some(marks) = set_up.marks {
+                properties::mark(&socket, marks)?;
+            }
         }
         Ok(Stream::new(socket))
     }
@@ -281,5 +307,44 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rt::TcpProtocolProperties;
+    use std::net::TcpStream;
+
+    #[test]
+    fn a_connection_that_comes_in_is_set_up_as_the_policy_says() {
+        let listen = "iiop://127.0.0.1:0".parse().expect("legal");
+        let listener = Listener::bind(&listen).expect("loopback has a free port");
+        let Endpoint::Tcp { host, port } = &listener.bound else {
+            panic!("{:?}", listener.bound);
+        };
+        let tcp = TcpProtocolProperties {
+            keep_alive: true,
+            no_delay: false,
+            ..TcpProtocolProperties::default()
+        };
+        let set_up = SetUp {
+            protocol: Protocol::Tcp(tcp),
+            marks: Some(NetworkPriority {
+                dscp: 46,
+                socket_priority: 6,
+            }),
+        };
+        assert_eq!(listener.set_up(set_up), Ok(true));
+        let other = SetUp {
+            marks: None,
+            ..set_up
+        };
+        assert_eq!(listener.set_up(other), Ok(false));
+        let _client = TcpStream::connect((&**host, *port)).expect("it listens");
+        let accepted = listener.accept().expect("it is there");
+        assert_eq!(sockopt::socket_keepalive(&accepted), Ok(true));
+        assert_eq!(sockopt::tcp_nodelay(&accepted), Ok(false));
+        assert_eq!(sockopt::ip_tos(&accepted), Ok(0xb8));
     }
 }

@@ -1,5 +1,7 @@
 //! What the RT-CORBA policies of an adapter come to: checked when it is made, and then only looked at.
 
+mod chosen;
+
 use super::PoaError;
 use crate::dispatch::pool::Pool;
 use crate::endpoint::Endpoint;
@@ -8,6 +10,7 @@ use crate::orb::OrbCore;
 use crate::rt::{
     CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
+use chosen::{Chosen, invalid};
 use std::sync::Arc;
 
 /// The RT-CORBA policies of one adapter, which go together.
@@ -127,137 +130,6 @@ impl RtPolicies {
     }
 }
 
-/// Policies of each type, with their indices where an error may need them.
-#[derive(Default)]
-struct Chosen<'p> {
-    model: Option<(usize, (PriorityModel, Priority))>,
-    pool: Option<(usize, ThreadpoolId)>,
-    bands: Option<(usize, &'p [PriorityBand])>,
-    server_protocols: Option<(usize, &'p [Protocol])>,
-    client_protocols: Option<&'p [Protocol]>,
-}
-
-impl<'p> Chosen<'p> {
-    fn add(&mut self, index: usize, policy: &'p Policy) -> Result<(), PoaError> {
-        let is_second = match policy {
-            Policy::PriorityModel {
-                model,
-                server_priority,
-            } => self
-                .model
-                .replace((index, (*model, *server_priority)))
-                .is_some(),
-            Policy::Threadpool(id) => self.pool.replace((index, *id)).is_some(),
-            Policy::PriorityBandedConnection(bands) => self.bands.replace((index, bands)).is_some(),
-            Policy::ServerProtocol(list) => self.server_protocols.replace((index, list)).is_some(),
-            Policy::ClientProtocol(list) => self.client_protocols.replace(list).is_some(),
-            Policy::PrivateConnection => {
-                return Err(invalid(index, "PrivateConnectionPolicy is a client's"));
-            }
-        };
-        match is_second {
-            true => Err(invalid(index, "there is one of its type before it")),
-            false => Ok(()),
-        }
-    }
-
-    fn check(&self, orb: &OrbCore, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
-        let lanes = laned(orb, pool);
-        if let (Some((index, _)), None, Some(_)) = (self.pool, self.model, lanes) {
-            return Err(invalid(
-                index,
-                "a pool with lanes needs a PriorityModelPolicy",
-            ));
-        }
-        if let Some((index, bands)) = self.bands {
-            check_bands(index, bands)?;
-            if self.model.is_none() {
-                return Err(invalid(index, "bands need a PriorityModelPolicy"));
-            }
-            if lanes.is_some_and(|pool| !bands.iter().all(|band| contains_lane(*band, pool))) {
-                return Err(invalid(index, "a band contains no lane of the thread pool"));
-            }
-        }
-        if let Some((index, (model, server_priority))) = self.model {
-            self.check_model(orb, lanes, model, server_priority)
-                .map_err(|reason| invalid(index, reason))?;
-        }
-        if let Some((index, protocols)) = self.server_protocols {
-            check_protocols(orb, pool, protocols).map_err(|reason| invalid(index, reason))?;
-        }
-        Ok(())
-    }
-
-    fn check_model(
-        &self,
-        orb: &OrbCore,
-        lanes: Option<&Pool>,
-        model: PriorityModel,
-        server_priority: Priority,
-    ) -> Result<(), &'static str> {
-        if orb.rt.to_native(server_priority).is_err() {
-            return Err("the priority mapping has no native priority for the server's priority");
-        }
-        if model == PriorityModel::ClientPropagated {
-            return Ok(());
-        }
-        if lanes.is_some_and(|pool| !has_lane(pool, server_priority)) {
-            return Err("no lane of the thread pool has the declared priority");
-        }
-        match self.bands {
-            Some((_, bands)) if !in_a_band(bands, server_priority) => {
-                Err("no band contains the declared priority")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn check_bands(index: usize, bands: &[PriorityBand]) -> Result<(), PoaError> {
-    if bands.is_empty() {
-        return Err(invalid(index, "the list of bands is empty"));
-    }
-    match bands
-        .iter()
-        .all(|band| band.low >= 0 && band.low <= band.high)
-    {
-        true => Ok(()),
-        false => Err(invalid(
-            index,
-            "a band begins below 0 or ends below its beginning",
-        )),
-    }
-}
-
-fn check_protocols(
-    orb: &OrbCore,
-    pool: Option<&Arc<Pool>>,
-    protocols: &[Protocol],
-) -> Result<(), &'static str> {
-    let is_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
-    let tcp = protocols.iter().filter(is_tcp).count();
-    if protocols.is_empty() || tcp > 1 || protocols.len() - tcp > 1 {
-        return Err("each protocol is listed at most once, and one at least");
-    }
-    let endpoints = match pool {
-        Some(pool) => pool
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.server.listeners)
-            .collect(),
-        None => orb.own_listeners(),
-    };
-    let is_there = |protocol: &Protocol| {
-        endpoints
-            .iter()
-            .any(|listener| goes_by(&listener.bound, *protocol))
-    };
-    match protocols.iter().all(is_there) {
-        true => Ok(()),
-        false => Err("a protocol is listed that the ORB has no endpoint of"),
-    }
-}
-
 /// True if that endpoint is of that protocol.
 pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     matches!(
@@ -277,17 +149,8 @@ fn has_lane(pool: &Pool, priority: Priority) -> bool {
         .any(|lane| lane.priority == Some(priority))
 }
 
-fn contains_lane(band: PriorityBand, pool: &Pool) -> bool {
-    let lanes = pool.lanes.iter().filter_map(|lane| lane.priority);
-    lanes.into_iter().any(|lane| in_a_band(&[band], lane))
-}
-
 fn in_a_band(bands: &[PriorityBand], priority: Priority) -> bool {
     bands
         .iter()
         .any(|band| (band.low..=band.high).contains(&priority.get()))
-}
-
-fn invalid(index: usize, reason: &'static str) -> PoaError {
-    PoaError::InvalidPolicy { index, reason }
 }

@@ -19,6 +19,8 @@ pub enum Policy {
     /// ThreadpoolPolicy (type 41), of an adapter: which threads serve its objects.
     Threadpool(ThreadpoolId),
     /// ServerProtocolPolicy (type 42), of an adapter: by which protocols its objects are reached, and how those are set up.
+    ///
+    /// Endpoints are set up once: adapters that share the ORB's, or a pool, agree on that or the second one is refused.
     ServerProtocol(Vec<Protocol>),
     /// ClientProtocolPolicy (type 43), of a client or an adapter: which protocols a client shall use, best first, and how.
     ClientProtocol(Vec<Protocol>),
@@ -99,7 +101,8 @@ pub struct TcpProtocolProperties {
     pub dont_route: bool,
     /// Sends small segments at once (TCP_NODELAY).
     pub no_delay: bool,
-    /// Marks packets by the call's priority: DSCP, and SO_PRIORITY for the host's own queues.
+    /// Marks packets by priority: DSCP, and SO_PRIORITY for the host's own queues. A client's by that of the call; a
+    /// server's by that of the lane, or the declared one of the adapter, and where both are missing, not.
     pub enable_network_priority: bool,
 }
 

@@ -1,0 +1,212 @@
+//! Which RT-CORBA policies of an adapter go together (RT-CORBA 1.2, "Real-time POA"; TAO 2.2.1 refuses the same ones).
+
+use super::{goes_by, has_lane, in_a_band, laned};
+use crate::dispatch::pool::Pool;
+use crate::orb::OrbCore;
+use crate::poa::PoaError;
+use crate::rt::{
+    NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
+};
+use crate::transport::SetUp;
+use std::sync::Arc;
+
+/// Policies of each type, with their indices where an error may need them.
+#[derive(Default)]
+pub(super) struct Chosen<'p> {
+    pub(super) model: Option<(usize, (PriorityModel, Priority))>,
+    pub(super) pool: Option<(usize, ThreadpoolId)>,
+    pub(super) bands: Option<(usize, &'p [PriorityBand])>,
+    pub(super) server_protocols: Option<(usize, &'p [Protocol])>,
+    pub(super) client_protocols: Option<&'p [Protocol]>,
+}
+
+impl<'p> Chosen<'p> {
+    /// Adds the policy at that index.
+    pub(super) fn add(&mut self, index: usize, policy: &'p Policy) -> Result<(), PoaError> {
+        let is_second = match policy {
+            Policy::PriorityModel {
+                model,
+                server_priority,
+            } => self
+                .model
+                .replace((index, (*model, *server_priority)))
+                .is_some(),
+            Policy::Threadpool(id) => self.pool.replace((index, *id)).is_some(),
+            Policy::PriorityBandedConnection(bands) => self.bands.replace((index, bands)).is_some(),
+            Policy::ServerProtocol(list) => self.server_protocols.replace((index, list)).is_some(),
+            Policy::ClientProtocol(list) => self.client_protocols.replace(list).is_some(),
+            Policy::PrivateConnection => {
+                return Err(invalid(index, "PrivateConnectionPolicy is a client's"));
+            }
+        };
+        match is_second {
+            true => Err(invalid(index, "there is one of its type before it")),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that all go together, and has the endpoints set up.
+    pub(super) fn check(&self, orb: &OrbCore, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
+        let lanes = laned(orb, pool);
+        if let (Some((index, _)), None, Some(_)) = (self.pool, self.model, lanes) {
+            return Err(invalid(
+                index,
+                "a pool with lanes needs a PriorityModelPolicy",
+            ));
+        }
+        if let Some((index, bands)) = self.bands {
+            check_bands(index, bands)?;
+            if self.model.is_none() {
+                return Err(invalid(index, "bands need a PriorityModelPolicy"));
+            }
+            if lanes.is_some_and(|pool| !bands.iter().all(|band| contains_lane(*band, pool))) {
+                return Err(invalid(index, "a band contains no lane of the thread pool"));
+            }
+        }
+        if let Some((index, (model, server_priority))) = self.model {
+            self.check_model(orb, lanes, model, server_priority)
+                .map_err(|reason| invalid(index, reason))?;
+        }
+        if let Some((index, protocols)) = self.server_protocols {
+            check_protocols(orb, pool, protocols)
+                .and_then(|()| self.set_up(orb, pool, protocols))
+                .map_err(|reason| invalid(index, reason))?;
+        }
+        Ok(())
+    }
+
+    /// Has the endpoints set up as a ServerProtocolPolicy says; the last step, since nothing undoes it.
+    fn set_up(
+        &self,
+        orb: &OrbCore,
+        pool: Option<&Arc<Pool>>,
+        protocols: &[Protocol],
+    ) -> Result<(), &'static str> {
+        let declared = match self.model {
+            Some((_, (PriorityModel::ServerDeclared, priority))) => Some(priority),
+            _ => None,
+        };
+        let pool = pool.or_else(|| orb.rt.own_pool.get());
+        let endpoints: Vec<_> = match pool {
+            Some(pool) => pool
+                .lanes
+                .iter()
+                .flat_map(|lane| lane.server.listeners.iter().map(|one| (one, lane.priority)))
+                .collect(),
+            None => orb
+                .own_listeners()
+                .into_iter()
+                .map(|one| (one, None))
+                .collect(),
+        };
+        let has_lanes = pool.is_some_and(|pool| pool.config.has_lanes);
+        for (listener, lane) in endpoints {
+            let priority = if has_lanes { lane } else { declared };
+            let of_it = |protocol: &&Protocol| goes_by(&listener.bound, **protocol);
+            let Some(protocol) = protocols.iter().find(of_it) else {
+                continue;
+            };
+            let set_up = SetUp {
+                protocol: *protocol,
+                marks: marks(orb, *protocol, priority),
+            };
+            match listener.set_up(set_up) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err("its endpoints are set up otherwise for another adapter: \
+                                give this one a thread pool of its own");
+                }
+                Err(_) => return Err("the host refuses a protocol's properties"),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_model(
+        &self,
+        orb: &OrbCore,
+        lanes: Option<&Pool>,
+        model: PriorityModel,
+        server_priority: Priority,
+    ) -> Result<(), &'static str> {
+        if orb.rt.to_native(server_priority).is_err() {
+            return Err("the priority mapping has no native priority for the server's priority");
+        }
+        if model == PriorityModel::ClientPropagated {
+            return Ok(());
+        }
+        if lanes.is_some_and(|pool| !has_lane(pool, server_priority)) {
+            return Err("no lane of the thread pool has the declared priority");
+        }
+        match self.bands {
+            Some((_, bands)) if !in_a_band(bands, server_priority) => {
+                Err("no band contains the declared priority")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_bands(index: usize, bands: &[PriorityBand]) -> Result<(), PoaError> {
+    if bands.is_empty() {
+        return Err(invalid(index, "the list of bands is empty"));
+    }
+    match bands
+        .iter()
+        .all(|band| band.low >= 0 && band.low <= band.high)
+    {
+        true => Ok(()),
+        false => Err(invalid(
+            index,
+            "a band begins below 0 or ends below its beginning",
+        )),
+    }
+}
+
+fn check_protocols(
+    orb: &OrbCore,
+    pool: Option<&Arc<Pool>>,
+    protocols: &[Protocol],
+) -> Result<(), &'static str> {
+    let is_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
+    let tcp = protocols.iter().filter(is_tcp).count();
+    if protocols.is_empty() || tcp > 1 || protocols.len() - tcp > 1 {
+        return Err("each protocol is listed at most once, and one at least");
+    }
+    let endpoints = match pool {
+        Some(pool) => pool
+            .lanes
+            .iter()
+            .flat_map(|lane| &lane.server.listeners)
+            .collect(),
+        None => orb.own_listeners(),
+    };
+    let is_there = |protocol: &Protocol| {
+        endpoints
+            .iter()
+            .any(|listener| goes_by(&listener.bound, *protocol))
+    };
+    match protocols.iter().all(is_there) {
+        true => Ok(()),
+        false => Err("a protocol is listed that the ORB has no endpoint of"),
+    }
+}
+
+/// How replies by that protocol are marked, where their priority is known when a connection comes in.
+fn marks(orb: &OrbCore, protocol: Protocol, priority: Option<Priority>) -> Option<NetworkPriority> {
+    match protocol {
+        Protocol::Tcp(tcp) if tcp.enable_network_priority => {
+            priority.map(|priority| orb.rt.network_priority(priority))
+        }
+        Protocol::Tcp(_) | Protocol::UnixDomain(_) => None,
+    }
+}
+
+fn contains_lane(band: PriorityBand, pool: &Pool) -> bool {
+    let lanes = pool.lanes.iter().filter_map(|lane| lane.priority);
+    lanes.into_iter().any(|lane| in_a_band(&[band], lane))
+}
+
+pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
+    PoaError::InvalidPolicy { index, reason }
+}
