@@ -165,4 +165,12 @@ impl Pool {
             relief.ask(standby);
         }
     }
+
+    /// Has a lane looked at that lost a thread.
+    fn look_after(&self, lane: &Lane) {
+        match lane.lacks_thread() {
+            true => self.ask_for_help(lane),
+            false => self.settle(lane),
+        }
+    }
 }

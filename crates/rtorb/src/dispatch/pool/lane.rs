@@ -9,7 +9,7 @@ use crate::orb::OrbCore;
 use crate::rt::Priority;
 use crate::server::{Server, ThreadPriority, Workspace};
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use rtorb_os::slab::Slab;
 use rtorb_os::thread::ThreadConfig;
 use rustix::event::{EventfdFlags, eventfd};
@@ -108,6 +108,14 @@ impl Lane {
             .iter()
             .filter(|thread| thread.load(Ordering::Relaxed));
         self.static_threads + dynamic.count() as u32
+    }
+
+    /// True if more requests are in its queue or being served than it has threads.
+    pub(super) fn lacks_thread(&self) -> bool {
+        // Who adds a request or takes a thread away does so first, and looks then: one of two at once sees both.
+        fence(Ordering::SeqCst);
+        let queue = self.queue.as_ref();
+        queue.is_some_and(|queue| queue.accepted() > self.thread_count())
     }
 
     /// Takes in the clients that connect to one of the listening endpoints.

@@ -57,22 +57,26 @@ impl Queue {
         }
     }
 
-    /// Counts in a request of so many octets: answers how many are at work or wait now, or `None` if there is no room.
+    /// Counts in a request of so many octets, for a lane with so many threads; false if there is no room.
     ///
     /// Called by the one thread that reads, so nobody else takes the place meanwhile. One for which there is a thread
     /// need not fit.
-    pub(super) fn admit(&self, octets: usize, threads: u32) -> Option<u32> {
-        let accepted = self.accepted.load(Ordering::Acquire);
+    pub(super) fn admit(&self, octets: usize, threads: u32) -> bool {
+        let accepted = self.accepted();
         let waiting = self.octets.load(Ordering::Relaxed);
-        let must_wait = accepted >= threads;
-        if must_wait
-            && (accepted - threads >= self.requests_max
-                || octets > self.octets_max.saturating_sub(waiting))
-        {
-            return None;
+        let fits = accepted < threads
+            || accepted - threads < self.requests_max
+                && octets <= self.octets_max.saturating_sub(waiting);
+        if fits {
+            self.octets.fetch_add(octets, Ordering::Relaxed);
+            self.accepted.fetch_add(1, Ordering::Relaxed);
         }
-        self.octets.fetch_add(octets, Ordering::Relaxed);
-        Some(self.accepted.fetch_add(1, Ordering::Relaxed) + 1)
+        fits
+    }
+
+    /// Requests that were put in and not served yet.
+    pub(super) fn accepted(&self) -> u32 {
+        self.accepted.load(Ordering::Acquire)
     }
 
     /// Puts in a request that was admitted.

@@ -57,13 +57,13 @@ impl<'p> Reader<'p> {
     /// Puts the request that was taken out into the queue, or answers it with TRANSIENT 1 when there is no room.
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
-        let Some(accepted) = self.queue.admit(self.request.octets(), threads) else {
+        if !self.queue.admit(self.request.octets(), threads) {
             let full = SystemException::omg(ExceptionKind::Transient, 1);
             return self.request.refuse(session, &mut self.workspace, &full);
-        };
+        }
         let request = mem::replace(&mut self.request, self.queue.vacant());
         self.queue.put(session, request);
-        if accepted > threads {
+        if self.lane.lacks_thread() {
             self.pool.ask_for_help(self.lane);
         }
     }

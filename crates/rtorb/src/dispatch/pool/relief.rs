@@ -181,16 +181,33 @@ pub(super) fn run(orb: &Arc<OrbCore>, pool: &Arc<Pool>, relief: &Relief) {
         let ready = ready.and_then(|number| pool.lanes.get(number));
         for lane in ready.into_iter().chain(pool.lanes.iter().filter(asking)) {
             dynamic.retain(|thread| !thread.is_finished());
-            match threads::start_dynamic(orb, pool, lane) {
-                Some(thread) => dynamic.push(thread),
-                None => borrow(pool, lane),
-            }
+            relieve(orb, pool, lane, &mut dynamic);
         }
     }
     for lane in &pool.lanes {
         lane.leave();
     }
     threads::join(dynamic);
+}
+
+/// Gives a lane dynamic threads as long as it may have more and needs them, then one of another lane.
+fn relieve(
+    orb: &Arc<OrbCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+    dynamic: &mut Vec<JoinHandle<Option<()>>>,
+) {
+    let has_queue = lane.queue.is_some();
+    while !has_queue || lane.lacks_thread() {
+        match threads::start_dynamic(orb, pool, lane) {
+            Some(thread) => dynamic.push(thread),
+            None => return borrow(pool, lane),
+        }
+        // Several may have been put into a queue since it was asked; without one, the new thread itself tells of more.
+        if !has_queue {
+            return;
+        }
+    }
 }
 
 /// Calls a thread of the least urgent lane that has an idle one, or lets the first that is through with its work come.

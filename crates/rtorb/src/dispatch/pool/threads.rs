@@ -94,6 +94,8 @@ fn start_in_lane(
         let dynamic = place.checked_sub(lane.static_threads);
         if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
             place.store(false, Ordering::Release);
+            // What came when it had given up waiting, and was still counted on, is looked after by another.
+            pool.look_after(lane);
         }
         lane.leave();
     })
