@@ -400,6 +400,65 @@ fn a_peer_that_takes_nothing_is_a_timeout() {
 }
 
 #[test]
+fn a_call_at_its_deadline_is_right_or_a_timeout() {
+    const TIMEOUT: Duration = Duration::from_millis(4);
+    for (strategies, name) in pairs() {
+        let server = FakeServer::new(|_, mut peer: Peer| {
+            let mut turn = 0;
+            while let Some(asked) = peer.message() {
+                // With those before it a request is answered about when its time is over, now before, now after.
+                thread::sleep(Duration::from_micros([0, 300, 600, 1500][turn % 4]));
+                turn += 1;
+                let id = [asked[12], asked[13], asked[14], asked[15]];
+                peer.send(&reply(u32::from_le_bytes(id), 0, |body| {
+                    body.raw(&asked[asked.len() - 4..]);
+                }));
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        let hasty = object.with_round_trip_timeout(Some(TIMEOUT));
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let (hasty, name) = (&hasty, &name);
+                scope.spawn(move || {
+                    for turn in 0..150 {
+                        let number = 1000 * thread + turn;
+                        match echo(hasty, number) {
+                            Ok(same) => assert_eq!(same, number, "{name}"),
+                            Err(failed) => {
+                                assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        assert!(
+            in_time.load(Ordering::Relaxed) > 0,
+            "{name}: some are in time"
+        );
+        assert_eq!(echo(&object, 7), Ok(7), "{name}: with time enough");
+    }
+}
+
+#[test]
+fn every_preset_calls_a_server_of_its_own_kind() {
+    for (name, strategies) in Strategies::PRESETS {
+        println!("{name}");
+        let ours = Ours::serve_as(Orb::builder().strategies(strategies));
+        let orb = orb(Orb::builder(), strategies);
+        let (cubit, desk) = (cubit(&orb, &ours), desk(&orb, &ours));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| check_cubit(&cubit, &[0, 1, 1021, 70_000]));
+            }
+        });
+        check_desk(&desk, Wide::Sent);
+    }
+}
+
+#[test]
 fn nobody_but_the_thread_itself_waits_on_its_own_connection() {
     for wait in [WaitStrategy::Reactor, WaitStrategy::LeaderFollowers] {
         let mut strategies = Strategies::default();
@@ -460,6 +519,11 @@ fn answered_id(object: &ObjectRef) -> u32 {
     object
         .invoke("id", |_| Ok(()), |r| r.primitive())
         .expect("it is answered")
+}
+
+/// Calls an operation whose result is its argument.
+fn echo(object: &ObjectRef, number: u32) -> Result<u32, SystemException> {
+    object.invoke("echo", |w| w.primitive(number), |r| r.primitive())
 }
 
 /// A server whose every connection says its last words once it has had all requests that can come over it.
