@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use rtorb::{DispatchStrategy, OrbError, Strategies};
+use rtorb::rt::{Policy, Priority, PriorityModel};
+use rtorb::{Orb, OrbError, PoaPolicies};
 use rtorb_lab::burst::{Burst, Samples, Verb};
-use rtorb_lab::cubit::{Bench, ServeError, Server, Serving};
-use rtorb_lab::inspect::ping::client_orb;
+use rtorb_lab::cubit::{Bench, Server};
 use rtorb_lab::interrupt::on_signal;
 use rtorb_lab::operations::Operation;
 use rtorb_lab::results::write_atomically;
@@ -17,8 +16,10 @@ use rtorb_lab::statistics::Recorder;
 use rtorb_lab::summary::microseconds;
 use serde_json::json;
 
+use crate::orb_options::{ClientChoices, ServerChoices, in_our_words, is_misuse};
 use crate::output::{line, print_json};
-use crate::{MISUSE, NO, reference};
+use crate::reference::{self, Calling};
+use crate::{MISUSE, NO};
 
 /// The benchmark server and client.
 #[derive(Debug, Args)]
@@ -39,16 +40,17 @@ struct Serve {
     /// Where to write the reference, in whole and only when the server is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: PathBuf,
-    /// An endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once.
-    #[arg(long, value_name = "ENDPOINT", default_value = "iiop://127.0.0.1:0")]
-    listen: Vec<String>,
-    /// The architecture, by name: default, corbaplus, minicool, mt_orbix or tao.
-    #[arg(long, value_name = "NAME", value_parser = Strategies::preset)]
-    preset: Option<Strategies>,
-    /// Which thread calls the servant: thread_per_connection, reactive, worker_pool, leader_followers, filter_chain or
-    /// lanes. Goes before the preset's.
-    #[arg(long, value_name = "NAME")]
-    dispatch: Option<DispatchStrategy>,
+    /// Whose priority a call has: that of the client, or the server's own.
+    #[arg(long, value_name = "MODEL", value_parser = priority_model)]
+    priority_model: Option<PriorityModel>,
+    /// The Cubit's own CORBA priority, or that of calls that bring none.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "priority_model",
+        value_parser = clap::value_parser!(i16).range(0..))]
+    server_priority: i16,
+    #[command(flatten)]
+    server: ServerChoices,
+    #[command(flatten)]
+    client: ClientChoices,
 }
 
 /// Time calls to a Cubit one by one, and check every answer.
@@ -66,9 +68,8 @@ struct BenchArguments {
     /// Elements of a sequence: 16 octets, 4 longs or 4 structs when it is not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     len: Option<u32>,
-    /// How long to wait for the connection, and for each answer.
-    #[arg(long, default_value = "2s", value_parser = reference::duration)]
-    timeout: Duration,
+    #[command(flatten)]
+    calling: Calling,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -85,18 +86,13 @@ impl Cubit {
 
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let mut strategies = self.preset.unwrap_or_default();
-        strategies.dispatch = self.dispatch.unwrap_or(strategies.dispatch);
-        let server = match Server::open(Serving {
-            listen: self.listen,
-            strategies,
-            ..Serving::default()
-        }) {
-            Err(ServeError::Orb(error @ (OrbError::Endpoint(_) | OrbError::Option { .. }))) => {
-                eprintln!("rtorb: {error}");
+        let server = match self.open() {
+            Ok(server) => server,
+            Err(error) if is_misuse(&error) => {
+                eprintln!("rtorb: {:#}", in_our_words(error));
                 return Ok(ExitCode::from(MISUSE));
             }
-            server => server?,
+            Err(error) => return Err(in_our_words(error)),
         };
         let orb = server.orb().clone();
         on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
@@ -109,11 +105,23 @@ impl Serve {
         server.run()?;
         Ok(ExitCode::SUCCESS)
     }
+
+    fn open(&self) -> Result<Server, OrbError> {
+        let builder = self.server.apply(&self.client, Orb::builder())?;
+        let mut policies = PoaPolicies::default();
+        if let Some(model) = self.priority_model {
+            policies = policies.with(Policy::PriorityModel {
+                model,
+                server_priority: Priority::new(self.server_priority)?,
+            });
+        }
+        Server::with(builder, policies)
+    }
 }
 
 impl BenchArguments {
     fn run(&self) -> anyhow::Result<ExitCode> {
-        let orb = client_orb(self.timeout)?;
+        let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
         let bench = Bench::new(&object).map_err(|exception| anyhow!("{exception}"))?;
         let len = self.len.map_or(self.op.default_len(), |len| len as usize);
@@ -169,6 +177,14 @@ impl BenchArguments {
         ];
         rows.into_iter()
             .try_for_each(|(name, ns)| line(format!("{name:>7}  {:>9} us", microseconds(ns))))
+    }
+}
+
+fn priority_model(text: &str) -> Result<PriorityModel, String> {
+    match text {
+        "client_propagated" => Ok(PriorityModel::ClientPropagated),
+        "server_declared" => Ok(PriorityModel::ServerDeclared),
+        _ => Err("there are client_propagated, server_declared".to_owned()),
     }
 }
 

@@ -11,6 +11,7 @@ mod idl;
 mod ior;
 mod lab;
 mod measure;
+mod orb_options;
 mod output;
 mod ping;
 mod progress;

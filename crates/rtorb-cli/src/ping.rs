@@ -1,15 +1,14 @@
 //! `rtorb ping`: does an object answer, where, and how fast.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use rtorb_lab::inspect::ping::{Asking, Pong, client_orb, ping};
+use rtorb_lab::inspect::ping::{Asking, Pong, ping};
 use rtorb_lab::summary::microseconds;
 
 use crate::NO;
 use crate::output::{line, print_json};
-use crate::reference;
+use crate::reference::{self, Calling};
 
 /// Ask an object whether it is there, and how long the answer takes.
 ///
@@ -19,9 +18,8 @@ pub(crate) struct Ping {
     /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
     #[arg(value_name = "REF")]
     reference: String,
-    /// How long to wait for the connection, and for each answer.
-    #[arg(long, default_value = "2s", value_parser = reference::duration)]
-    timeout: Duration,
+    #[command(flatten)]
+    calling: Calling,
     /// How often to ask.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
@@ -32,13 +30,13 @@ pub(crate) struct Ping {
 
 impl Ping {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let orb = client_orb(self.timeout)?;
+        let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
         let pong = ping(
             &object,
             Asking {
                 count: self.count,
-                timeout: self.timeout,
+                timeout: self.calling.timeout(),
             },
         );
         match self.json {

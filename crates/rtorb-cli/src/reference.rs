@@ -3,8 +3,63 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use rtorb::{ObjectRef, Orb};
+use clap::Args;
+use rtorb::rt::Priority;
+use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_lab::inspect;
+
+use crate::orb_options::{ClientChoices, in_our_words};
+
+/// How an object is called.
+#[derive(Debug, Args)]
+pub(crate) struct Calling {
+    /// How long to wait for the connection, and for each answer: 2s, 500ms, 100us. 2 s unless this or the file says.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// The CORBA priority of the calls, 0 to 32767: of this thread, and as the reference says of connection, lane and
+    /// servant. The host must allow it; without it, the calls have that of the thread as it is.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(0..))]
+    priority: Option<i16>,
+    #[command(flatten)]
+    choices: ClientChoices,
+}
+
+impl Calling {
+    /// How long an answer may take, as far as this command line says.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// An ORB that calls so; the calling thread has the priority from now on.
+    pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
+        let builder = Orb::builder()
+            .connect_timeout(TIMEOUT)
+            .round_trip_timeout(Some(TIMEOUT));
+        let mut builder = self.choices.apply(builder).map_err(in_our_words)?;
+        if let Some(timeout) = self.timeout {
+            builder = builder
+                .connect_timeout(timeout)
+                .round_trip_timeout(Some(timeout));
+        }
+        let orb = builder.build().map_err(in_our_words)?;
+        if let Some(number) = self.priority {
+            set_priority(&orb, number)?;
+        }
+        Ok(orb)
+    }
+}
+
+fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
+    let set =
+        Priority::new(number).and_then(|priority| orb.rt_current().set_the_priority(priority));
+    set.map_err(|exception| match exception.kind {
+        ExceptionKind::DataConversion => anyhow!(
+            "CORBA priority {number} is none of this host's by its priority mapping: choose 0 to 99, or \
+             --priority-mapping linear here and at the server"
+        ),
+        _ => anyhow!("calls cannot have CORBA priority {number}: {exception}"),
+    })
+}
 
 /// The object that a REF means.
 pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
@@ -29,6 +84,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         _ => Err(wrong()),
     }
 }
+
+/// Unless somebody says otherwise: nothing waits for ever.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

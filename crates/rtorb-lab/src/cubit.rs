@@ -1,7 +1,10 @@
 //! Cubit over rtorb: the servant, its server, and a client that times each operation and checks every answer.
 
 use rtorb::any::Any;
-use rtorb::{ObjectRef, Orb, OrbError, PoaError, Strategies, SystemException, ThreadConfig};
+use rtorb::{
+    ObjectRef, Orb, OrbBuilder, OrbError, PoaError, PoaPolicies, Strategies, SystemException,
+    ThreadConfig,
+};
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};
 
 use crate::burst::{Burst, Samples, Verb};
@@ -123,8 +126,19 @@ impl Server {
         for endpoint in &serving.listen {
             builder = builder.listen(endpoint)?;
         }
+        Ok(Self::with(builder, PoaPolicies::default())?)
+    }
+
+    /// The same with an ORB as it was chosen, and the Cubit in an adapter of these policies.
+    ///
+    /// # Errors
+    /// What the ORB said, of a policy too.
+    pub fn with(builder: OrbBuilder, policies: PoaPolicies) -> Result<Self, OrbError> {
         let orb = builder.build()?;
-        let poa = orb.root_poa()?;
+        let poa = match policies.rt.is_empty() {
+            true => orb.root_poa()?,
+            false => orb.root_poa()?.create_poa("Cubit", policies)?,
+        };
         let cubit: Cubit = poa.activate(Cuber { orb: orb.clone() })?;
         let reference = orb.object_to_string(cubit.as_object());
         Ok(Self { orb, reference })

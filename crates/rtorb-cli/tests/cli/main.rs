@@ -7,4 +7,5 @@ mod idl;
 mod ior;
 mod lab;
 mod ping;
+mod priorities;
 mod support;

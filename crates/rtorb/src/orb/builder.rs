@@ -43,7 +43,7 @@ pub struct OrbBuilder {
     server_threads: ThreadConfig,
     watchdog_thread: ThreadConfig,
     reactor_thread: ThreadConfig,
-    binds_priority_bands: bool,
+    pub(super) binds_priority_bands: bool,
     max_version: Version,
     mapping: Arc<dyn PriorityMapping>,
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,

@@ -1,7 +1,7 @@
 //! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
 
 use super::builder::{OrbBuilder, OrbError};
-use super::settings::{BestEffortChoice, Settings, check_bands, check_lanes};
+use super::settings::{Choice, Settings, check_bands, check_lanes};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
@@ -54,12 +54,10 @@ where
 }
 
 /// `true` or `false`.
-pub(super) fn best_effort<'de, D: Deserializer<'de>>(
-    value: D,
-) -> Result<Option<BestEffortChoice>, D::Error> {
+pub(super) fn choice<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Choice>, D::Error> {
     Ok(Some(match bool::deserialize(value)? {
-        true => BestEffortChoice::Allowed,
-        false => BestEffortChoice::Refused,
+        true => Choice::Yes,
+        false => Choice::No,
     }))
 }
 

@@ -14,6 +14,7 @@ const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|
                      -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers, \
                      -ORBDispatch thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes, \
                      -ORBPoolThreads N, -ORBLanes PRIORITY:STATIC[+DYNAMIC],..., -ORBBands LOW-HIGH,..., \
+                     -ORBBindPriorityBands yes|no, \
                      -ORBPriorityMapping native|linear|continuous, -ORBSchedPolicy SCHED_FIFO|SCHED_RR, \
                      -ORBBestEffort yes|no, -ORBConnectTimeoutMs N, -ORBRoundTripTimeoutMs N, \
                      -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
@@ -76,6 +77,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         }
         "Lanes" => settings.lanes = Some(lanes(value)?),
         "Bands" => settings.bands = Some(bands(value)?),
+        "BindPriorityBands" => settings.bind_priority_bands = Some(parsed(value)?),
         "PriorityMapping" => settings.priority_mapping = Some(parsed(value)?),
         "SchedPolicy" => settings.sched_policy = Some(parsed(value)?),
         "BestEffort" => settings.best_effort = Some(parsed(value)?),

@@ -2,7 +2,7 @@
 
 use super::builder::OrbBuilder;
 use super::config_file::{
-    bands, best_effort, initial_references, lane_endpoints, lanes, listen, text, threads,
+    bands, choice, initial_references, lane_endpoints, lanes, listen, text, threads,
 };
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
@@ -35,12 +35,14 @@ pub(super) struct Settings {
     pub(super) lanes: Option<Vec<ThreadpoolLane>>,
     #[serde(deserialize_with = "bands")]
     pub(super) bands: Option<Vec<PriorityBand>>,
+    #[serde(deserialize_with = "choice")]
+    pub(super) bind_priority_bands: Option<Choice>,
     #[serde(deserialize_with = "text")]
     pub(super) priority_mapping: Option<Mapping>,
     #[serde(deserialize_with = "text")]
     pub(super) sched_policy: Option<RealTimePolicy>,
-    #[serde(deserialize_with = "best_effort")]
-    pub(super) best_effort: Option<BestEffortChoice>,
+    #[serde(deserialize_with = "choice")]
+    pub(super) best_effort: Option<Choice>,
     pub(super) connect_timeout_ms: Option<u64>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
@@ -124,10 +126,13 @@ impl Settings {
             Some(Mapping::Linear) => builder.priority_mapping(LinearMapping),
             Some(Mapping::Continuous) => builder.priority_mapping(ContinuousMapping),
         };
+        if let Some(choice) = self.bind_priority_bands {
+            builder.binds_priority_bands = choice == Choice::Yes;
+        }
         match self.best_effort {
             None => {}
-            Some(BestEffortChoice::Allowed) => builder = builder.best_effort(),
-            Some(BestEffortChoice::Refused) => builder.best_effort = None,
+            Some(Choice::Yes) => builder = builder.best_effort(),
+            Some(Choice::No) => builder.best_effort = None,
         }
         builder
     }
@@ -178,20 +183,20 @@ impl FromStr for RealTimePolicy {
     }
 }
 
-/// What to do when the host refuses real-time scheduling.
+/// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BestEffortChoice {
-    Allowed,
-    Refused,
+pub(super) enum Choice {
+    Yes,
+    No,
 }
 
-impl FromStr for BestEffortChoice {
+impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "yes" => Ok(Self::Allowed),
-            "no" => Ok(Self::Refused),
+            "yes" => Ok(Self::Yes),
+            "no" => Ok(Self::No),
             _ => Err(format!("`{text}` is neither yes nor no")),
         }
     }
