@@ -28,7 +28,8 @@ pub struct Limits {
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread to serve them, where nothing closer is configured; one more gets
-    /// TRANSIENT 1.
+    /// TRANSIENT 1, and so does one with which they would be larger than four messages of `message_octets_max` together.
+    /// A queue has memory for 512 octets of each of them from the beginning, and keeps up to 64 KiB.
     pub queued_requests_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,

@@ -145,7 +145,7 @@ impl Orb {
         self.core.initial_references.names()
     }
 
-    /// Serves requests until [`shutdown`](Self::shutdown); the calling thread takes part.
+    /// Serves requests until [`shutdown`](Self::shutdown); what the calling thread does is a matter of the dispatch strategy.
     ///
     /// Returns at once when the ORB is shut down already.
     ///

@@ -7,7 +7,7 @@
 
 use super::DispatchError;
 use super::stations::{self, Station};
-use crate::exception::SystemException;
+use crate::exception::{ExceptionKind, SystemException};
 use crate::orb::OrbCore;
 use crate::poa::object_table::ActiveObject;
 use crate::rt::{CallPriority, Priority, ThreadpoolLane};
@@ -15,6 +15,7 @@ use crate::server::{Server, Session, TakenRequest, Workspace, propagated};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
 use rustix::io::Errno;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Looks at each request before a servant's thread is chosen, for
@@ -123,14 +124,28 @@ fn filter(
         declared,
         propagated: propagated.map(|(priority, _)| priority),
     };
-    let mut filters = orb.filters.iter();
-    if let Some(priority) = filters.find_map(|filter| filter.priority(&request)) {
+    if let Some(priority) = ask(&orb.filters, &request)? {
         return Ok(Some(priority));
     }
     let priority = declared.or(request.propagated).or(otherwise);
     priority
         .map(|priority| orb.rt.inbound(priority, &object.id))
         .transpose()
+}
+
+/// What the application's filters say.
+///
+/// # Errors
+/// UNKNOWN when one panics: that is for this client, and nothing for the thread that reads for all.
+fn ask(
+    filters: &[Arc<dyn RequestFilter>],
+    request: &FilteredRequest<'_>,
+) -> Result<Option<Priority>, SystemException> {
+    if filters.is_empty() {
+        return Ok(None);
+    }
+    let asked = || filters.iter().find_map(|filter| filter.priority(request));
+    catch_unwind(AssertUnwindSafe(asked)).map_err(|_| ExceptionKind::Unknown.into())
 }
 
 /// The lane for a priority: its own, else the most urgent one below it, else the least urgent of all.

@@ -11,14 +11,13 @@ use crate::server::{Next, Served, Server, Session, TakenRequest, ThreadPriority,
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::spawn;
 use rustix::io::Errno;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
     let token = Arc::new(Mutex::new(Leading {
         reactor: Reactor::new(server)?,
-        unfinished: VecDeque::new(),
+        unfinished: None,
         failed: None,
     }));
     let config = orb.rt.obtainable(&orb.server_threads);
@@ -56,8 +55,8 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
 #[derive(Debug)]
 struct Leading {
     reactor: Reactor,
-    /// Connections with octets behind the request that was taken last; no event will tell of them.
-    unfinished: VecDeque<ConnectionNumber>,
+    /// The connection of the request that was taken last, if octets were behind it; no event will tell of them.
+    unfinished: Option<ConnectionNumber>,
     failed: Option<Errno>,
 }
 
@@ -84,7 +83,7 @@ impl Leading {
         (workspace, request): (&mut Workspace, &mut TakenRequest),
     ) -> Option<Arc<Session>> {
         while !orb.is_stopping() {
-            let number = match self.unfinished.pop_front() {
+            let number = match self.unfinished.take() {
                 Some(number) => Some((number, Served::Open)),
                 None => self.receive(orb, server),
             };
@@ -103,7 +102,7 @@ impl Leading {
                 Next::Done => {
                     let session = Arc::clone(session);
                     if !connection.reading.is_empty() {
-                        self.unfinished.push_back(number);
+                        self.unfinished = Some(number);
                     }
                     return Some(session);
                 }

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 /// Serves on the calling thread, with the scheduling of the server's threads, until the ORB is stopped.
 pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
-    orb.server_threads
-        .apply_here()
-        .map_err(DispatchError::Refused)?;
+    let config = orb.rt.obtainable(&orb.server_threads);
+    config.apply_here().map_err(DispatchError::Refused)?;
     let mut workspace = Workspace::new(ThreadPriority::returning());
     let mut reactor = Reactor::new(server)?;
     reactor.run(orb, server, |connection| {

@@ -31,14 +31,20 @@ pub(super) const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::
 impl RequestQueue {
     /// An empty queue, served by that many threads.
     pub(super) fn new(limits: &Limits, threads: usize) -> Self {
+        // One for each that waits or is served, and one for whoever reads.
+        let requests = limits.queued_requests_max + threads + 1;
+        let spare = Ring::new(requests);
+        for _ in 0..requests {
+            // There is room for all that there are.
+            let _ = spare.push(TakenRequest::with_room());
+        }
         Self {
             waiting: Ring::new(limits.queued_requests_max),
             waiting_octets: AtomicUsize::new(0),
             octets_max: limits
                 .message_octets_max
                 .saturating_mul(LARGEST_WAITING_MAX),
-            // One for each that waits or is served, and one for whoever reads.
-            spare: Ring::new(limits.queued_requests_max + threads + 1),
+            spare,
         }
     }
 

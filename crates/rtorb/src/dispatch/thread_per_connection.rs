@@ -10,6 +10,7 @@ use std::sync::Arc;
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
 pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
+    let config = orb.rt.obtainable(&orb.server_threads);
     let mut number = 0u64;
     while !orb.is_stopping() {
         if let Err(errno) = await_connection(server) {
@@ -26,7 +27,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
                     let mut workspace = Workspace::new(ThreadPriority::keeping());
                     connection.serve_to_the_end(&mut workspace);
                 };
-                match spawn(&format!("rtorb-conn-{number}"), &orb.server_threads, serve) {
+                match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                     Ok(thread) => threads.push(thread),
                     // There are threads, and no room for one more now: its client is let go, the others are served on.
                     Err(refused) if refused.what == What::Thread && !threads.is_empty() => {

@@ -6,6 +6,7 @@ use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::SystemException;
+use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
@@ -93,14 +94,19 @@ fn locate_request(
 ) -> Result<Next, DecodeError> {
     let orb = &session.orb;
     let request = LocateRequestHeader::decode(&mut header.reader(message))?;
-    let is_here = upcall::find(orb, request.target.object_key()?, &mut workspace.names).is_some();
-    let status = match is_here {
-        true => LocateStatus::ObjectHere,
-        false => LocateStatus::UnknownObject,
-    };
+    let key = request.target.object_key()?;
+    let object = upcall::find(orb, key, &mut workspace.names);
     let out = mem::take(&mut workspace.out);
     let mut w = Writer::new(out, orb.limits.message_octets_max);
-    let written = giop::write_locate_reply(&mut w, header.version, request.request_id, status);
+    let (version, id) = (header.version, request.request_id);
+    let written = match object.as_deref() {
+        None => giop::write_locate_reply(&mut w, version, id, LocateStatus::UnknownObject),
+        Some(object) if object.pool != session.pool => {
+            let elsewhere = published::forward(orb, object, key);
+            giop::write_locate_forward(&mut w, version, id, &elsewhere)
+        }
+        Some(_) => giop::write_locate_reply(&mut w, version, id, LocateStatus::ObjectHere),
+    };
     let is_sent = written.is_ok() && session.send(&w).is_ok();
     workspace.out = w.into_buffer();
     Ok(match is_sent {

@@ -21,7 +21,18 @@ pub(crate) struct TakenRequest {
 /// Memory that a small request may leave to the next one; more is given back.
 const KEPT_OCTETS_MAX: usize = 64 << 10;
 
+/// What most requests need.
+const ROOM_OCTETS: usize = 512;
+
 impl TakenRequest {
+    /// Memory for most requests.
+    pub(crate) fn with_room() -> Self {
+        Self {
+            octets: Vec::with_capacity(ROOM_OCTETS),
+            ..Self::default()
+        }
+    }
+
     /// Keeps a whole request.
     pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet) {
         self.octets.clear();
