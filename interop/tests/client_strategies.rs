@@ -434,10 +434,6 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
                 });
             }
         });
-        assert!(
-            in_time.load(Ordering::Relaxed) > 0,
-            "{name}: some are in time"
-        );
         assert_eq!(echo(&object, 7), Ok(7), "{name}: with time enough");
     }
 }
