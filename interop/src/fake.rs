@@ -41,6 +41,12 @@ impl FakeServer {
         reference_at(&self.address.ip().to_string(), self.address.port())
     }
 
+    /// The port on which it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Where it listens, as an exception names it.
     #[must_use]
     pub fn endpoint(&self) -> String {
@@ -57,8 +63,12 @@ pub struct Peer {
 impl Peer {
     /// The id of the next request, or none when the client is gone. Requests are read in GIOP 1.2, little-endian.
     pub fn request(&mut self) -> Option<u32> {
-        let octets = message(&mut self.socket).ok()?;
-        octets.get(12..16)?.try_into().ok().map(u32::from_le_bytes)
+        self.message().as_deref().and_then(request_id)
+    }
+
+    /// The next message, or none when the client is gone.
+    pub fn message(&mut self) -> Option<Vec<u8>> {
+        message(&mut self.socket).ok()
     }
 
     /// Sends octets; a client that is gone needs none.
@@ -71,6 +81,12 @@ impl Peer {
     pub fn wait_for_end(&mut self) {
         while self.request().is_some() {}
     }
+}
+
+/// The id of a request in GIOP 1.2, little-endian.
+#[must_use]
+pub fn request_id(message: &[u8]) -> Option<u32> {
+    message.get(12..16)?.try_into().ok().map(u32::from_le_bytes)
 }
 
 /// A reference to an object of an unknown type at a host and port, GIOP 1.2, without components.
