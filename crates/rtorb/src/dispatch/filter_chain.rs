@@ -72,7 +72,21 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
             Ok(priority.map_or(0, |priority| lane_of(&lanes, priority)))
         })
     };
-    stations::run(orb, server, &stations, Box::new(choose))
+    let io_thread = io_thread(orb, &stations);
+    stations::run((orb, server), &io_thread, &stations, Box::new(choose))
+}
+
+/// How the I/O thread runs: as the server's threads do, and where those inherit, as the most urgent lane. Below that, it
+/// would keep urgent requests waiting for whichever servants run.
+fn io_thread(orb: &OrbCore, stations: &[Station]) -> ThreadConfig {
+    let config = orb.rt.obtainable(&orb.server_threads);
+    let most_urgent = stations.iter().max_by_key(|station| station.priority);
+    ThreadConfig {
+        policy: config
+            .policy
+            .or_else(|| most_urgent.and_then(|station| station.config.policy)),
+        ..config
+    }
 }
 
 /// Threads that call servants.

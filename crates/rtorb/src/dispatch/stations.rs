@@ -31,9 +31,11 @@ pub(super) type Choose = Box<
 >;
 
 /// Serves until the ORB is stopped; what was read by then is answered.
+///
+/// `io_thread` is how the I/O thread runs.
 pub(super) fn run(
-    orb: &Arc<OrbCore>,
-    server: &Server,
+    (orb, server): (&Arc<OrbCore>, &Server),
+    io_thread: &ThreadConfig,
     stations: &[Station],
     choose: Choose,
 ) -> Result<(), DispatchError> {
@@ -42,7 +44,7 @@ pub(super) fn run(
     let reactor = Reactor::new(server)?;
     let mut threads = Vec::new();
     let started = start_serving(stations, &queues, &mut threads)
-        .and_then(|()| start_reading(orb, (reactor, choose), &queues));
+        .and_then(|()| start_reading(orb, io_thread, (reactor, choose), &queues));
     let read = match started {
         Ok(reading) => reading.join().ok().flatten(),
         Err(refused) => {
@@ -86,10 +88,10 @@ type Read = (Reactor, Result<(), Errno>);
 
 fn start_reading(
     orb: &Arc<OrbCore>,
+    io_thread: &ThreadConfig,
     (mut reactor, choose): (Reactor, Choose),
     queues: &[Arc<RequestQueue>],
 ) -> Result<JoinHandle<Option<Read>>, Refused> {
-    let config = orb.rt.obtainable(&orb.server_threads);
     let mut reader = Reader {
         queues: queues.to_vec(),
         choose,
@@ -108,7 +110,7 @@ fn start_reading(
         }
         (reactor, read)
     };
-    spawn("rtorb-io", &config, read)
+    spawn("rtorb-io", io_thread, read)
 }
 
 /// The I/O thread's own.

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+    let config = orb.rt.obtainable(&orb.server_threads);
     let workers = Station {
         name: "rtorb-worker".to_owned(),
         threads: orb.pool_threads,
-        config: orb.rt.obtainable(&orb.server_threads),
+        config: config.clone(),
         priority: None,
     };
-    stations::run(orb, server, &[workers], Box::new(|_, _, _| Ok(0)))
+    let only = Box::new(|_: &_, _: &_, _: &mut _| Ok(0));
+    stations::run((orb, server), &config, &[workers], only)
 }
