@@ -1,8 +1,12 @@
 //! A caller's priority is what servants see, as RTCurrent and the kernel say it, unless something changes it on the way.
 
-use rtorb::rt::{LinearMapping, Policy, Priority, PriorityModel, PriorityTransform, Threadpool};
+use rtorb::rt::{
+    LinearMapping, Policy, Priority, PriorityModel, PriorityTransform, Protocol, Threadpool,
+    UnixDomainProtocolProperties,
+};
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, Strategies, SystemException};
 use rtorb_interop::relay::{Relayer, Served, has_priorities, lane, laned_pool, model, relay, way};
+use rtorb_interop::scratch::Scratch;
 use rtorb_interop::stubs::Relay;
 
 use PriorityModel::{ClientPropagated, ServerDeclared};
@@ -104,6 +108,32 @@ fn a_lane_serves_calls_of_its_priority() {
     for number in [0, 7, 20] {
         let seen = way(Orb::builder(), &declared, Some(number));
         assert_eq!(seen, Ok(vec![(5, 5)]));
+    }
+}
+
+#[test]
+fn a_lane_is_chosen_over_unix_sockets_too() {
+    let scratch = Scratch::new();
+    let socket = format!("uiop://{}", scratch.join("socket").display());
+    let tcp = || Orb::builder().listen("iiop://127.0.0.1:0").expect("legal");
+    for builder in [Orb::builder(), tcp()] {
+        let served = Served::by(builder.listen(&socket).expect("legal"));
+        let Some(pool) = laned_pool(&served.orb.rt_orb(), &[0, 5]) else {
+            return;
+        };
+        let unix = UnixDomainProtocolProperties::default();
+        for policies in [
+            vec![],
+            vec![Policy::ServerProtocol(vec![Protocol::UnixDomain(unix)])],
+        ] {
+            let name = format!("with {} more", policies.len());
+            let lanes = [Policy::Threadpool(pool), model(ClientPropagated, 0)];
+            let relay = relay(&served, &name, &[&lanes[..], &policies].concat());
+            for number in [0, 5] {
+                let seen = way(Orb::builder(), &relay, Some(number));
+                assert_eq!(seen, Ok(vec![(number, number)]), "{name}");
+            }
+        }
     }
 }
 

@@ -146,6 +146,10 @@ pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Ro
         let route_to = route_maker(orb, profile, wanted);
         routes.extend(of_profile.into_iter().filter_map(route_to));
     }
+    // Where a reference tells of lanes, an endpoint without one is for clients that know of none.
+    if routes.iter().any(|route| route.priority.is_some()) {
+        routes.retain(|route| route.priority.is_some());
+    }
     if !wanted.protocols.is_empty() {
         // Stable: what one protocol has keeps its order.
         routes.sort_by_key(|route| {
@@ -186,7 +190,7 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     let lanes = lanes.unwrap_or_default();
     let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
     let mut endpoints = Vec::new();
-    for component in components {
+    for component in components.iter().take(ROUTES_MAX) {
         // An omniORB server on this host that listens on a UNIX socket: the shorter way.
         if let Component::OmniUnixTrans { host, path } = component
             && *host == host_name()
@@ -198,15 +202,15 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     if profile.port != 0 {
         endpoints.push((tcp(&profile.host, profile.port), own_lane));
     }
-    for lane in lanes.iter().skip(1) {
+    for lane in lanes.iter().skip(1).take(ROUTES_MAX) {
         endpoints.push((tcp(&lane.host, lane.port), lane_priority(lane.priority)));
     }
-    for component in components {
+    for component in components.iter().take(ROUTES_MAX) {
         if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
             endpoints.push((tcp(host, *port), None));
         }
     }
-    of_one_kind(endpoints)
+    endpoints
 }
 
 fn uiop_endpoints(profile: &UiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
@@ -222,16 +226,10 @@ fn uiop_endpoints(profile: &UiopProfile, components: &[Component]) -> Vec<LaneEn
         .iter()
         .skip(1)
         .map(|lane| (unix(&lane.path), lane_priority(lane.priority)));
-    of_one_kind(core::iter::once(own).chain(others).collect())
-}
-
-/// Where a profile tells of lanes, an endpoint without one is for clients that know of none.
-fn of_one_kind(mut endpoints: Vec<LaneEndpoint>) -> Vec<LaneEndpoint> {
-    if endpoints.iter().any(|(_, lane)| lane.is_some()) {
-        endpoints.retain(|(_, lane)| lane.is_some());
-    }
-    endpoints.truncate(ROUTES_MAX);
-    endpoints
+    core::iter::once(own)
+        .chain(others)
+        .take(ROUTES_MAX)
+        .collect()
 }
 
 /// -1 says that there is none.
