@@ -131,6 +131,10 @@ fn component(tagged: &TaggedComponent) {
         let again = component.to_tagged().expect("what was read can be written");
         assert_eq!(Component::from_tagged(&again).as_ref(), Ok(&component));
     }
+    if let Ok(component) = Component::from_uiop_tagged(tagged) {
+        let again = component.to_tagged().expect("what was read can be written");
+        assert_eq!(Component::from_uiop_tagged(&again).as_ref(), Ok(&component));
+    }
 }
 
 /// The text of a reference, or of a name.
