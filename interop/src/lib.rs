@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod fake;
+pub mod good;
 pub mod jacorb;
 pub mod omniorb;
 pub mod ours;
@@ -12,8 +13,10 @@ pub mod raw;
 pub mod recorder;
 pub mod relay;
 pub mod running;
+pub mod scheduling;
 pub mod scratch;
 pub mod servants;
+pub mod tao;
 
 mod make;
 

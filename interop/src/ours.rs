@@ -5,7 +5,9 @@ use std::thread::{self, JoinHandle};
 
 use rtorb::any::{Any, Typed};
 use rtorb::cdr::{Encode, WChar, WString};
-use rtorb::{CompletionStatus, Endpoint, ExceptionKind, ObjectRef, Orb, OrbBuilder, PoaPolicies};
+use rtorb::{
+    CompletionStatus, Endpoint, ExceptionKind, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies,
+};
 
 use crate::servants::{Counter, Cubes, cube_many};
 use crate::stubs::exchange::{Desk, DeskRefuseError, Empty, Party, Person, Refused};
@@ -16,6 +18,8 @@ use crate::stubs::{Cubit, Many, Oneof};
 pub struct Ours {
     /// The server's ORB.
     pub orb: Orb,
+    /// The adapter of its objects.
+    pub poa: Poa,
     /// A Cubit with a key of the ORB's choice.
     pub cubit: Cubit,
     /// A Desk with a key of the ORB's choice.
@@ -37,18 +41,29 @@ impl Ours {
     /// It cannot be built.
     #[must_use]
     pub fn serve_as(builder: OrbBuilder) -> Self {
+        Self::serve_in(builder, |orb| orb.root_poa().expect("the ORB can listen"))
+    }
+
+    /// Serves as `builder` says, with the objects in the adapter that `adapter` makes.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be built.
+    #[must_use]
+    pub fn serve_in(builder: OrbBuilder, adapter: impl FnOnce(&Orb) -> Poa) -> Self {
         let orb = builder.build().expect("the ORB can be built");
-        let root = orb.root_poa().expect("the ORB can listen");
-        let cubit = root
+        let poa = adapter(&orb);
+        let cubit = poa
             .activate(Cubes { orb: orb.clone() })
             .expect("there is room for a servant");
-        let desk = root
+        let desk = poa
             .activate(Counter::default())
             .expect("there is room for a servant");
         let server = orb.clone();
         let running = thread::spawn(move || server.run().expect("the ORB runs"));
         Self {
             orb,
+            poa,
             cubit,
             desk,
             running: Some(running),

@@ -134,7 +134,20 @@ pub struct Request<'a> {
     pub operation: &'a str,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// A two-way request with id 1, in GIOP 1.2, little-endian.
+    #[must_use]
+    pub fn two_way(key: &'a [u8], operation: &'a str) -> Self {
+        Self {
+            minor: 2,
+            big: false,
+            id: 1,
+            reply: true,
+            key,
+            operation,
+        }
+    }
+
     /// The header; what is written after it is the body, which begins at a multiple of 8.
     #[must_use]
     pub fn head(&self) -> Stream {
