@@ -209,7 +209,7 @@ impl Reading {
             self.inbox.make_room(octets);
             return Ok(None);
         }
-        session.note_version(header.version);
+        session.note_message(header.version);
         Ok(Some(header))
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Session {
     /// Minor version of the last message: what the connection's own messages are sent in.
     minor: AtomicU8,
     is_shared: AtomicBool,
+    /// The client knows of nothing that it has to wait for: what it sends now is not pipelined.
+    is_answered: AtomicBool,
     sending: Mutex<()>,
 }
 
@@ -38,6 +40,7 @@ impl Session {
             pool,
             minor: AtomicU8::new(NO_MINOR),
             is_shared: AtomicBool::new(false),
+            is_answered: AtomicBool::new(true),
             sending: Mutex::new(()),
         }
     }
@@ -56,6 +59,12 @@ impl Session {
         self.is_shared.store(false, Ordering::Relaxed);
     }
 
+    /// True from when an answer is sent to when the next message is there.
+    #[inline]
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
     /// Tells the client that none of its requests will be served any more (CloseConnection).
     ///
     /// To be called when all that were taken are answered: a client may take those as not carried out.
@@ -72,13 +81,15 @@ impl Session {
     }
 
     #[inline]
-    pub(super) fn note_version(&self, version: Version) {
+    pub(super) fn note_message(&self, version: Version) {
         self.minor.store(version.minor, Ordering::Relaxed);
+        self.is_answered.store(false, Ordering::Relaxed);
     }
 
     /// Sends a message, whole before or behind those of other threads.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
+        self.is_answered.store(true, Ordering::Relaxed);
         match self.is_shared.load(Ordering::Relaxed) {
             false => outgoing::send(&self.orb, &self.stream, message),
             true => self.send_in_turn(message),

@@ -14,11 +14,14 @@ pub(crate) struct Workspace {
     pub(crate) priority: ThreadPriority,
 }
 
+/// What most replies need: a thread that serves its first request is to make no heap call for it.
+const ROOM_OCTETS: usize = 512;
+
 impl Workspace {
     /// For the calling thread, which treats the priorities of calls so.
     pub(crate) fn new(priority: ThreadPriority) -> Self {
         Self {
-            out: Vec::new(),
+            out: Vec::with_capacity(ROOM_OCTETS),
             scratch: Scratch::default(),
             names: NameCache::default(),
             priority,

@@ -2,9 +2,9 @@
 //! reply; by several when it does not.
 //!
 //! Whoever is told of octets enters the turnstile, serves where the message lies, and leaves: nothing is copied, nobody
-//! waits. If another thread came meanwhile, or a message came before the last one was answered, the connection is shared
-//! from then on: a thread takes one request out, leaves the rest to others, and serves it outside. A connection on which
-//! requests came one by one for a while is served in place again.
+//! waits. If octets come before the last request is answered, the connection is shared from then on: a thread takes one
+//! request out, leaves the rest to others, and serves it outside. A connection on which requests came one by one for a while
+//! is served in place again.
 
 use super::Pool;
 use super::lane::Lane;
@@ -12,7 +12,7 @@ use super::reading::Reader;
 use super::work::LaneThread;
 use crate::server::{Next, Reading, ServedConnection, Session, TakenRequest, Workspace};
 use crate::transport::Stream;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::slab::Key;
 use rtorb_os::turnstile::{Inside, Turnstile};
 use rustix::io::Errno;
@@ -24,6 +24,10 @@ pub(super) struct Connection {
     session: Arc<Session>,
     /// Requests that were taken out and not answered yet. Raised inside only.
     under_way: AtomicU32,
+    /// Somebody was told of octets while a request was being served.
+    is_pipelined: AtomicBool,
+    /// Somebody was told that the client sends no more.
+    is_ending: AtomicBool,
     gate: Turnstile<Inlet>,
 }
 
@@ -44,13 +48,13 @@ const ALONE_MAX: u32 = 64;
 /// Requests that are read from one connection before it is the turn of the next.
 const TURN_MAX: u32 = 16;
 
-/// How far a thread must read before it may leave.
+/// What a thread was told of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Until {
-    /// Less came than there was room for: that was all, and whatever comes later is told.
-    Short,
-    /// Nothing came, or the end: something may have come that somebody else was told of.
-    Nothing,
+pub(super) enum Told {
+    /// Octets have come.
+    Octets,
+    /// The client sends no more than what has come.
+    End,
 }
 
 /// What receiving once brought.
@@ -82,6 +86,8 @@ impl Connection {
         Self {
             session: connection.session,
             under_way: AtomicU32::new(0),
+            is_pipelined: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
             gate: Turnstile::new(Inlet {
                 reading: connection.reading,
                 is_shared: false,
@@ -97,40 +103,21 @@ impl Connection {
 
     /// Serves what has come on the connection of that key, unless another thread is at it, which will look again.
     #[inline]
-    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Key)) {
-        Self::serve_until(thread, place, Until::Short);
-    }
-
-    /// As [`serve`](Self::serve), when the end has come too.
-    pub(super) fn serve_last(thread: &mut LaneThread<'_>, place: (&Lane, Key)) {
-        Self::serve_until(thread, place, Until::Nothing);
-    }
-
-    /// Puts what has come into the lane's queue.
-    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Key)) {
-        Self::read_until(reader, place, Until::Short);
-    }
-
-    /// As [`read`](Self::read), when the end has come too.
-    pub(super) fn read_last(reader: &mut Reader<'_>, place: (&Lane, Key)) {
-        Self::read_until(reader, place, Until::Nothing);
-    }
-
-    #[inline]
-    fn serve_until(thread: &mut LaneThread<'_>, place: (&Lane, Key), mut until: Until) {
-        let (lane, key) = place;
-        let Some(connection) = lane.connections.enter(key) else {
+    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Key), told: Told) {
+        let lane = place.0;
+        let Some(connection) = lane.connections.enter(place.1) else {
             return;
         };
-        let Some(mut inlet) = connection.gate.enter() else {
+        let Some(mut inlet) = connection.enter(told) else {
             return;
         };
         connection.settle(&mut inlet);
-        loop {
+        for _ in 0..TURN_MAX {
             if inlet.is_shared {
-                return connection.serve_one(thread, place, inlet, until);
+                return connection.serve_one(thread, place, inlet);
             }
-            let left = inlet.serve_in_place(thread, lane, &connection.session, until);
+            let is_ending = connection.is_ending();
+            let left = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
             match left {
                 Left::Over => return connection.end(thread.pool, place, inlet),
                 Left::More => return connection.hand_over(place, inlet),
@@ -139,12 +126,35 @@ impl Connection {
                     None => return,
                     Some(marked) => {
                         inlet = marked;
-                        inlet.is_shared = true;
-                        until = Until::Nothing;
+                        connection.settle(&mut inlet);
                     }
                 },
             }
         }
+        connection.hand_over(place, inlet);
+    }
+
+    /// Puts what has come into the lane's queue.
+    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Key), told: Told) {
+        let Some(connection) = place.0.connections.enter(place.1) else {
+            return;
+        };
+        // Nobody else reads.
+        let Some(mut inlet) = connection.enter(told) else {
+            return;
+        };
+        for _ in 0..TURN_MAX {
+            let taking = (&mut reader.workspace, &mut reader.request);
+            match inlet.take_one(taking, &connection.session, connection.is_ending()) {
+                (Next::Over, _) => return connection.end(reader.pool, place, inlet),
+                (Next::Incomplete, _) => {
+                    connection.leave(place, inlet);
+                    return;
+                }
+                (Next::Done, _) => reader.put(&connection.session),
+            }
+        }
+        connection.hand_over(place, inlet);
     }
 
     /// Takes one request out, leaves the rest to others, and serves it.
@@ -154,19 +164,15 @@ impl Connection {
         thread: &mut LaneThread<'_>,
         place: (&Lane, Key),
         mut inlet: Inside<'_, Inlet>,
-        mut until: Until,
     ) {
         let more = loop {
             let taking = (&mut thread.workspace, &mut thread.request);
-            match inlet.take_one(taking, &self.session, until) {
+            match inlet.take_one(taking, &self.session, self.is_ending()) {
                 (Next::Over, _) => return self.end(thread.pool, place, inlet),
                 (Next::Done, more) => break more,
                 (Next::Incomplete, _) => match self.leave(place, inlet) {
                     None => return,
-                    Some(marked) => {
-                        inlet = marked;
-                        until = Until::Nothing;
-                    }
+                    Some(marked) => inlet = marked,
                 },
             }
         };
@@ -183,33 +189,34 @@ impl Connection {
         self.under_way.fetch_sub(1, Ordering::Release);
     }
 
-    fn read_until(reader: &mut Reader<'_>, place: (&Lane, Key), until: Until) {
-        let Some(connection) = place.0.connections.enter(place.1) else {
-            return;
-        };
-        // Nobody else reads.
-        let Some(mut inlet) = connection.gate.enter() else {
-            return;
-        };
-        for _ in 0..TURN_MAX {
-            let taking = (&mut reader.workspace, &mut reader.request);
-            match inlet.take_one(taking, &connection.session, until) {
-                (Next::Over, _) => return connection.end(reader.pool, place, inlet),
-                (Next::Incomplete, _) => {
-                    connection.leave(place, inlet);
-                    return;
-                }
-                (Next::Done, _) => reader.put(&connection.session),
-            }
+    /// Enters; who does not leaves word of what it was told.
+    #[inline]
+    fn enter(&self, told: Told) -> Option<Inside<'_, Inlet>> {
+        if told == Told::End {
+            self.is_ending.store(true, Ordering::Release);
         }
-        connection.hand_over(place, inlet);
+        // A client that has been answered may send while the thread that answered is on its way out.
+        let is_awaited = !self.session.is_answered();
+        let inlet = self.gate.enter();
+        if inlet.is_none() && is_awaited {
+            self.is_pipelined.store(true, Ordering::Release);
+        }
+        inlet
     }
 
-    /// Has a shared connection served in place again, if its client has awaited each reply for a while.
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Has a connection shared whose client does not await its replies, and served in place one whose client did for a while.
     #[inline]
     fn settle(&self, inlet: &mut Inlet) {
-        let is_alone = inlet.alone > ALONE_MAX && self.under_way.load(Ordering::Acquire) == 0;
-        if is_alone {
+        if self.is_pipelined.load(Ordering::Acquire) {
+            self.is_pipelined.store(false, Ordering::Relaxed);
+            inlet.is_shared = true;
+            inlet.alone = 0;
+        }
+        if inlet.alone > ALONE_MAX && self.under_way.load(Ordering::Acquire) == 0 {
             inlet.alone = 0;
             inlet.is_shared = false;
             self.session.answer_alone();
@@ -259,11 +266,11 @@ impl Inlet {
         thread: &mut LaneThread<'_>,
         lane: &Lane,
         session: &Session,
-        until: Until,
+        is_ending: bool,
     ) -> Left {
         let mut has_served = false;
         loop {
-            let came = self.receive(session, until);
+            let came = self.receive(session, is_ending);
             if came == Came::End {
                 return Left::Over;
             }
@@ -292,7 +299,7 @@ impl Inlet {
         &mut self,
         (workspace, request): (&mut Workspace, &mut TakenRequest),
         session: &Session,
-        until: Until,
+        is_ending: bool,
     ) -> (Next, bool) {
         let mut came = Came::More;
         loop {
@@ -301,20 +308,21 @@ impl Inlet {
                 Next::Incomplete => {}
                 next => return (next, came == Came::More || !self.reading.is_empty()),
             }
-            came = self.receive(session, until);
+            came = self.receive(session, is_ending);
             if came == Came::End {
                 return (Next::Over, false);
             }
         }
     }
 
+    /// Receives once. Less than there was room for is all that there was, but for the end, which is told once.
     #[inline]
-    fn receive(&mut self, session: &Session, until: Until) -> Came {
+    fn receive(&mut self, session: &Session, is_ending: bool) -> Came {
         match self.reading.receive_now(session) {
             Ok(0) => Came::End,
-            Ok(_) if until == Until::Short && !self.reading.is_full() => Came::All,
-            Ok(_) | Err(Errno::INTR) => Came::More,
-            Err(Errno::AGAIN) => Came::All,
+            Ok(_) if is_ending || self.reading.is_full() => Came::More,
+            Ok(_) | Err(Errno::AGAIN) => Came::All,
+            Err(Errno::INTR) => Came::More,
             Err(_) => Came::End,
         }
     }

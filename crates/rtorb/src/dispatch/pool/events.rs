@@ -1,5 +1,6 @@
 //! What the threads of a lane wait for: requests, clients that connect, calls for help, the end.
 
+use super::connection::Told;
 use crate::transport::{Listener, Stream};
 use core::mem::MaybeUninit;
 use rtorb_os::clock::timespec;
@@ -26,10 +27,8 @@ pub(super) enum Event {
     Help,
     /// Somebody connects.
     Listener(usize),
-    /// Octets have come.
-    Connection(Key),
-    /// Octets may have come, and the client sends no more.
-    LastOfConnection(Key),
+    /// A client sent something, or ended.
+    Connection(Key, Told),
 }
 
 impl Events {
@@ -96,8 +95,8 @@ impl Events {
             STOP => Event::Stop,
             HELP => Event::Help,
             _ if number & SPECIAL != 0 => Event::Listener((number - FIRST_LISTENER) as usize),
-            _ if { event.flags }.intersects(ENDED) => Event::LastOfConnection(key(number)),
-            _ => Event::Connection(key(number)),
+            _ if { event.flags }.intersects(ENDED) => Event::Connection(key(number), Told::End),
+            _ => Event::Connection(key(number), Told::Octets),
         })
     }
 }

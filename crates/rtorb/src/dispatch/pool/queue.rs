@@ -33,11 +33,12 @@ pub(super) enum Job {
 }
 
 impl Queue {
-    /// The queue of a lane; what has no bound of its own has that of the ORB's limits.
+    /// The queue of a lane, whose bounds are at most those of the ORB's limits.
     pub(super) fn new(buffering: Buffering, lane: &LaneConfig, limits: &Limits) -> Self {
+        let limit = u32::try_from(limits.queued_requests_max).unwrap_or(u32::MAX);
         let requests_max = match buffering.requests_max {
-            0 => u32::try_from(limits.queued_requests_max).unwrap_or(u32::MAX),
-            bound => bound,
+            0 => limit,
+            bound => bound.min(limit),
         };
         let octets_max = match buffering.octets_max {
             0 => usize::MAX,
@@ -46,10 +47,12 @@ impl Queue {
         // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
         let threads = lane.static_threads.saturating_add(lane.dynamic_threads);
         let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
+        let vacant = Ring::new(jobs);
+        while vacant.push(TakenRequest::with_room()).is_ok() {}
         Self {
             jobs: Ring::new(jobs),
             is_called: AtomicBool::new(false),
-            vacant: Ring::new(jobs),
+            vacant,
             accepted: AtomicU32::new(0),
             octets: AtomicUsize::new(0),
             requests_max,

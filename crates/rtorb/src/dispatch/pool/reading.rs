@@ -35,7 +35,7 @@ impl<'p> Reader<'p> {
             lane,
             queue,
             workspace: lane.workspace(),
-            request: TakenRequest::default(),
+            request: TakenRequest::with_room(),
         }
     }
 
@@ -44,9 +44,8 @@ impl<'p> Reader<'p> {
         let lane = self.lane;
         while !self.pool.is_stopping() {
             match lane.events.next(None) {
-                Some(Event::Connection(key)) => Connection::read(&mut self, (lane, key)),
-                Some(Event::LastOfConnection(key)) => {
-                    Connection::read_last(&mut self, (lane, key));
+                Some(Event::Connection(key, told)) => {
+                    Connection::read(&mut self, (lane, key), told);
                 }
                 Some(Event::Listener(number)) => lane.accept(self.orb, number),
                 Some(Event::Help | Event::Stop) | None => {}

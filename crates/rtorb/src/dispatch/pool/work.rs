@@ -38,7 +38,7 @@ impl<'p> LaneThread<'p> {
             lane,
             stay,
             workspace: lane.workspace(),
-            request: TakenRequest::default(),
+            request: TakenRequest::with_room(),
         }
     }
 
@@ -80,8 +80,7 @@ impl<'p> LaneThread<'p> {
 
     fn serve(&mut self, lane: &Lane, event: Event) {
         match event {
-            Event::Connection(key) => Connection::serve(self, (lane, key)),
-            Event::LastOfConnection(key) => Connection::serve_last(self, (lane, key)),
+            Event::Connection(key, told) => Connection::serve(self, (lane, key), told),
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
             Event::Stop => {}
