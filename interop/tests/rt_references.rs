@@ -345,3 +345,38 @@ fn an_object_of_a_pool_is_served_by_no_other_thread() {
         "{names:?}"
     );
 }
+
+/// The same for a lane of another priority than the one that was declared.
+#[test]
+fn an_object_of_a_declared_priority_is_served_by_its_lane() {
+    let served = Served::by(Orb::builder());
+    let Some(pool) = laned_pool(&served.orb.rt_orb(), &[2, 5]) else {
+        return;
+    };
+    let threads = Policy::Threadpool(pool);
+    let all = reference(
+        &served,
+        "all",
+        &[threads.clone(), model(ClientPropagated, 2)],
+    );
+    let policies = PoaPolicies::PERSISTENT.with(threads);
+    let poa = served
+        .root
+        .create_poa("Urgent", policies.with(model(ServerDeclared, 5)))
+        .expect("free");
+    let relay: Relay = poa
+        .activate_with_id("relay", served.relayer("r"))
+        .expect("room");
+    assert_eq!(
+        poa.reference_to_id(relay.as_object()),
+        Ok(b"relay".to_vec())
+    );
+    let client = Orb::builder().build().expect("an ORB");
+    for lane in endpoints(&all) {
+        let text = format!("corbaloc::{}:{}/Urgent/relay", lane.host, lane.port);
+        let object = client.string_to_object(&text).expect("a reference");
+        let way = Relay::unchecked_narrow(object).pass_on();
+        let way = way.expect("it is served");
+        assert_eq!((way[0].corba, way[0].kernel), (5, 5), "{text}");
+    }
+}

@@ -94,6 +94,12 @@ impl ThreadPriority {
         matches!(self.way, Way::Lane(_))
     }
 
+    /// True if the thread serves a lane, and one of another priority than that.
+    #[inline]
+    pub(super) fn is_of_lane_without(&self, declared: Priority) -> bool {
+        matches!(self.way, Way::Lane(lane) if lane != declared)
+    }
+
     /// Before a call of an object without a priority model, and before every call in a lane.
     ///
     /// # Errors

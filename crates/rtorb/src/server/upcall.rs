@@ -76,7 +76,7 @@ fn invoke<'m>(
         return answer;
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
-    if object.pool != session.pool {
+    if object.pool != session.pool || is_of_another_lane(&object, thread) {
         return forward(orb, &object, request, call);
     }
     object.adapter.manager.admit()?;
@@ -96,6 +96,15 @@ fn invoke<'m>(
             CompletionStatus::Maybe,
         ))
     })
+}
+
+/// True if a lane shall serve the object which the thread does not serve now: who asks here has a key, and no reference.
+#[inline]
+fn is_of_another_lane(object: &ActiveObject, thread: &ThreadPriority) -> bool {
+    match object.priority {
+        CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
+        CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
+    }
 }
 
 /// Gives the thread the priority of the call, as the object's priority model says.
