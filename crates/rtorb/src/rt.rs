@@ -47,3 +47,8 @@ pub(crate) fn default_network_mapping(
         .unwrap_or(Priority::MAX);
     Arc::new(NetworkPriorityTable::even(most_urgent))
 }
+
+/// The code in `docs/real-time.md` is compiled as the tests of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/real-time.md")]
+struct Page;

@@ -234,6 +234,24 @@ mod tests {
     }
 
     #[test]
+    fn the_example_names_everything() {
+        let example = include_str!("../../../../examples/orb.toml");
+        for (text, table) in [("x = 1", ""), ("[limits]\nx = 1", "[limits]")] {
+            let (_, reason) = parse(text).expect_err("there is no x");
+            let known = reason.split('`').skip(3).step_by(2);
+            let (_, part) = example.split_once(table).expect("it has that table");
+            for name in known {
+                let is_value = part.contains(&format!("\n{name} ="));
+                let is_table = part.contains(&format!("[{name}]"));
+                assert!(
+                    is_value || is_table,
+                    "examples/orb.toml does not name {name}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_file_chooses_nothing() {
         let before = OrbBuilder::default().strategies(Strategies::TAO);
         let settings = parse("# nothing\n").expect("it is right");

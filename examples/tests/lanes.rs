@@ -1,0 +1,126 @@
+//! The examples of docs/real-time.md work, and the page shows them as they are.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Where the host allows no real-time scheduling, the way of a call is shown all the same.
+const BEST_EFFORT: [&str; 2] = ["-ORBBestEffort", "yes"];
+
+#[test]
+fn each_priority_is_served_by_its_lane() {
+    let mut server = Server::start();
+    let reference = server.reference();
+    for priority in ["60", "10"] {
+        let output = call(&reference, priority);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            format!("Hello, world! This is priority {priority}.\n")
+        );
+    }
+}
+
+#[test]
+fn a_priority_without_a_lane_is_refused() {
+    let mut server = Server::start();
+    let output = call(&server.reference(), "30");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(
+        said.contains("INV_POLICY") || said.contains("InvPolicy"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_threads_have_the_names_that_the_page_says() {
+    let mut server = Server::start();
+    server.reference();
+    let names = server.thread_names();
+    for name in ["rtorb-p1l0-1", "rtorb-p1l1-1", "rtorb-p1l1-2"] {
+        assert!(names.iter().any(|thread| thread == name), "{names:?}");
+        assert!(
+            page().contains(name),
+            "docs/real-time.md does not name {name}"
+        );
+    }
+}
+
+#[test]
+fn the_page_shows_the_examples_as_they_are() {
+    let page = page();
+    for path in ["src/bin/lanes-server.rs", "src/bin/lanes-client.rs"] {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let example = fs::read_to_string(example).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let block = format!("```rust,ignore\n{example}```\n");
+        assert!(
+            page.contains(&block),
+            "docs/real-time.md does not show {path} as it is"
+        );
+    }
+}
+
+#[test]
+fn the_page_names_every_option() {
+    let page = page();
+    let unknown = rtorb::Orb::builder().args(["-ORBNone".to_owned(), String::new()]);
+    let known = unknown.map(|_| ()).expect_err("no such option").to_string();
+    let words = known.split([' ', ',', ';', '|']);
+    for option in words.filter(|word| word.starts_with("-ORB")) {
+        let option = option.trim_end_matches(':');
+        if option != "-ORBNone" {
+            assert!(
+                page.contains(option),
+                "docs/real-time.md does not name {option}"
+            );
+        }
+    }
+}
+
+fn page() -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/real-time.md");
+    fs::read_to_string(path).expect("the page can be read")
+}
+
+fn call(reference: &str, priority: &str) -> Output {
+    let mut client = Command::new(env!("CARGO_BIN_EXE_lanes-client"));
+    let client = client.args([reference, priority]).args(BEST_EFFORT);
+    client.output().expect("the client runs")
+}
+
+/// A running server, killed by its id when dropped.
+struct Server(Child);
+
+impl Server {
+    fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanes-server"));
+        let command = command.args(BEST_EFFORT).stdout(Stdio::piped());
+        Self(command.spawn().expect("the server runs"))
+    }
+
+    /// What it prints when it is ready.
+    fn reference(&mut self) -> String {
+        let output = self.0.stdout.take().expect("standard output is piped");
+        let line = BufReader::new(output).lines().next();
+        line.expect("the server prints a line")
+            .expect("the line is text")
+    }
+
+    fn thread_names(&self) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("it runs");
+        let names =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.map(|name| name.trim().to_owned()).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail when the server has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
