@@ -63,7 +63,8 @@ fn mt_orbix_has_an_io_thread_and_one_for_each_priority() {
     let _clients = [server.client(), server.client()];
     server.has(&[
         (MAIN, 0),
-        ("rtorb-io", 0),
+        // Less urgent than a lane, it would keep that lane's requests waiting.
+        ("rtorb-io", 30),
         ("rtorb-s10-1", 10),
         ("rtorb-s30-1", 30),
         ("rtorb-s30-2", 30),
