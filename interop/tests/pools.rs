@@ -607,6 +607,24 @@ fn every_thread_has_the_name_policy_and_priority_of_the_configuration() {
 }
 
 #[test]
+fn a_pool_that_the_host_refuses_leaves_nothing_behind() {
+    let orb = Orb::builder().priority_mapping(Flat).build();
+    let orb = orb.expect("the ORB can be built");
+    let refused = orb.rt_orb().create_threadpool_with_lanes(LanedThreadpool {
+        // No address space is as large.
+        stacksize: 1 << 50,
+        lanes: vec![lane(1, 2), lane(2, 1)],
+        ..LanedThreadpool::default()
+    });
+    let refused = refused.expect_err("no such stack");
+    assert_eq!(refused.kind, ExceptionKind::NoResources);
+    // Its threads would hold the ORB.
+    let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+    assert!(pool.is_ok());
+    assert_eq!(orb.destroy(), Ok(()));
+}
+
+#[test]
 fn threads_without_lanes_take_the_priority_of_the_call_and_go_back() {
     let Some(builder) = fifo() else { return };
     let orb = builder.build().expect("the ORB can be built");

@@ -149,3 +149,58 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_os::thread::ThreadConfig;
+
+    fn queue(requests_max: u32, octets_max: u32, limit: usize) -> Queue {
+        let lane = LaneConfig {
+            priority: None,
+            static_threads: 2,
+            dynamic_threads: 0,
+            threads: ThreadConfig::default(),
+        };
+        let limits = Limits {
+            queued_requests_max: limit,
+            ..Limits::default()
+        };
+        let bounds = Buffering {
+            requests_max,
+            octets_max,
+        };
+        Queue::new(bounds, &lane, &limits)
+    }
+
+    /// How many requests of so many octets have room, two threads included.
+    fn room(queue: &Queue, octets: usize) -> usize {
+        (0..1000).take_while(|_| queue.admit(octets, 2)).count()
+    }
+
+    #[test]
+    fn what_threads_are_there_for_needs_no_room_and_the_rest_is_bounded() {
+        assert_eq!(room(&queue(3, 0, 100), 50), 2 + 3);
+        assert_eq!(
+            room(&queue(0, 0, 7), 50),
+            2 + 7,
+            "the limits bound what nothing else does"
+        );
+        assert_eq!(
+            room(&queue(30, 0, 7), 50),
+            2 + 7,
+            "and what is more than they allow"
+        );
+        // Those that no thread has taken yet count as waiting.
+        assert_eq!(room(&queue(0, 200, 100), 50), 4);
+        assert_eq!(room(&queue(0, 10, 100), 50), 2);
+    }
+
+    #[test]
+    fn a_request_that_was_served_makes_room() {
+        let queue = queue(1, 0, 100);
+        assert_eq!(room(&queue, 50), 3);
+        queue.served(TakenRequest::default());
+        assert_eq!(room(&queue, 50), 1);
+    }
+}

@@ -1,7 +1,8 @@
 //! What becomes of a lane all of whose threads are busy: it gets a dynamic thread, or one of a less urgent lane.
 //!
 //! Its own threads tell when the last of them gets busy. From then on one thread of the pool, the relief, is told when a
-//! request waits in the lane: nobody looks before there is need, and lanes that can get no help pay nothing.
+//! request waits in the lane: nobody looks before there is need. Telling costs a system call when the last thread gets busy
+//! and one when the first is idle again, so two a request in a lane of one thread; lanes that can get no help pay nothing.
 
 use super::lane::Lane;
 use super::{Pool, PoolConfig, threads};
@@ -231,4 +232,55 @@ pub(super) fn ring(bell: &OwnedFd) {
 
 fn data(lane: &Lane) -> EventData {
     EventData::new_u64(lane.number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::pool::LaneConfig;
+    use crate::rt::{Priority, ThreadpoolId};
+
+    fn standby(lanes: &[(i16, u32)], number: usize, allow_borrowing: bool) -> Option<Standby> {
+        let lanes = lanes.iter().map(|&(priority, dynamic_threads)| LaneConfig {
+            priority: Priority::new(priority).ok(),
+            static_threads: 1,
+            dynamic_threads,
+            threads: rtorb_os::thread::ThreadConfig::default(),
+        });
+        let config = PoolConfig {
+            id: ThreadpoolId::OWN,
+            lanes: lanes.collect(),
+            has_lanes: true,
+            allow_borrowing,
+            buffering: None,
+        };
+        Standby::of(&config, number)
+    }
+
+    #[test]
+    fn a_lane_borrows_of_the_least_urgent_first_and_lends_to_the_most_urgent_first() {
+        let lanes = [(20, 0), (40, 0), (10, 0), (30, 0)];
+        let expected = [
+            (vec![2], vec![1, 3]),
+            (vec![2, 0, 3], vec![]),
+            (vec![], vec![1, 3, 0]),
+            (vec![2, 0], vec![1]),
+        ];
+        for (number, (lenders, borrowers)) in expected.into_iter().enumerate() {
+            let standby = standby(&lanes, number, true).expect("it needs or gives help");
+            assert_eq!(
+                (&standby.lenders, &standby.borrowers),
+                (&lenders, &borrowers)
+            );
+            assert_eq!(standby.is_relieved, number != 2);
+        }
+    }
+
+    #[test]
+    fn without_borrowing_only_dynamic_threads_help() {
+        let lanes = [(20, 0), (40, 1)];
+        assert!(standby(&lanes, 0, false).is_none());
+        let standby = standby(&lanes, 1, false).expect("it has a dynamic thread");
+        assert!(standby.is_relieved && !standby.borrows());
+    }
 }
