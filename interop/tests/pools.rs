@@ -570,7 +570,7 @@ fn every_thread_has_the_name_policy_and_priority_of_the_configuration() {
     let orb = builder.build().expect("the ORB can be built");
     let rt = orb.rt_orb();
     // Its number is one that no other test's pool has.
-    let pool = (0..5).map(|_| {
+    let pools = (0..5).map(|_| {
         rt.create_threadpool_with_lanes(LanedThreadpool {
             lanes: vec![
                 ThreadpoolLane {
@@ -586,7 +586,8 @@ fn every_thread_has_the_name_policy_and_priority_of_the_configuration() {
         })
         .expect("the host lets it start")
     });
-    let pool = pool.last().expect("five");
+    let pools: Vec<_> = pools.collect();
+    let pool = pools[4];
     let expected = [
         ("l0-1", "SCHED_FIFO 4"),
         ("l0-2", "SCHED_FIFO 4"),
