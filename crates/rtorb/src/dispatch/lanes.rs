@@ -13,19 +13,14 @@ use crate::rt::{ThreadpoolId, current_priority};
 use crate::server::Server;
 use std::sync::Arc;
 
-/// Opens the listening endpoints of all lanes: those of the ORB are the first lane's.
+/// Opens the listening endpoints of all lanes.
 ///
 /// # Errors
 /// INITIALIZE with the endpoint when one cannot be listened on.
 pub(crate) fn open(orb: &Arc<OrbCore>) -> Result<Arc<Pool>, SystemException> {
     let config = config(orb);
-    let listeners = (0..config.lanes.len()).map(|lane| match lane {
-        0 => endpoints::open(&orb.listen),
-        _ => {
-            let beside = orb.lane_endpoints.of_lane(&orb.listen, config.id, lane);
-            endpoints::open(&beside)
-        }
-    });
+    let listeners = (0..config.lanes.len())
+        .map(|lane| endpoints::open(&orb.lane_endpoints.of_lane(&orb.listen, config.id, lane)));
     let listeners = listeners.collect::<Result<_, _>>()?;
     // What the host may refuse here are files; lanes that it has no priority for were refused by the builder.
     Pool::open(orb, config, listeners).map_err(|_| ExceptionKind::Initialize.into())

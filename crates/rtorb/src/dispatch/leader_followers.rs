@@ -9,7 +9,7 @@ use super::{DispatchError, join};
 use crate::orb::OrbCore;
 use crate::server::{Next, Served, Server, Session, TakenRequest, ThreadPriority, Workspace};
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::spawn;
+use rtorb_os::thread::{JoinHandle, spawn};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
         failed: None,
     }));
     let config = orb.rt.obtainable(&orb.server_threads);
-    let mut threads = Vec::new();
+    let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let mut refused = None;
     for number in 1..=orb.pool_threads {
         let (core, token) = (Arc::clone(orb), Arc::clone(&token));

@@ -24,7 +24,7 @@ struct Given {
 impl LaneEndpoints {
     /// Gives an endpoint to the lanes that `which` names: `POOL:LANE`, where `*` is any.
     ///
-    /// Pools count from 1, lanes from 0. Several endpoints may be given to one lane.
+    /// Pools count from 1, the ORB's own is 0; lanes count from 0. Several endpoints may be given to one lane.
     ///
     /// # Errors
     /// What is wrong with `which`.
@@ -41,7 +41,8 @@ impl LaneEndpoints {
         Ok(())
     }
 
-    /// Where a lane listens: on what was given for it, else beside each endpoint of the ORB.
+    /// Where a lane listens: on what was given for it; else the first lane of the ORB's own pool on the endpoints of the ORB,
+    /// and every other one beside each of these.
     ///
     /// Beside a TCP endpoint is another port of that host, which the system chooses; beside a UNIX socket is one with
     /// `.pPOOLlLANE` after its path.
@@ -58,12 +59,13 @@ impl LaneEndpoints {
             .filter(|given| given.lane.is_none_or(|number| number as usize == lane))
             .map(|given| given.endpoint.clone())
             .collect();
-        match given.is_empty() {
-            true => {
+        match (given.is_empty(), pool, lane) {
+            (false, ..) => given,
+            (true, ThreadpoolId::OWN, 0) => orb_endpoints.to_vec(),
+            (true, ..) => {
                 let beside = orb_endpoints.iter();
                 beside.map(|listen| beside_it(listen, pool, lane)).collect()
             }
-            false => given,
         }
     }
 }
@@ -139,6 +141,19 @@ mod tests {
             ["iiop://127.0.0.1:0", "uiop:///run/x.sock.p1l2"]
         );
         assert_eq!(lane[0].advertised_host.as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn the_first_lane_of_the_own_pool_has_the_endpoints_of_the_orb_unless_it_is_given_others() {
+        let orb = [listen("iiop://127.0.0.1:2809")];
+        let mut given = LaneEndpoints::default();
+        let first = given.of_lane(&orb, ThreadpoolId::OWN, 0);
+        assert_eq!(texts(&first), ["iiop://127.0.0.1:2809"]);
+        given
+            .add("0:0", listen("iiop://127.0.0.1:1000"))
+            .expect("0:0");
+        let first = given.of_lane(&orb, ThreadpoolId::OWN, 0);
+        assert_eq!(texts(&first), ["iiop://127.0.0.1:1000"]);
     }
 
     #[test]
