@@ -135,6 +135,12 @@ impl Pooled {
 
     /// An object that the lane of that priority serves, as a client with an ORB of its own sees it.
     fn party(&self, lane: i16) -> (Party, Gate) {
+        let gate = Gate::default();
+        let party = self.activate(lane, Gated { gate: gate.clone() });
+        (seen_by_a_client(&self.orb, party.as_object()), gate)
+    }
+
+    fn activate(&self, lane: i16, servant: impl PartyServant + Send + Sync + 'static) -> Party {
         let rt = self.orb.rt_orb();
         let model = rt.create_priority_model_policy(PriorityModel::ServerDeclared, priority(lane));
         let policies = PoaPolicies::default()
@@ -142,10 +148,7 @@ impl Pooled {
             .with(rt.create_threadpool_policy(self.pool));
         let root = self.orb.root_poa().expect("it listens");
         let poa = root.create_poa(&format!("lane {lane}"), policies);
-        let gate = Gate::default();
-        let gated = Gated { gate: gate.clone() };
-        let party: Party = poa.expect("a new name").activate(gated).expect("room");
-        (seen_by_a_client(&self.orb, party.as_object()), gate)
+        poa.expect("a new name").activate(servant).expect("room")
     }
 }
 
@@ -536,21 +539,52 @@ fn an_orb_cannot_be_destroyed_from_within() {
         lanes: vec![lane(1, 1)],
         ..LanedThreadpool::default()
     });
-    let root = pool.orb.root_poa().expect("it listens");
-    let policy = pool.orb.rt_orb().create_threadpool_policy(pool.pool);
-    let model = pool
-        .orb
-        .rt_orb()
-        .create_priority_model_policy(PriorityModel::ServerDeclared, priority(1));
-    let policies = PoaPolicies::default().with(policy).with(model);
-    let poa = root.create_poa("here", policies).expect("a new name");
-    let party: Party = poa.activate(Suicide(pool.orb.clone())).expect("room");
+    let party = pool.activate(1, Suicide(pool.orb.clone()));
     let refused = seen_by_a_client(&pool.orb, party.as_object()).name();
     assert_eq!(
         refused.map_err(|e| (e.kind, e.minor)),
         Err(SystemException::omg(ExceptionKind::BadInvOrder, 3))
             .map_err(|e: SystemException| (e.kind, e.minor))
     );
+}
+
+#[test]
+fn a_call_that_would_wait_for_its_own_thread_is_refused() {
+    /// Asks itself.
+    struct Circle {
+        own: Arc<Mutex<Option<Party>>>,
+    }
+    impl PartyServant for Circle {
+        fn name(&self) -> Result<String, SystemException> {
+            let own = self.own.lock().expect("no panic").clone();
+            own.expect("it is told who it is").name()
+        }
+        fn level(&self) -> Result<i32, SystemException> {
+            Ok(0)
+        }
+        fn set_level(&self, _: i32) -> Result<(), SystemException> {
+            Ok(())
+        }
+    }
+    let pool = Pooled::flat(LanedThreadpool {
+        lanes: vec![lane(1, 1)],
+        ..LanedThreadpool::default()
+    });
+    let own = Arc::new(Mutex::new(None));
+    let circle = Circle {
+        own: Arc::clone(&own),
+    };
+    let party = pool.activate(1, circle);
+    *own.lock().expect("no panic") = Some(party.clone());
+    let refused = seen_by_a_client(&pool.orb, party.as_object()).name();
+    let refused = refused.expect_err("nobody else could serve it");
+    let expected = SystemException::omg(ExceptionKind::BadInvOrder, 3);
+    assert_eq!(
+        (refused.kind, refused.minor),
+        (expected.kind, expected.minor)
+    );
+    // What holds its own reference holds the ORB.
+    own.lock().expect("no panic").take();
 }
 
 /// An ORB with real priorities; none, with the reason, where the host refuses.

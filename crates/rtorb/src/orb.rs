@@ -278,7 +278,8 @@ impl OrbCore {
 
     /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
     pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
-        is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
+        dispatch::pool::would_wait_for_itself(endpoint)
+            || is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
     }
 
     /// What it listens with; with lanes, only the signal to stop.

@@ -15,6 +15,7 @@ mod threads;
 mod work;
 
 pub(crate) use lane::Lane;
+pub(crate) use threads::would_wait_for_itself;
 
 use super::DispatchError;
 use crate::orb::OrbCore;

@@ -101,6 +101,11 @@ impl Lane {
         })
     }
 
+    /// True if never more than one thread serves it.
+    pub(super) fn has_one_thread(&self) -> bool {
+        self.static_threads == 1 && !self.is_relieved()
+    }
+
     /// Its threads at present.
     pub(super) fn thread_count(&self) -> u32 {
         let dynamic = self

@@ -5,7 +5,10 @@ use super::lane::Lane;
 use super::reading::Reader;
 use super::relief;
 use super::work::LaneThread;
+use crate::endpoint::Endpoint;
 use crate::orb::OrbCore;
+use crate::orb::published::leads_to;
+use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
@@ -29,6 +32,21 @@ impl Stay {
             Self::Dynamic { idle_ns } => Some(idle_ns),
         }
     }
+}
+
+thread_local! {
+    /// The lane whose only thread the calling one is.
+    static ALONE_IN: RefCell<Option<(Arc<Pool>, usize)>> = const { RefCell::new(None) };
+}
+
+/// True if a call to that endpoint would wait for the calling thread itself, which is the only one to serve there.
+pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
+    ALONE_IN.with_borrow(|alone_in| {
+        alone_in.as_ref().is_some_and(|(pool, lane)| {
+            let mut listeners = pool.lanes[*lane].server.listeners.iter();
+            listeners.any(|listener| leads_to(listener, endpoint))
+        })
+    })
 }
 
 /// Starts all threads that a pool has from the beginning.
@@ -90,7 +108,11 @@ fn start_in_lane(
 ) -> Result<JoinHandle<Option<()>>, Refused> {
     let name = format!("{}-{}", name_of(pool, lane), place + 1);
     start_one(orb, pool, lane, &name, move |orb, pool, lane| {
+        if lane.has_one_thread() {
+            ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
+        }
         LaneThread::new(orb, pool, lane, stay).run();
+        ALONE_IN.set(None);
         let dynamic = place.checked_sub(lane.static_threads);
         if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
             place.store(false, Ordering::Release);
@@ -120,7 +142,7 @@ fn start_one(
     pool: &Arc<Pool>,
     lane: &Lane,
     name: &str,
-    work: impl FnOnce(&Arc<OrbCore>, &Pool, &Lane) + Send + 'static,
+    work: impl FnOnce(&Arc<OrbCore>, &Arc<Pool>, &Lane) + Send + 'static,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
     let number = lane.number;
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
