@@ -140,7 +140,7 @@ impl Pooled {
         (seen_by_a_client(&self.orb, party.as_object()), gate)
     }
 
-    fn activate(&self, lane: i16, servant: impl PartyServant + Send + Sync + 'static) -> Party {
+    fn activate(&self, lane: i16, servant: impl PartyServant + 'static) -> Party {
         let rt = self.orb.rt_orb();
         let model = rt.create_priority_model_policy(PriorityModel::ServerDeclared, priority(lane));
         let policies = PoaPolicies::default()
