@@ -9,12 +9,17 @@ use rtorb::{ExceptionKind, OMG, Orb, OrbBuilder, PoaPolicies, SystemException};
 use rtorb_interop::fake::{FakeServer, Peer, reply, request_id};
 use rtorb_interop::omniorb::{decoded, omniorb};
 use rtorb_interop::ours::Ours;
+use rtorb_interop::raw::{REPLY, REQUEST, Stream};
+use rtorb_interop::recorder;
 use rtorb_interop::relay::{has_priorities, priority};
+use rtorb_interop::running::PATIENCE;
 use rtorb_interop::scheduling::TimeSharing;
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::Cubit;
 use rtorb_interop::tao::{Model, TaoReference};
 use rtorb_wire::ByteOrder;
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -367,48 +372,121 @@ fn answered_or_refused(reference: &TaoReference) {
 fn a_server_answers_requests_with_a_priority_by_the_model() {
     let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));
     for (name, policies) in adapters(&ours) {
-        let root = ours.orb.root_poa().expect("the ORB runs");
-        let poa = root.create_poa(name, policies).expect("they go together");
-        let servant = Cubes {
-            orb: ours.orb.clone(),
-        };
-        let cubit: Cubit = poa.activate(servant).expect("there is room");
-        let ior = cubit.as_object().ior();
-        let profile = ior.iiop_profiles().next().expect("an IIOP profile");
-        let address = format!("{}:{}", profile.host, profile.port);
-        let reply_to = |priority: Option<i16>| {
-            let mut socket = std::net::TcpStream::connect(&address).expect("the server listens");
-            let message = request_with(&profile.object_key, priority);
-            std::io::Write::write_all(&mut socket, &message).expect("the server reads");
-            rtorb_interop::recorder::message(&mut socket).expect("an answer")
+        let object = Raw::activated(&ours, name, policies);
+        let answer_to = |priority: Option<i16>| {
+            let data = priority.map(|number| {
+                let [low, high] = number.to_le_bytes();
+                [1, 0xbb, low, high]
+            });
+            let context = data.as_ref().map(|data| (RT_CORBA_PRIORITY, &data[..]));
+            object.answer("cube_void", context)
         };
         let is_echoed = name.ends_with("Client") && !name.contains("Lanes");
         for number in [Some(7), Some(0), None] {
-            let reply = reply_to(number);
+            let reply = answer_to(number);
             let echo = if is_echoed { number } else { None };
-            assert_eq!(
-                contexts(&reply, 20).0,
-                echo,
-                "{name}, {number:?}: {reply:x?}"
-            );
+            assert_eq!(contexts(&reply, 20).0, echo, "{name}: {reply:x?}");
             assert_eq!(status(&reply), 0, "{name}, {number:?}");
         }
         for nonsense in [-5, -1, i16::MIN, 101, i16::MAX] {
-            let reply = reply_to(Some(nonsense));
+            let reply = answer_to(Some(nonsense));
             if is_echoed {
                 let refused = exception(&reply);
                 let expected = ("IDL:omg.org/CORBA/DATA_CONVERSION:1.0", OMG | 2, 1);
-                assert_eq!(
-                    (&*refused.0, refused.1, refused.2),
-                    expected,
-                    "{name}, {nonsense}"
-                );
+                let seen = (&*refused.0, refused.1, refused.2);
+                assert_eq!(seen, expected, "{name}, {nonsense}");
             } else {
                 assert_eq!(status(&reply), 0, "{name} looks at no context");
             }
         }
     }
 }
+
+#[test]
+fn a_context_that_is_no_priority_harms_nobody() {
+    let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));
+    let wrong: [&[u8]; 9] = [
+        &[],
+        &[1],
+        &[1, 0],
+        &[1, 0, 7],
+        &[0xff, 0xff, 0xff, 0xff],
+        &[0, 0, 0, 7],
+        &[2, 0, 7, 0],
+        &[1, 0, 7, 0, 0, 0, 0, 0, 9],
+        &[0; 200],
+    ];
+    for (name, policies) in adapters(&ours) {
+        let object = Raw::activated(&ours, name, policies);
+        for data in wrong {
+            for id in [RT_CORBA_PRIORITY, RT_CORBA_PRIORITY_RANGE, 1, 5] {
+                let reply = object.answer("cube_void", Some((id, data)));
+                assert!([0, 2].contains(&status(&reply)), "{name}, {id}, {data:x?}");
+            }
+        }
+        assert_eq!(status(&object.answer("cube_void", None)), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_connection_can_be_bound_to_a_band_at_every_object() {
+    let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));
+    for (name, policies) in adapters(&ours) {
+        let object = Raw::activated(&ours, name, policies);
+        let range = [1, 0xbb, 3, 0, 40, 0];
+        let bound = object.answer(
+            "_bind_priority_band",
+            Some((RT_CORBA_PRIORITY_RANGE, &range)),
+        );
+        assert_eq!(status(&bound), 0, "{name}");
+    }
+}
+
+/// An object that is called by hand.
+struct Raw {
+    address: String,
+    key: Vec<u8>,
+}
+
+impl Raw {
+    /// Activates a Cubit in a new adapter.
+    fn activated(ours: &Ours, name: &str, policies: PoaPolicies) -> Self {
+        let root = ours.orb.root_poa().expect("the ORB runs");
+        let poa = root.create_poa(name, policies).expect("they go together");
+        let servant = Cubes {
+            orb: ours.orb.clone(),
+        };
+        let cubit: Cubit = poa.activate(servant).expect("there is room");
+        let profile = cubit.as_object().ior().iiop_profiles().next();
+        let profile = profile.expect("an IIOP profile");
+        Self {
+            address: format!("{}:{}", profile.host, profile.port),
+            key: profile.object_key,
+        }
+    }
+
+    /// The reply to a request without arguments, in GIOP 1.2, little-endian.
+    fn answer(&self, operation: &str, context: Option<(u32, &[u8])>) -> Vec<u8> {
+        let mut stream = Stream::new(REQUEST, 2, false);
+        stream.ulong(1).raw(&[3, 0, 0, 0]).ushort(0);
+        stream.octets(&self.key).string(operation);
+        match context {
+            None => stream.ulong(0),
+            Some((id, data)) => stream.ulong(1).ulong(id).octets(data),
+        };
+        let mut socket = TcpStream::connect(&self.address).expect("the server listens");
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("the bound is not zero");
+        socket
+            .write_all(&stream.message())
+            .expect("the server reads");
+        recorder::message(&mut socket).expect("an answer")
+    }
+}
+
+const RT_CORBA_PRIORITY: u32 = 10;
+const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 
 /// Has priorities up to 100.
 #[derive(Debug)]
@@ -422,25 +500,6 @@ impl PriorityMapping for UpTo100 {
     fn to_corba(&self, native: u8) -> Option<rtorb::rt::Priority> {
         TimeSharing.to_corba(native)
     }
-}
-
-/// A request of `cube_void` in GIOP 1.2, little-endian, with RTCorbaPriority.
-fn request_with(key: &[u8], priority: Option<i16>) -> Vec<u8> {
-    let mut stream = rtorb_interop::raw::Stream::new(rtorb_interop::raw::REQUEST, 2, false);
-    stream
-        .ulong(1)
-        .raw(&[3, 0, 0, 0])
-        .ushort(0)
-        .octets(key)
-        .string("cube_void");
-    match priority {
-        None => stream.ulong(0),
-        Some(number) => {
-            let [low, high] = number.to_le_bytes();
-            stream.ulong(1).ulong(10).octets(&[1, 0xbb, low, high])
-        }
-    };
-    stream.message()
 }
 
 fn status(reply: &[u8]) -> u32 {
@@ -460,7 +519,6 @@ fn exception(reply: &[u8]) -> (String, u32, u32) {
 
 /// The priority in a list of service contexts that begins at `at`, and where the list ends.
 fn contexts(message: &[u8], mut at: usize) -> (Option<i16>, usize) {
-    const RT_CORBA_PRIORITY: u32 = 10;
     let mut priority = None;
     let count = ulong(message, at);
     at += 4;
@@ -563,7 +621,7 @@ fn answering(lane: i16, sender: Sender<Seen>) -> impl Fn(usize, Peer) + Clone {
 
 /// An empty reply that echoes the priority, as TAO's.
 fn reply_with(id: u32, priority: i16) -> Vec<u8> {
-    let mut stream = rtorb_interop::raw::Stream::new(rtorb_interop::raw::REPLY, 2, false);
+    let mut stream = Stream::new(REPLY, 2, false);
     let [low, high] = priority.to_le_bytes();
     stream
         .ulong(id)
