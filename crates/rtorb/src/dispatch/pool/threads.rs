@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// When a thread of a lane ends before its pool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ pub(super) fn start_dynamic(
     let is_free = |place: &AtomicBool| !place.load(Ordering::Acquire);
     let place = lane.dynamic.iter().position(is_free)?;
     lane.dynamic[place].store(true, Ordering::Release);
-    let idle_ns = u64::try_from(orb.limits.idle_thread_time.as_nanos()).unwrap_or(u64::MAX);
+    let idle_ns = orb.limits.idle_thread_time.min(IDLE_MAX).as_nanos() as u64;
     let number = lane.static_threads + place as u32;
     let entered = lane.enter();
     let thread = start_in_lane(orb, pool, lane, (number, Stay::Dynamic { idle_ns }));
@@ -91,6 +92,9 @@ pub(super) fn start_dynamic(
     }
     thread.ok()
 }
+
+/// A day: what the system calls take is bounded.
+const IDLE_MAX: Duration = Duration::from_secs(86_400);
 
 /// Waits until these threads have ended.
 pub(super) fn join(threads: Vec<JoinHandle<Option<()>>>) {
