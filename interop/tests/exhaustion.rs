@@ -6,6 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use rtorb::DispatchStrategy;
 use rtorb::ior::Ior;
 use rtorb_interop::raw::{Connection, REPLY, Request};
 use rtorb_interop::running::{Running, until};
@@ -17,7 +18,7 @@ const CLIENTS: usize = 60;
 
 #[test]
 fn a_server_without_files_serves_whom_it_has_idles_and_recovers() {
-    for dispatch in ["thread_per_connection", "reactive"] {
+    for (dispatch, _) in DispatchStrategy::ALL {
         let scratch = Scratch::new();
         let file = scratch.join("ior");
         let mut command = Command::new("prlimit");
