@@ -21,6 +21,8 @@ use crate::demux::{self, Kind};
 use crate::inspect::ping::client_orb;
 use crate::ping_pong::{futex, tcp, unix};
 use crate::placement::Placement;
+use crate::rates;
+use crate::rates::server::RateObject;
 
 /// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
 #[must_use]
@@ -98,6 +100,18 @@ fn play(role: &[String]) -> Result<(), String> {
         }
         ["demux-client", operations, ref references @ ..] => {
             demux_client(kind(operations)?, references)
+        }
+        ["rate-server", preset, ref objects @ ..] => {
+            let objects: Vec<RateObject> = objects
+                .iter()
+                .map(|object| object.parse())
+                .collect::<Result<_, _>>()?;
+            return rates::server::Server::open(preset, &objects)?.run(ready);
+        }
+        ["rate-clients", preset, ref references @ ..] => {
+            let clients = rates::clients::Clients::open(preset, references)?;
+            ready("");
+            clients.serve()
         }
         _ => return Err(format!("a child has no role {words:?}")),
     };

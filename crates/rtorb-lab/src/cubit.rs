@@ -1,10 +1,14 @@
 //! Cubit over rtorb: the servant, its server, and a client that times each operation and checks every answer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rtorb::any::Any;
 use rtorb::{
     ObjectRef, Orb, OrbBuilder, OrbError, PoaError, PoaPolicies, Strategies, SystemException,
     ThreadConfig,
 };
+use rtorb_os::clock::thread_cpu_ns;
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};
 
 use crate::burst::{Burst, Samples, Verb};
@@ -12,7 +16,7 @@ use crate::operations::Operation;
 use idl::{Cubit, CubitServant, Many, Oneof};
 
 #[allow(missing_docs, clippy::all, reason = "generated")]
-mod idl {
+pub(crate) mod idl {
     rtorb::include_idl!("cubit");
 }
 
@@ -20,6 +24,26 @@ mod idl {
 #[derive(Debug)]
 pub struct Cuber {
     orb: Orb,
+    /// Processor time that `cube_octet` takes beside its work, in nanoseconds.
+    work_ns: Option<Arc<AtomicU64>>,
+}
+
+impl Cuber {
+    /// A servant that ends this ORB when it is told to shut down.
+    #[must_use]
+    pub fn new(orb: Orb) -> Self {
+        Self { orb, work_ns: None }
+    }
+
+    /// The same, whose `cube_octet` takes as much processor time of its thread as `work_ns` says at that moment: a servant
+    /// that has something to do.
+    #[must_use]
+    pub fn working(orb: Orb, work_ns: Arc<AtomicU64>) -> Self {
+        Self {
+            orb,
+            work_ns: Some(work_ns),
+        }
+    }
 }
 
 impl CubitServant for Cuber {
@@ -32,6 +56,9 @@ impl CubitServant for Cuber {
     }
 
     fn cube_octet(&self, o: u8) -> Result<u8, SystemException> {
+        if let Some(work_ns) = &self.work_ns {
+            work(work_ns.load(Ordering::Relaxed));
+        }
         Ok(cube_octet(o))
     }
 
@@ -139,7 +166,7 @@ impl Server {
             true => orb.root_poa()?,
             false => orb.root_poa()?.create_poa("Cubit", policies)?,
         };
-        let cubit: Cubit = poa.activate(Cuber { orb: orb.clone() })?;
+        let cubit: Cubit = poa.activate(Cuber::new(orb.clone()))?;
         let reference = orb.object_to_string(cubit.as_object());
         Ok(Self { orb, reference })
     }
@@ -335,6 +362,14 @@ where
         Decode::decode(&mut Reader::new(stream, order)).map_err(|error| error.to_string())?;
     *buffer = octets;
     Ok(back)
+}
+
+/// Takes processor time: the time in which the thread is preempted does not count.
+fn work(ns: u64) {
+    if ns > 0 {
+        let end_ns = thread_cpu_ns() + ns;
+        while thread_cpu_ns() < end_ns {}
+    }
 }
 
 fn some_many(index: usize) -> Many {

@@ -22,6 +22,7 @@ pub mod ping_pong;
 pub mod placement;
 pub mod preflight;
 pub mod processes;
+pub mod rates;
 pub mod report;
 pub mod results;
 pub mod statistics;

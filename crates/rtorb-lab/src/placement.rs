@@ -1,5 +1,6 @@
 //! Where the measured processes run and with what priority: what is asked for, and what was really obtained.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use rtorb_os::sched::SchedPolicy;
@@ -103,6 +104,56 @@ pub fn obtained(process: &str, id: u32) -> Option<ObtainedScheduling> {
     })
 }
 
+/// The same for each priority that the threads have, least urgent first, with the names of the threads; empty when the
+/// process is gone.
+#[must_use]
+pub fn obtained_by_priority(process: &str, id: u32) -> Vec<ObtainedScheduling> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{id}/task")) else {
+        return Vec::new();
+    };
+    let mut kinds: BTreeMap<(u32, u32, String), (usize, BTreeSet<String>)> = BTreeMap::new();
+    for task in entries.flatten().map(|entry| entry.path()) {
+        // A thread that ended meanwhile has nothing any more.
+        let thread = || {
+            let stat = read(task.join("stat"))?;
+            let status = read(task.join("status"))?;
+            Some((thread_name(&stat)?, thread_scheduling(&stat, &status)?))
+        };
+        if let Some((name, found)) = thread() {
+            let kind = kinds
+                .entry((found.policy, found.priority, found.cpus))
+                .or_default();
+            kind.0 += 1;
+            kind.1.insert(name);
+        }
+    }
+    let described = kinds
+        .into_iter()
+        .map(|((policy, priority, cpus), (threads, names))| {
+            let names: Vec<String> = names.into_iter().collect();
+            ObtainedScheduling {
+                process: format!("{process}: {}", names.join(", ")),
+                threads,
+                policy: policy_name(policy).to_owned(),
+                priority,
+                real_time: policy == SCHED_FIFO && cpu_list(&cpus).len() == 1,
+                cpus,
+            }
+        });
+    described.collect()
+}
+
+/// The name of a thread in its stat, without the number that tells it from others of its kind.
+fn thread_name(stat: &str) -> Option<String> {
+    let (_, after) = stat.split_once('(')?;
+    let (name, _) = after.rsplit_once(')')?;
+    let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    Some(match kind.strip_suffix('-') {
+        Some(kind) => kind.to_owned(),
+        None => name.to_owned(),
+    })
+}
+
 #[derive(Clone, Debug)]
 struct ThreadScheduling {
     policy: u32,
@@ -158,6 +209,28 @@ mod tests {
             (thread.policy, thread.priority, thread.cpus.as_str()),
             (SCHED_FIFO, 50, "1")
         );
+    }
+
+    #[test]
+    fn threads_of_a_kind_have_one_name() {
+        assert_eq!(
+            thread_name("17 (rtorb-worker-3) S 1"),
+            Some("rtorb-worker".to_owned())
+        );
+        assert_eq!(
+            thread_name("17 (odd ) name) S 1"),
+            Some("odd ) name".to_owned())
+        );
+        assert_eq!(thread_name("17 (x86) S 1"), Some("x86".to_owned()));
+        assert_eq!(thread_name(""), None);
+    }
+
+    #[test]
+    fn this_process_is_described_by_priority() {
+        let found = obtained_by_priority("this", std::process::id());
+        assert!(found.iter().map(|kind| kind.threads).sum::<usize>() >= 1);
+        assert!(found.iter().all(|kind| kind.process.starts_with("this: ")));
+        assert!(obtained_by_priority("nobody", u32::MAX).is_empty());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! that it asked the kernel for. It lives in a process group of its own, so that Ctrl-C at a terminal reaches the
 //! laboratory alone, which then ends its children in order.
 
+use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -103,20 +104,13 @@ impl Process {
     /// # Errors
     /// What the client said went wrong, or that it ended or was silent.
     pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
-        let sent = match self.input.as_mut() {
-            Some(input) => writeln!(input, "{burst}").and_then(|()| input.flush()),
-            None => Err(ErrorKind::BrokenPipe.into()),
-        };
-        sent.map_err(|error| {
-            LabError::process(&self.name, format!("takes no more bursts: {error}"))
-        })?;
-        let timeout = BURST_TIMEOUT + Duration::from_nanos(burst.budget_ns);
-        let line = self.line(timeout)?;
+        let octets_after = |line: &str| Ok(line.parse::<SamplesHeader>()?.count * size_of::<u32>());
+        let within = Duration::from_nanos(burst.budget_ns);
+        let (line, octets) = self.ask_for_octets(burst, within, octets_after)?;
         let header: SamplesHeader = line
             .parse()
             .map_err(|what: String| LabError::process(&self.name, what))?;
-        let bytes = self.bytes(header.count * 4, timeout)?;
-        let times_ns = bytes
+        let times_ns = octets
             .chunks_exact(4)
             .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
         Ok(Samples {
@@ -124,6 +118,38 @@ impl Process {
             wrong: header.wrong,
             elapsed_ns: header.elapsed_ns,
         })
+    }
+
+    /// Sends a child a line whose answer may take as long as `within`, and answers the line that comes back with the octets
+    /// after it, as many as `octets_after` reads out of the line.
+    ///
+    /// # Errors
+    /// What `octets_after` says of the line, or that the child ended or was silent.
+    pub fn ask_for_octets(
+        &mut self,
+        question: &dyn Display,
+        within: Duration,
+        octets_after: impl Fn(&str) -> Result<usize, String>,
+    ) -> Result<(String, Vec<u8>), LabError> {
+        self.tell(question)?;
+        let timeout = BURST_TIMEOUT + within;
+        let line = self.line(timeout)?;
+        let count = octets_after(&line).map_err(|what| LabError::process(&self.name, what))?;
+        let octets = self.bytes(count, timeout)?;
+        Ok((line, octets))
+    }
+
+    /// Sends a child a line and answers the line that comes back.
+    ///
+    /// # Errors
+    /// What the child said went wrong, or that it ended or was silent.
+    pub fn ask(&mut self, question: &str) -> Result<String, LabError> {
+        self.tell(&question)?;
+        let line = self.line(BURST_TIMEOUT)?;
+        match line.strip_prefix("error ") {
+            Some(error) => Err(LabError::process(&self.name, error)),
+            None => Ok(line),
+        }
     }
 
     /// The child's process id.
@@ -136,6 +162,21 @@ impl Process {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Ends a tool as Ctrl-C does, so that it writes what it has; by [`Self::end`] when that takes too long.
+    pub fn interrupt(&mut self) {
+        for _ in 0..INTERRUPTS_MAX {
+            if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+                // An error means that it is gone, which is what we want.
+                let _ = kill_process(pid, Signal::INT);
+            }
+            // A signal that comes just before a tool falls asleep wakes it not: it gets another one.
+            if self.exited_within(INTERRUPT_POLL).is_some() {
+                return;
+            }
+        }
+        self.end();
     }
 
     /// Ends the child: politely at first, by SIGKILL when it does not listen. Called by `Drop` too.
@@ -153,6 +194,16 @@ impl Process {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    fn tell(&mut self, line: &dyn Display) -> Result<(), LabError> {
+        let sent = match self.input.as_mut() {
+            Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        };
+        sent.map_err(|error| {
+            LabError::process(&self.name, format!("takes no more questions: {error}"))
+        })
     }
 
     fn exited_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
@@ -312,6 +363,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const BURST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a child may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
+/// Two seconds' worth.
+const INTERRUPTS_MAX: usize = 40;
 const EXIT_POLL: Duration = Duration::from_millis(2);
 const INTERRUPT_POLL: Duration = Duration::from_millis(50);
 /// An IOR with many profiles fits well.

@@ -14,6 +14,8 @@ use crate::processes::run_tool;
 pub struct OmniOrb {
     /// The program: `cubit server`, `cubit client IOR`.
     pub program: PathBuf,
+    /// The program of clients that call at a rate: `rates server OBJECT...`, `rates clients IOR...`.
+    pub rates: PathBuf,
     /// Such as `4.2.5`.
     pub version: String,
 }
@@ -29,7 +31,8 @@ impl OmniOrb {
             return Ok(None);
         };
         let sources = [
-            PROGRAM,
+            PROGRAMS[0].1,
+            PROGRAMS[1].1,
             IDL,
             IDL_OPTIONS.join(" ").as_str(),
             LINK.join(" ").as_str(),
@@ -37,11 +40,15 @@ impl OmniOrb {
         ]
         .concat();
         let folder = cache_folder().join(format!("omniorb-{:016x}", fnv1a(sources.as_bytes())));
-        let program = folder.join("cubit");
-        if !program.exists() {
+        let [program, rates] = PROGRAMS.map(|(name, _)| folder.join(name));
+        if !program.exists() || !rates.exists() {
             compile(&folder, interrupt)?;
         }
-        Ok(Some(Self { program, version }))
+        Ok(Some(Self {
+            program,
+            rates,
+            version,
+        }))
     }
 }
 
@@ -57,6 +64,9 @@ pub const SERVER_OPTIONS: [&str; 2] = ["-ORBconnectionWatchPeriod", "5000000"];
 
 /// The clients' options: a reference from this host is otherwise reached over the transport that omniORB likes best.
 pub const CLIENT_OPTIONS: [&str; 2] = ["-ORBclientTransportRule", "* unix,tcp"];
+
+/// The options of a server of clients that call at a rate: none, since they do not call all the time.
+pub const RATE_SERVER_OPTIONS: [&str; 0] = [];
 
 fn version() -> Option<String> {
     let output = Command::new("omniidl")
@@ -107,21 +117,28 @@ fn compile(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
 
 fn compile_in(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    for (name, text) in [("cubit.cc", PROGRAM), ("cubit.idl", IDL)] {
-        fs::write(folder.join(name), text).map_err(LabError::file(folder.join(name)))?;
+    let write = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).map_err(LabError::file(folder.join(name)))
+    };
+    write("cubit.idl", IDL)?;
+    for (name, text) in PROGRAMS {
+        write(&format!("{name}.cc"), text)?;
     }
     let mut translate = Command::new("omniidl");
     translate
         .args(IDL_OPTIONS)
         .arg("cubit.idl")
         .current_dir(folder);
-    let mut compile = Command::new("g++");
-    compile
-        .args(["-O2", "-o", "cubit", "cubit.cc", "cubitSK.cc"])
-        .args(LINK)
-        .current_dir(folder);
-    for tool in [&mut translate, &mut compile] {
-        run_tool(tool, COMPILE_TIMEOUT, interrupt).map_err(|error| match error {
+    let compile = PROGRAMS.map(|(name, _)| {
+        let mut compile = Command::new("g++");
+        compile
+            .args(["-O2", "-o", name, &format!("{name}.cc"), "cubitSK.cc"])
+            .args(LINK)
+            .current_dir(folder);
+        compile
+    });
+    for mut tool in std::iter::once(translate).chain(compile) {
+        run_tool(&mut tool, COMPILE_TIMEOUT, interrupt).map_err(|error| match error {
             LabError::Interrupted => error,
             other => LabError::Peer {
                 what: format!("omniORB is installed but its contestant does not build: {other}"),
@@ -145,15 +162,19 @@ fn cache_folder() -> PathBuf {
 }
 
 /// A name for the sources; nobody attacks it, so the smallest hash will do.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }
 
-const PROGRAM: &str = include_str!("omniorb/cubit.cc");
+/// Name and source of each.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("cubit", include_str!("omniorb/cubit.cc")),
+    ("rates", include_str!("omniorb/rates.cc")),
+];
 const IDL: &str = include_str!("../../../../idl/cubit.idl");
 const IDL_OPTIONS: [&str; 2] = ["-bcxx", "-Wbh=.hh,s=SK.cc"];
-const LINK: [&str; 4] = ["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];
+pub(crate) const LINK: [&str; 4] = ["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];
 /// A slow machine with others at work on it.
-const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
+pub(crate) const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);

@@ -1,0 +1,69 @@
+//! A thread that keeps a CPU from sleeping while it is measured.
+//!
+//! A virtual CPU that goes idle is given away by the host and comes back after hundreds of microseconds: more than any call
+//! takes. The thread is of the idle class, so that whatever is measured runs before it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+
+/// Keeps a CPU awake until it is dropped, or its time is over.
+#[derive(Debug)]
+pub struct Awake {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Option<()>>>,
+}
+
+impl Awake {
+    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, or where the host refuses.
+    #[must_use]
+    pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let end_ns = monotonic_ns() + u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX / 2);
+        let config = ThreadConfig {
+            policy: Some(SchedPolicy::Idle),
+            affinity: cpu.into_iter().collect(),
+            stack_bytes: None,
+        };
+        let is_over = Arc::clone(&over);
+        // No pause instruction: a hypervisor may take the CPU from who executes many of them.
+        let stay = move || while !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {};
+        let thread = cpu.and_then(|_| spawn("awake", &config, stay).ok());
+        Self { over, thread }
+    }
+
+    /// Whether there is such a thread.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.thread.is_some()
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing that could panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_when_it_is_dropped_and_when_its_time_is_over() {
+        let cpu = rtorb_os::sched::current_affinity().last().copied();
+        drop(Awake::keep(cpu, Duration::from_secs(60)));
+        let mut short = Awake::keep(cpu, Duration::from_millis(1));
+        assert!(short.is_kept());
+        short.thread.take().map(JoinHandle::join).unwrap().unwrap();
+        assert!(!Awake::keep(None, Duration::ZERO).is_kept());
+    }
+}

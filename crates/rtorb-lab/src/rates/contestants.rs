@@ -1,0 +1,285 @@
+//! Who is measured with clients that call at a rate: a server process and a process of clients, which stay alive while the
+//! others have their turn.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::awake::Awake;
+use super::server::RateObject;
+use super::{Group, Ran, Releases, Run};
+use crate::contestants::Orb;
+use crate::error::LabError;
+use crate::peers::omniorb::{self, OmniOrb};
+use crate::placement::obtained_by_priority;
+use crate::processes::{Launcher, Process};
+use crate::results::ObtainedScheduling;
+
+/// A running server and its clients.
+#[derive(Debug)]
+pub struct RateContestant {
+    /// Which software.
+    pub orb: Orb,
+    /// The preset of strategies of ours, or the name of the peer: the label `preset`.
+    pub preset: String,
+    cpu: Option<usize>,
+    // In this order: the clients are ended before the server that they are connected to.
+    clients: Process,
+    server: Process,
+}
+
+/// What one run brought, the server's part included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What the clients told.
+    pub ran: Ran,
+    /// Processor time of both processes during the run, as a share of one CPU.
+    pub cpu_share: f64,
+}
+
+impl Turn {
+    /// Processor time that a call took on both sides together; `None` when there was none.
+    #[must_use]
+    pub fn call_cost_ns(&self) -> Option<f64> {
+        let calls: usize = self
+            .ran
+            .groups
+            .iter()
+            .map(|times| times.sent_ns.len())
+            .sum();
+        (calls > 0).then(|| self.cpu_share * self.ran.elapsed_ns as f64 / calls as f64)
+    }
+}
+
+impl RateContestant {
+    /// Starts our server and clients with that preset.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn rtorb(
+        launcher: &Launcher,
+        preset: &str,
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        Self::start(
+            launcher,
+            (Orb::Rtorb, preset),
+            &["rate-server", preset],
+            &["rate-clients", preset],
+            objects,
+        )
+    }
+
+    /// Starts omniORB's server and clients.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn omniorb(
+        launcher: &Launcher,
+        peer: &OmniOrb,
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        let program = peer.rates.display().to_string();
+        let server: Vec<&str> = ["exec", &program, "server"]
+            .into_iter()
+            .chain(omniorb::RATE_SERVER_OPTIONS)
+            .collect();
+        let name = Orb::OmniOrb.label();
+        Self::start(
+            launcher,
+            (Orb::OmniOrb, name),
+            &server,
+            &["exec", &program, "clients"],
+            objects,
+        )
+    }
+
+    fn start(
+        launcher: &Launcher,
+        (orb, preset): (Orb, &str),
+        server_role: &[&str],
+        clients_role: &[&str],
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        let objects: Vec<String> = objects.iter().map(ToString::to_string).collect();
+        let with = |role: &[&str], more: Vec<&str>| [role, &more].concat().join(" ");
+        let role = with(server_role, objects.iter().map(String::as_str).collect());
+        let mut server = launcher.start(
+            &format!("{preset} server"),
+            &role.split(' ').collect::<Vec<_>>(),
+        )?;
+        let references = server.ready()?;
+        let role = with(clients_role, vec![&references]);
+        let mut clients = launcher.start(
+            &format!("{preset} clients"),
+            &role.split(' ').collect::<Vec<_>>(),
+        )?;
+        clients.ready()?;
+        Ok(Self {
+            orb,
+            preset: preset.to_owned(),
+            cpu: launcher.placement.cpu,
+            clients,
+            server,
+        })
+    }
+
+    /// From now on each request to an object that works takes so much processor time.
+    ///
+    /// # Errors
+    /// As [`Process::ask`].
+    pub fn set_work(&mut self, work_us: u64) -> Result<(), LabError> {
+        let question = format!("work {}", work_us * 1_000);
+        self.server.ask(&question).map(drop)
+    }
+
+    /// Has the clients make a run, on a CPU that is kept awake.
+    ///
+    /// # Errors
+    /// What went wrong in either process, or that it ended or was silent.
+    pub fn run(&mut self, run: &Run) -> Result<Turn, LabError> {
+        self.clients.ask(&run.to_string())?;
+        self.go(run)
+    }
+
+    /// What the threads of both processes have, read while clients of these groups wait at the barrier.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn roll_call(&mut self, groups: &[Group]) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let run = Run {
+            duration_ns: ROLL_CALL_NS,
+            round: 0,
+            groups: groups.to_vec(),
+        };
+        self.clients.ask(&run.to_string())?;
+        let scheduling = [&self.server, &self.clients]
+            .into_iter()
+            .flat_map(|process| obtained_by_priority(process.name(), process.id()))
+            .collect();
+        self.go(&run)?;
+        Ok(scheduling)
+    }
+
+    /// Processor time that a call costs both sides together when low-priority clients call an object that works now.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; that no call was made.
+    pub fn calibrate(&mut self, group: &Group, work_us: u64) -> Result<f64, LabError> {
+        let guess_ns = work_us * 1_000 + CALL_COST_GUESS_NS;
+        let run = Run {
+            duration_ns: CALIBRATION_NS,
+            round: 0,
+            groups: vec![Group {
+                clients: CALIBRATION_CLIENTS,
+                // Half of the CPU, if the guess is right.
+                period_ns: 2 * guess_ns * CALIBRATION_CLIENTS as u64,
+                calls: 1,
+                releases: Releases::Latest,
+                ..group.clone()
+            }],
+        };
+        let turn = self.run(&run)?;
+        turn.call_cost_ns()
+            .ok_or_else(|| LabError::process(self.clients.name(), "made no call to calibrate by"))
+    }
+
+    fn go(&mut self, run: &Run) -> Result<Turn, LabError> {
+        let duration = Duration::from_nanos(run.duration_ns);
+        let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
+        let before_ns = self.server_cpu_ns()?;
+        let (line, octets) = self
+            .clients
+            .ask_for_octets(&"go", duration, Ran::octets_after)?;
+        let server_ns = self.server_cpu_ns()?.saturating_sub(before_ns);
+        drop(awake);
+        let ran = Ran::read(&line, &octets)
+            .map_err(|what| LabError::process(self.clients.name(), what))?;
+        Ok(Turn {
+            cpu_share: (ran.cpu_ns + server_ns) as f64 / ran.elapsed_ns.max(1) as f64,
+            ran,
+        })
+    }
+
+    fn server_cpu_ns(&mut self) -> Result<u64, LabError> {
+        let line = self.server.ask("cpu")?;
+        let number = line.strip_prefix("cpu ").and_then(|word| word.parse().ok());
+        number.ok_or_else(|| LabError::process(self.server.name(), line))
+    }
+}
+
+impl fmt::Display for RateContestant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.preset.fmt(formatter)
+    }
+}
+
+/// The low-priority clients that together keep the CPU busy to `share`, each call taking `call_cost_ns` on both sides.
+#[must_use]
+pub fn saturating(group: &Group, call_cost_ns: f64, share: f64) -> Group {
+    let period_ns = group.clients as f64 * call_cost_ns / share;
+    // More releases than so many a second would measure the timer.
+    let calls = (RELEASE_PERIOD_NS_MIN / period_ns.max(1.0)).ceil().max(1.0);
+    Group {
+        calls: calls as usize,
+        period_ns: (period_ns * calls).round() as u64,
+        ..group.clone()
+    }
+}
+
+const RELEASE_PERIOD_NS_MIN: f64 = 200_000.0;
+const ROLL_CALL_NS: u64 = 10_000_000;
+const CALIBRATION_NS: u64 = 200_000_000;
+const CALIBRATION_CLIENTS: usize = 10;
+/// Any call of an ORB here takes less.
+const CALL_COST_GUESS_NS: u64 = 50_000;
+/// Beyond the run itself: until all have answered.
+const AWAKE_LONGER: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Times;
+
+    fn low(clients: usize) -> Group {
+        Group {
+            object: 0,
+            priority: 10,
+            clients,
+            period_ns: 1,
+            calls: 1,
+            releases: Releases::Latest,
+        }
+    }
+
+    #[test]
+    fn saturating_clients_share_what_the_cpu_can_do() {
+        let fifty = saturating(&low(50), 515_000.0, 0.9);
+        assert_eq!((fifty.calls, fifty.period_ns), (1, 28_611_111));
+        // One client that calls every 11 us is released less often and makes several calls each time.
+        let one = saturating(&low(1), 10_000.0, 0.9);
+        assert_eq!(one.calls, 18);
+        assert_eq!(one.period_ns, 200_000);
+    }
+
+    #[test]
+    fn the_cost_of_a_call_is_that_of_both_processes() {
+        let times = Times {
+            sent_ns: vec![1; 20],
+            ..Times::default()
+        };
+        let turn = Turn {
+            ran: Ran {
+                elapsed_ns: 1_000_000,
+                cpu_ns: 0,
+                groups: vec![times],
+            },
+            cpu_share: 0.5,
+        };
+        assert_eq!(turn.call_cost_ns(), Some(25_000.0));
+        let nothing = Turn {
+            ran: Ran::default(),
+            cpu_share: 0.5,
+        };
+        assert_eq!(nothing.call_cost_ns(), None);
+    }
+}
