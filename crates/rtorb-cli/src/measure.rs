@@ -112,6 +112,9 @@ fn print_results(all: &[Results], page: &Path) -> anyhow::Result<()> {
                 target.what, target.value, target.limit
             ))?;
         }
+        for conclusion in &results.conclusions {
+            line(format!(" found  {conclusion}"))?;
+        }
         for note in &results.notes {
             line(format!("  note  {note}"))?;
         }

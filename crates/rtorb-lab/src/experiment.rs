@@ -140,6 +140,8 @@ pub struct Outcome {
     pub derived: Vec<Derived>,
     /// What was promised, and whether it holds.
     pub targets: Vec<Target>,
+    /// What was found, in words.
+    pub conclusions: Vec<String>,
     /// Published figures beside ours.
     pub published: Vec<Published>,
     /// What a reader must know.
@@ -174,6 +176,7 @@ pub fn run(
         series: outcome.series,
         derived: outcome.derived,
         targets: outcome.targets,
+        conclusions: outcome.conclusions,
         published: outcome.published,
         notes: outcome.notes,
     })

@@ -3,11 +3,21 @@
 use crate::error::LabError;
 use crate::experiment::Experiment;
 
+mod mt_cubit;
+pub mod orb_architectures;
 pub mod orb_demux;
+pub mod orb_latency_jitter;
+pub mod orb_priority_inversion;
 pub mod orb_throughput;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 2] = [&orb_throughput::OrbThroughput, &orb_demux::OrbDemux];
+pub const ALL: [&dyn Experiment; 5] = [
+    &orb_throughput::OrbThroughput,
+    &orb_demux::OrbDemux,
+    &orb_latency_jitter::OrbLatencyJitter,
+    &orb_architectures::OrbArchitectures,
+    &orb_priority_inversion::OrbPriorityInversion,
+];
 
 /// The experiment of this name.
 ///

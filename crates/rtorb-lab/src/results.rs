@@ -42,6 +42,9 @@ pub struct Results {
     pub derived: Vec<Derived>,
     /// What was promised, and whether it holds.
     pub targets: Vec<Target>,
+    /// What was found, in words.
+    #[serde(default)]
+    pub conclusions: Vec<String>,
     /// Published figures to set beside ours.
     pub published: Vec<Published>,
     /// What a reader must know, such as a contestant that was left out.
@@ -206,6 +209,9 @@ pub struct Series {
     pub statistics: Statistics,
     /// The median of each round, in the order they were run.
     pub rounds_p50: Vec<f64>,
+    /// The 99th percentile of each round, where rounds are judged by it.
+    #[serde(default)]
+    pub rounds_p99: Vec<f64>,
     /// The curve of the percentile plot.
     pub percentiles: Vec<Percentile>,
     /// Answers that were wrong: 0, or the series says nothing about speed.
@@ -224,6 +230,7 @@ impl Series {
             count: recorder.count(),
             statistics: recorder.statistics(),
             rounds_p50: Vec::new(),
+            rounds_p99: Vec::new(),
             percentiles: recorder.percentiles(),
             wrong: 0,
             calls_per_second: None,

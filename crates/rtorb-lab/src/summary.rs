@@ -100,9 +100,16 @@ pub fn calls(results: &Results) -> impl Iterator<Item = &Series> {
         .filter(|series| text(&series.labels, "part").is_none_or(|part| part == "call"))
 }
 
-/// Who is called: `rtorb tcp`.
+/// Who is called: `rtorb tcp`, or `rtorb tao` where presets are compared.
 #[must_use]
 pub fn contestant(series: &Series) -> String {
+    let label = |name| text(&series.labels, name);
+    if let (Some(orb), Some(preset)) = (label("orb"), label("preset")) {
+        return match orb == preset {
+            true => orb,
+            false => format!("{orb} {preset}"),
+        };
+    }
     let parts = ["orb", "transport"]
         .into_iter()
         .filter_map(|name| text(&series.labels, name));
@@ -121,6 +128,7 @@ pub fn row_name_of(labels: &Labels) -> String {
     let mut words = Vec::new();
     words.extend(text(labels, "operation"));
     words.extend(text(labels, "len").filter(|len| len != "0"));
+    words.extend(["role", "load"].into_iter().filter_map(|name| text(labels, name)));
     let rest = labels
         .iter()
         .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));
@@ -177,9 +185,12 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-const NOT_IN_ROW_NAMES: [&str; 7] = [
+const NOT_IN_ROW_NAMES: [&str; 10] = [
     "operation",
     "len",
+    "role",
+    "load",
+    "preset",
     "orb",
     "transport",
     "part",

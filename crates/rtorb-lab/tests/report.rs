@@ -57,6 +57,7 @@ fn results() -> Results {
             rounds: vec![440.0, 460.0],
         }],
         targets: vec![Target::at_most("half of omniORB's", 0.4, 0.5, "ratio")],
+        conclusions: vec!["It is what it is.".to_owned()],
         published: vec![Published {
             source: "P0".to_owned(),
             what: "two-way".to_owned(),
@@ -150,6 +151,7 @@ fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
         "text is not taken for markup"
     );
     assert!(!page.contains("<script>alert"));
+    assert!(page.contains("It is what it is."));
     for fetching in ["<script src", "<link ", "<img src=\"http", "@import"] {
         assert!(!page.contains(fetching), "{fetching}");
     }

@@ -90,6 +90,7 @@ impl Experiment for OrbThroughput {
             } else {
                 Vec::new()
             },
+            conclusions: Vec::new(),
             published: conclusions::published(&measured),
             series,
             notes,

@@ -9,6 +9,9 @@ use plotly::{Bar, Layout, Plot, Scatter};
 use crate::results::{LabelValue, Results, Series};
 use crate::summary::{calls, contestant, contestants, row_name, row_name_of, row_names, text};
 
+mod low_clients;
+mod staircase;
+
 /// One plot, or several of a kind that the reader chooses from.
 pub(super) struct Figure {
     /// Its id in the page.
@@ -27,6 +30,8 @@ pub(super) struct Choice {
 /// Every figure that the results of an experiment have something for.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let figures = [
+        low_clients::figure(results),
+        staircase::figure(results),
         above_raw(results),
         medians(results),
         tails(results),
@@ -104,8 +109,8 @@ fn above_raw_plot(results: &Results, transport: &str, large: bool) -> Plot {
 }
 
 fn medians(results: &Results) -> Figure {
-    // Bars of one contestant would compare what the other figures show better.
-    let to_compare = contestants(results).len() > 1;
+    // Bars of one contestant, or of many clients, would compare what the other figures show better.
+    let to_compare = contestants(results).len() > 1 && !has_roles(results);
     let (small, large): (Vec<String>, Vec<String>) = row_names(results)
         .into_iter()
         .partition(|row| !is_large(results, row));
@@ -165,10 +170,19 @@ fn tails(results: &Results) -> Figure {
     }
 }
 
-/// The row that most readers look for comes first.
+/// The row that most readers look for comes first: the plain call, or the high-priority client under the hardest load, which
+/// was measured last.
 fn preferred(mut rows: Vec<String>) -> Vec<String> {
     rows.sort_by_key(|row| row != "long");
+    if let Some(hardest) = rows.iter().rposition(|row| row.starts_with("octet high")) {
+        rows[..=hardest].rotate_right(1);
+    }
     rows
+}
+
+/// Whether there are clients of several priorities.
+fn has_roles(results: &Results) -> bool {
+    calls(results).any(|series| series.labels.contains_key("role"))
 }
 
 /// The contestants of one row.
@@ -369,6 +383,12 @@ fn color(contestant: &str) -> &'static str {
         "raw tcp" => "#7a7f87",
         "raw unix" => "#a3a8b0",
         "raw futex" => "#c5c9cf",
+        "rtorb tao" => "#2f7ed8",
+        "rtorb default" => "#7cb5f0",
+        "rtorb mt_orbix" => "#3a9e6d",
+        "rtorb minicool" => "#8a63d2",
+        "rtorb corbaplus" => "#c2577e",
+        "omniorb" => "#d9822b",
         _ => "#8a63d2",
     }
 }

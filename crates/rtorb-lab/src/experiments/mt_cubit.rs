@@ -1,0 +1,210 @@
+//! MT_Cubit, which `orb/latency-jitter` and `orb/architectures` share: one high-priority client that calls at a rate, and
+//! more and more low-priority ones whose requests hold their servant.
+//!
+//! All on one CPU. Contestants take turns within each round; in each round there are runs without low-priority clients, and
+//! what is said of the others is said beside those.
+
+use crate::burst::{Burst, Verb};
+use crate::contestants::{Contestant, Transport};
+use crate::error::LabError;
+use crate::experiment::{Context, Outcome, Progress};
+use crate::operations::Operation;
+use crate::peers::omniorb::{self, OmniOrb};
+use crate::rates::contestants::RateContestant;
+use crate::rates::server::RateObject;
+use crate::results::ObtainedScheduling;
+use measured::Measured;
+pub(super) use plan::{CONDITIONS, Plan, WITH_WORK};
+use plan::{HIGH, LOW, Load, ROUNDS, high, low};
+
+mod conclusions;
+mod measured;
+mod plan;
+mod published;
+mod words;
+
+/// Which papers' figures stand beside ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paper {
+    /// P0 Figures 4 to 6: one ORB on many operating systems.
+    P0,
+    /// P1 Figures 7 and 8: four ORBs on one.
+    P1,
+}
+
+/// Measures what the plan says. An interrupt is not an error: the outcome says that it is not complete.
+pub(super) fn run(
+    context: &Context,
+    plan: &Plan,
+    paper: Paper,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, LabError> {
+    let mut measured = Measured::default();
+    let mut line_up = LineUp::default();
+    let done = line_up
+        .start(context, plan, &mut measured, progress)
+        .and_then(|()| line_up.measure(context, plan, &mut measured, progress));
+    let complete = match done {
+        Ok(()) => true,
+        Err(LabError::Interrupted) => false,
+        Err(error) => return Err(error),
+    };
+    let scheduling = line_up.scheduling;
+    let real_time = !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time);
+    let mut notes = std::mem::take(&mut measured.notes);
+    notes.extend(words::notes(&measured, real_time, complete));
+    Ok(Outcome {
+        complete,
+        scheduling,
+        highlights: conclusions::highlights(&measured, plan),
+        derived: conclusions::derived(&measured),
+        // The promises are for one CPU and SCHED_FIFO: elsewhere they are not judged.
+        targets: if real_time {
+            conclusions::targets(&measured)
+        } else {
+            Vec::new()
+        },
+        conclusions: words::conclusions(&measured, plan),
+        published: match paper {
+            Paper::P0 => published::p0(&measured),
+            Paper::P1 => published::p1(&measured),
+        },
+        series: measured.series(real_time),
+        notes,
+    })
+}
+
+/// Those who take part, with what a low-priority call costs each.
+#[derive(Debug, Default)]
+struct LineUp {
+    raw: Option<Contestant>,
+    contestants: Vec<RateContestant>,
+    scheduling: Vec<ObtainedScheduling>,
+    /// By contestant and servant's work.
+    call_costs_ns: Vec<Vec<(u64, f64)>>,
+    real_time: bool,
+}
+
+impl LineUp {
+    /// Starts everybody who can take part; says who cannot and why.
+    fn start(
+        &mut self,
+        context: &Context,
+        plan: &Plan,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let launcher = &context.launcher;
+        self.real_time = launcher.placement.fifo.is_some();
+        self.raw = Some(Contestant::raw(launcher, Transport::Tcp, context.folder())?);
+        let objects = self.objects();
+        let start = |name: &str| match name == OMNIORB {
+            false => RateContestant::rtorb(launcher, name, &objects).map(Some),
+            true => match OmniOrb::find(&launcher.interrupt)? {
+                Some(peer) => RateContestant::omniorb(launcher, &peer, &objects).map(Some),
+                None => Ok(None),
+            },
+        };
+        for name in plan
+            .presets
+            .iter()
+            .chain(plan.with_peer.then_some(&OMNIORB))
+        {
+            let left_out = match start(name) {
+                Ok(None) => format!("{name} was left out: {}.", omniorb::HOW_TO_INSTALL),
+                Ok(Some(contestant)) => match self.calibrated(contestant, plan) {
+                    Ok(()) => continue,
+                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                    Err(error) => format!("{name} was left out: {error}"),
+                },
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => format!("{name} was left out: {error}"),
+            };
+            progress.note(&left_out);
+            measured.note(left_out);
+        }
+        Ok(())
+    }
+
+    /// The low-priority clients' object, which works, and the high-priority one's.
+    fn objects(&self) -> [RateObject; 2] {
+        [(LOW, true), (HIGH, false)].map(|(priority, works)| RateObject {
+            priority: if self.real_time { priority } else { 0 },
+            works,
+        })
+    }
+
+    /// Finds out how a contestant's threads are scheduled and what its low-priority calls cost, and takes it in.
+    fn calibrated(&mut self, mut contestant: RateContestant, plan: &Plan) -> Result<(), LabError> {
+        let groups = [high(self.real_time), low(self.real_time)];
+        let scheduling = contestant.roll_call(&groups)?;
+        let mut costs_ns: Vec<(u64, f64)> = Vec::new();
+        for condition in plan.conditions {
+            let work_us = condition.servant_work_us;
+            if condition.load == Load::Saturating && costs_ns.iter().all(|(us, _)| *us != work_us) {
+                contestant.set_work(work_us)?;
+                costs_ns.push((work_us, contestant.calibrate(&groups[1], work_us)?));
+            }
+        }
+        self.scheduling.extend(scheduling);
+        self.contestants.push(contestant);
+        self.call_costs_ns.push(costs_ns);
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        context: &Context,
+        plan: &Plan,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let cells = plan.cells();
+        progress.begin(ROUNDS * cells.len());
+        for round in 0..ROUNDS {
+            if let Some(raw) = &mut self.raw {
+                measured.add_raw(&raw.burst(&RAW_BURST)?);
+            }
+            for &cell in &cells {
+                for turn in 0..self.contestants.len() {
+                    if context.interrupted() {
+                        return Err(LabError::Interrupted);
+                    }
+                    // Let each be first in turn.
+                    let place = (turn + round) % self.contestants.len();
+                    let contestant = &mut self.contestants[place];
+                    let work_us = cell.condition.servant_work_us;
+                    let cost_ns = self.call_costs_ns[place]
+                        .iter()
+                        .find_map(|(us, cost_ns)| (*us == work_us).then_some(*cost_ns));
+                    let run = plan.run(cell, round, cost_ns.unwrap_or(f64::MAX), self.real_time);
+                    let done = contestant
+                        .set_work(work_us)
+                        .and_then(|()| contestant.run(&run));
+                    match done {
+                        Ok(turn) => measured.add(place, contestant, cell, (round, &turn)),
+                        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                        Err(error) => {
+                            measured.note(format!("{contestant}: {cell}: not measured: {error}"));
+                        }
+                    }
+                }
+                progress.step(&format!("round {} of {ROUNDS}: {cell}", round + 1));
+            }
+        }
+        Ok(())
+    }
+}
+
+const OMNIORB: &str = "omniorb";
+/// The octets of a request and a reply of `cube_octet`.
+const RAW_BURST: Burst = Burst {
+    verb: Verb::Call,
+    operation: Operation::Octet,
+    len: 0,
+    warm_up: 100,
+    count: 1_000,
+    budget_ns: 100_000_000,
+    request_bytes: 73,
+    reply_bytes: 25,
+};

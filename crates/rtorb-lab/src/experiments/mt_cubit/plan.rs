@@ -1,0 +1,236 @@
+//! How much is measured: the loads, the numbers of clients, the rates.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::experiment::{Effort, Parameters};
+use crate::rates::contestants::saturating;
+use crate::rates::server::POOL_THREADS;
+use crate::rates::{Group, Releases, Run};
+use crate::results::labels;
+
+/// What one of the experiments of this kind measures.
+#[derive(Clone, Debug)]
+pub(in crate::experiments) struct Plan {
+    pub(in crate::experiments) effort: Effort,
+    /// Presets of ours, in the order of the report.
+    pub(in crate::experiments) presets: &'static [&'static str],
+    /// Whether the peer takes part.
+    pub(in crate::experiments) with_peer: bool,
+    /// How often a second the high-priority client calls.
+    pub(in crate::experiments) high_hz: u64,
+    /// How long each run takes.
+    pub(in crate::experiments) run: Duration,
+    /// What the low-priority clients do.
+    pub(in crate::experiments) conditions: &'static [Condition],
+    /// How many of them there are.
+    pub(in crate::experiments) low_clients: &'static [usize],
+}
+
+/// What low-priority clients do, and what their requests cost the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::experiments) struct Condition {
+    pub(in crate::experiments) load: Load,
+    pub(in crate::experiments) servant_work_us: u64,
+}
+
+impl Condition {
+    pub(in crate::experiments) const fn new(load: Load, servant_work_us: u64) -> Self {
+        Self {
+            load,
+            servant_work_us,
+        }
+    }
+}
+
+/// The papers' own is the first; the others are those in which a request holds its servant.
+pub(in crate::experiments) const CONDITIONS: [Condition; 4] = [
+    Condition::new(Load::TenHertz, 0),
+    Condition::new(Load::TenHertz, 500),
+    Condition::new(Load::Saturating, 0),
+    Condition::new(Load::Saturating, 500),
+];
+
+/// Those of them in which an architecture shows what it is.
+pub(in crate::experiments) const WITH_WORK: [Condition; 2] = [
+    Condition::new(Load::TenHertz, 500),
+    Condition::new(Load::Saturating, 500),
+];
+
+/// At which rate low-priority clients call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::experiments) enum Load {
+    /// 10 times a second each, as in the papers.
+    TenHertz,
+    /// So often that all together they keep the CPU busy to [`SATURATING_SHARE`].
+    Saturating,
+}
+
+impl Load {
+    /// The value of the label `load`.
+    pub(in crate::experiments) fn label(self) -> &'static str {
+        match self {
+            Self::TenHertz => "10hz",
+            Self::Saturating => "saturating",
+        }
+    }
+}
+
+/// What is measured at once: so many low-priority clients of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::experiments) struct Cell {
+    pub(in crate::experiments) condition: Condition,
+    pub(in crate::experiments) low_clients: usize,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Condition {
+            load,
+            servant_work_us,
+        } = self.condition;
+        let (low_clients, load) = (self.low_clients, load.label());
+        write!(
+            formatter,
+            "{low_clients} low-priority clients, {load}, {servant_work_us} us of work"
+        )
+    }
+}
+
+impl Plan {
+    /// Every cell, those without low-priority clients first: they are what the others of their condition are compared with.
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let cell = |condition: &Condition, low_clients: &usize| Cell {
+            condition: *condition,
+            low_clients: *low_clients,
+        };
+        self.conditions
+            .iter()
+            .flat_map(|condition| self.low_clients.iter().map(move |n| cell(condition, n)))
+            .collect()
+    }
+
+    /// The run of a cell. `call_cost_ns` is what a low-priority call takes on both sides.
+    pub(super) fn run(&self, cell: Cell, round: usize, call_cost_ns: f64, real_time: bool) -> Run {
+        let mut groups = vec![Group {
+            period_ns: NS_PER_S / self.high_hz,
+            ..high(real_time)
+        }];
+        if cell.low_clients > 0 {
+            let group = Group {
+                clients: cell.low_clients,
+                ..low(real_time)
+            };
+            groups.push(match cell.condition.load {
+                Load::TenHertz => group,
+                Load::Saturating => saturating(&group, call_cost_ns, SATURATING_SHARE),
+            });
+        }
+        Run {
+            duration_ns: u64::try_from(self.run.as_nanos()).unwrap_or(u64::MAX),
+            round,
+            groups,
+        }
+    }
+
+    /// What a run with this plan does.
+    pub(in crate::experiments) fn parameters(&self) -> Parameters {
+        let list =
+            |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(" ");
+        let conditions =
+            list(&mut self.conditions.iter().map(|condition| {
+                format!("{}/{}", condition.load.label(), condition.servant_work_us)
+            }));
+        let clients = list(&mut self.low_clients.iter().map(ToString::to_string));
+        let run_ms = u64::try_from(self.run.as_millis()).unwrap_or(u64::MAX);
+        labels([
+            ("effort", self.effort.name().into()),
+            ("rounds", ROUNDS.into()),
+            ("presets", self.presets.join(" ").into()),
+            ("high_hz", self.high_hz.into()),
+            ("low_hz", LOW_HZ.into()),
+            ("low_clients", clients.into()),
+            ("conditions_load_and_work_us", conditions.into()),
+            ("run_ms", run_ms.into()),
+            (
+                "saturating_cpu_percent",
+                ((SATURATING_SHARE * 100.0) as u64).into(),
+            ),
+            ("priority_high", u32::from(HIGH).into()),
+            ("priority_low", u32::from(LOW).into()),
+            ("pool_threads", POOL_THREADS.into()),
+        ])
+    }
+}
+
+/// The high-priority client, which calls the second object.
+pub(super) fn high(real_time: bool) -> Group {
+    Group {
+        object: 1,
+        priority: if real_time { HIGH } else { 0 },
+        clients: 1,
+        period_ns: NS_PER_S / LOW_HZ,
+        calls: 1,
+        releases: Releases::Each,
+    }
+}
+
+/// A low-priority client, which calls the first object.
+pub(super) fn low(real_time: bool) -> Group {
+    Group {
+        object: 0,
+        priority: if real_time { LOW } else { 0 },
+        releases: Releases::Latest,
+        ..high(real_time)
+    }
+}
+
+/// Rounds, each with every contestant and cell once.
+pub(in crate::experiments) const ROUNDS: usize = 5;
+/// SCHED_FIFO of the high-priority client and of what serves it: above that of the processes themselves.
+pub(in crate::experiments) const HIGH: u8 = 60;
+/// SCHED_FIFO of low-priority clients: below that of the processes themselves.
+pub(in crate::experiments) const LOW: u8 = 10;
+/// Below the 95 % from which on the kernel holds real-time threads back.
+pub(in crate::experiments) const SATURATING_SHARE: f64 = 0.9;
+/// As in P0 3.3 and P1 2.1.2.
+const LOW_HZ: u64 = 10;
+const NS_PER_S: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan {
+        effort: Effort::Quick,
+        presets: &["tao"],
+        with_peer: false,
+        high_hz: 20,
+        run: Duration::from_millis(400),
+        conditions: &WITH_WORK,
+        low_clients: &[0, 50],
+    };
+
+    #[test]
+    fn every_condition_has_its_own_cell_without_clients() {
+        let cells = PLAN.cells();
+        assert_eq!(cells.len(), 4);
+        assert_eq!(cells.iter().filter(|cell| cell.low_clients == 0).count(), 2);
+    }
+
+    #[test]
+    fn the_rates_are_those_of_the_papers_or_fill_the_cpu() {
+        let cells = PLAN.cells();
+        let run = PLAN.run(cells[1], 3, 510_000.0, true);
+        assert_eq!((run.round, run.groups.len()), (3, 2));
+        assert_eq!(run.groups[0].period_ns, 50_000_000);
+        assert_eq!(run.groups[1].period_ns, 100_000_000);
+        assert!(run.groups[0].priority > run.groups[1].priority);
+        let run = PLAN.run(cells[3], 0, 510_000.0, false);
+        let low = &run.groups[1];
+        let share = 510_000.0 * 50.0 / low.period_ns as f64;
+        assert!((share - SATURATING_SHARE).abs() < 1e-3);
+        assert_eq!(low.priority, 0);
+        assert_eq!(PLAN.run(cells[0], 0, 1.0, true).groups.len(), 1);
+    }
+}

@@ -1,0 +1,239 @@
+//! What was found, in words: which architectures invert priorities here, and where.
+
+use super::conclusions::{hardest, to_unloaded};
+use super::measured::{Key, Measured, Of, Role};
+use super::plan::{Cell, HIGH, LOW, Load, Plan, SATURATING_SHARE};
+
+/// A sentence or two a contestant, and how they are in order.
+pub(super) fn conclusions(measured: &Measured, plan: &Plan) -> Vec<String> {
+    let Some(cell) = hardest(plan) else {
+        return Vec::new();
+    };
+    let keys: Vec<&Key> = measured
+        .keys(Role::High)
+        .filter(|key| key.cell == cell)
+        .collect();
+    let mut conclusions: Vec<String> = keys
+        .iter()
+        .filter_map(|key| conclusion(measured, key))
+        .collect();
+    if keys.len() > 1 {
+        conclusions.push(order(measured, &keys));
+    }
+    conclusions
+}
+
+/// What a reader must know.
+pub(super) fn notes(measured: &Measured, real_time: bool, complete: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !complete {
+        notes.push(INTERRUPTED.to_owned());
+    }
+    if real_time {
+        notes.push(format!(
+            "The high-priority client and what serves it have SCHED_FIFO {HIGH}, low-priority clients {LOW}, and all other \
+             threads 50, among them those of servers without lanes and of omniORB: {KIND_CASE}"
+        ));
+    } else {
+        notes.push(NOT_JUDGED.to_owned());
+    }
+    if measured.keys(Role::High).any(|key| key.preset == "omniorb") {
+        notes.push(OMNIORB.to_owned());
+    }
+    notes.extend(measured.shares().filter_map(|(preset, cell, shares)| {
+        let share = crate::statistics::median(shares)?;
+        let is_off = (share - SATURATING_SHARE).abs() > SHARE_TOLERANCE;
+        let wanted = cell.condition.load == Load::Saturating && cell.low_clients > 0;
+        (wanted && is_off)
+            .then(|| format!("{preset}: {cell}: the CPU was {:.0} % busy", share * 100.0))
+    }));
+    let missed: u64 = measured.missed().map(|(_, missed)| missed).sum();
+    if missed > 0 {
+        notes.push(format!(
+            "{missed} releases of low-priority clients were left out, since the one before was not done yet."
+        ));
+    }
+    notes
+}
+
+fn conclusion(measured: &Measured, key: &Key) -> Option<String> {
+    let p50 = to_unloaded(measured, key, Of::P50)?.value;
+    let p99 = to_unloaded(measured, key, Of::P99)?.value;
+    let us = |of| measured.median(key, of).map(|ns| ns / 1e3);
+    let Cell {
+        low_clients,
+        condition,
+    } = key.cell;
+    let (loaded, tail) = (us(Of::P50)?, us(Of::P99)?);
+    let inverts = p50 > MEDIAN_FELT || p99 > TAIL_FELT;
+    let verdict = if inverts {
+        "feels the load"
+    } else {
+        "does not feel the load"
+    };
+    let architecture = ARCHITECTURES
+        .iter()
+        .find(|architecture| architecture.preset == key.preset)?;
+    let why = if inverts {
+        architecture.where_it_inverts
+    } else {
+        architecture.why_not
+    };
+    Some(format!(
+        "{}: the high-priority client {verdict}. Beside {low_clients} low-priority clients ({}, {} us of work) its median is \
+         {loaded:.1} us, {p50:.2} times that without them, and its p99 {tail:.1} us, {p99:.2} times. {why}",
+        key.preset,
+        condition.load.label(),
+        condition.servant_work_us,
+    ))
+}
+
+/// From the one that keeps its priorities best.
+fn order(measured: &Measured, keys: &[&Key]) -> String {
+    let mut found: Vec<(f64, &str)> = keys
+        .iter()
+        .filter_map(|key| Some((measured.median(key, Of::P99)?, key.preset.as_str())))
+        .collect();
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let names: Vec<String> = found
+        .iter()
+        .map(|(ns, preset)| format!("{preset} {:.0} us", ns / 1e3))
+        .collect();
+    format!(
+        "In the order of the high-priority p99 under that load: {}. P1 has TAO first, then miniCOOL (3 times its low-priority \
+         latency at 50 clients), MT-Orbix (7 times) and CORBAplus (25 times), with requests that do no work: there it was \
+         locks and heap calls, of which ours have next to none, that took the time; here it is the work of others that a \
+         request waits for.",
+        names.join(", ")
+    )
+}
+
+/// What is known of an architecture before it is measured.
+struct Architecture {
+    preset: &'static str,
+    where_it_inverts: &'static str,
+    why_not: &'static str,
+}
+
+const ARCHITECTURES: [Architecture; 6] = [
+    Architecture {
+        preset: "tao",
+        where_it_inverts: "No connection, thread or queue is shared between two priorities, so what it feels is the kernel's \
+                           and the machine's: interrupts, and caches that low-priority requests have filled.",
+        why_not: "No connection, thread or queue is shared between two priorities.",
+    },
+    Architecture {
+        preset: "default",
+        where_it_inverts: "Each connection has its own thread, which takes the object's priority once it has read the request: \
+                           until then it has that of the request before.",
+        why_not: "Each connection has its own thread, and that thread keeps the object's priority from request to request: with \
+                  one priority a connection, as here, nothing is shared.",
+    },
+    Architecture {
+        preset: "corbaplus",
+        where_it_inverts: "Requests of all priorities come over one connection into one queue, and a worker takes a request's \
+                           priority only when it has taken it: the high-priority one waits behind those before it, and for a \
+                           worker. In the client one thread reads the replies of all.",
+        why_not: "One connection and one queue are shared, but a worker was free whenever a high-priority request came, and \
+                  raised itself above the others.",
+    },
+    Architecture {
+        preset: "minicool",
+        where_it_inverts: "Requests of all priorities come over one connection to one pool: the high-priority one waits until a \
+                           thread becomes the leader. In the client the leader may be a low-priority thread, which reads the \
+                           high-priority reply only when it has the CPU.",
+        why_not: "One connection and one pool are shared, but a thread of the pool was free whenever a high-priority request \
+                  came, and the leader among the clients inherited the priority of who waited.",
+    },
+    Architecture {
+        preset: "mt_orbix",
+        where_it_inverts: "Each priority has its own thread and queue behind one chain of filters, but requests of all \
+                           priorities come over one connection, and in the client the leader may be a low-priority thread, \
+                           which reads the high-priority reply only when it has the CPU.",
+        why_not: "One connection and one chain of filters are shared, but each takes a few microseconds a request, and behind \
+                  them each priority has its own thread and queue.",
+    },
+    Architecture {
+        preset: "omniorb",
+        where_it_inverts: "It knows no priorities: all its threads have the process's, so a low-priority request that is being \
+                           served keeps the CPU until it is done.",
+        why_not: "It knows no priorities, but no low-priority request was being served when a high-priority one came.",
+    },
+];
+
+/// What is promised of lanes is taken as what counts as not felt.
+const MEDIAN_FELT: f64 = 1.3;
+const TAIL_FELT: f64 = 1.5;
+const SHARE_TOLERANCE: f64 = 0.05;
+const INTERRUPTED: &str =
+    "The run was interrupted: what is shown was measured, the rest is missing.";
+const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+const KIND_CASE: &str = "these preempt low-priority clients, so that few requests are on their way at once. That is the \
+     kind case: with a server less urgent than its clients queues form, and waits reach milliseconds.";
+const OMNIORB: &str = "omniORB runs with its own defaults at both ends; its acceptor thread polls every 50 ms and may then hold \
+                       up a request by up to a millisecond (`-ORBconnectionWatchPeriod` changes that).";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+    use crate::experiments::mt_cubit::WITH_WORK;
+    use crate::statistics::Statistics;
+    use std::time::Duration;
+
+    #[test]
+    fn who_feels_the_load_is_told_with_the_reason() {
+        let plan = Plan {
+            effort: Effort::Quick,
+            presets: &["tao", "corbaplus"],
+            with_peer: false,
+            high_hz: 20,
+            run: Duration::from_millis(1),
+            conditions: &WITH_WORK,
+            low_clients: &[0, 50],
+        };
+        let key = |preset: &str, low_clients| Key {
+            place: 0,
+            preset: preset.to_owned(),
+            cell: Cell {
+                condition: WITH_WORK[1],
+                low_clients,
+            },
+            role: Role::High,
+        };
+        let round = |p50, p99| {
+            [Statistics {
+                p50,
+                p99,
+                ..Statistics::default()
+            }]
+        };
+        let measured = Measured::with(
+            &[
+                (key("tao", 0), &round(10e3, 12e3)),
+                (key("tao", 50), &round(11e3, 13e3)),
+                (key("corbaplus", 0), &round(15e3, 20e3)),
+                (key("corbaplus", 50), &round(400e3, 900e3)),
+            ],
+            &[],
+        );
+        let found = conclusions(&measured, &plan);
+        assert_eq!(found.len(), 3);
+        assert!(
+            found
+                .iter()
+                .any(|text| text.starts_with("corbaplus") && text.contains("one queue"))
+        );
+        assert!(
+            found
+                .iter()
+                .any(|text| text.starts_with("tao") && text.contains("does not feel"))
+        );
+        assert!(
+            found[2].contains("tao 13 us, corbaplus 900 us"),
+            "{}",
+            found[2]
+        );
+        assert_eq!(notes(&measured, false, false).len(), 2);
+    }
+}

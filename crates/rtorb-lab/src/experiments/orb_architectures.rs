@@ -1,0 +1,60 @@
+//! `orb/architectures`: the same client and load under each of the four architectures of P1, under ours, and under omniORB.
+
+use std::time::Duration;
+
+use super::mt_cubit::{self, CONDITIONS, Paper, Plan, WITH_WORK};
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbArchitectures;
+
+impl Experiment for OrbArchitectures {
+    fn name(&self) -> &'static str {
+        "orb/architectures"
+    }
+
+    fn title(&self) -> &'static str {
+        "Which ORB architectures keep a high-priority client apart from low-priority ones"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P1 Figures 7 and 8"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        plan(effort).parameters()
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        mt_cubit::run(context, &plan(context.effort), Paper::P1, progress)
+    }
+}
+
+fn plan(effort: Effort) -> Plan {
+    match effort {
+        Effort::Quick => Plan {
+            effort,
+            presets: &PRESETS,
+            with_peer: true,
+            high_hz: 250,
+            run: Duration::from_millis(400),
+            conditions: &WITH_WORK,
+            low_clients: &[0, 10, 50],
+        },
+        // P1's 4,000 calls over the rounds, at 100 Hz: at its 20 Hz six contestants would take most of a day.
+        Effort::Full => Plan {
+            effort,
+            presets: &PRESETS,
+            with_peer: true,
+            high_hz: 100,
+            run: Duration::from_secs(8),
+            conditions: &CONDITIONS,
+            low_clients: &[0, 1, 5, 10, 20, 30, 40, 50],
+        },
+    }
+}
+
+/// Ours first, then those of P1 in its order.
+const PRESETS: [&str; 5] = ["default", "tao", "mt_orbix", "minicool", "corbaplus"];

@@ -1,0 +1,58 @@
+//! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
+
+use std::time::Duration;
+
+use super::mt_cubit::{self, CONDITIONS, Paper, Plan};
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbLatencyJitter;
+
+impl Experiment for OrbLatencyJitter {
+    fn name(&self) -> &'static str {
+        "orb/latency-jitter"
+    }
+
+    fn title(&self) -> &'static str {
+        "What a high-priority client feels of more and more low-priority ones"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P0 Figures 4 to 6 (MT_Cubit)"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        plan(effort).parameters()
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        mt_cubit::run(context, &plan(context.effort), Paper::P0, progress)
+    }
+}
+
+fn plan(effort: Effort) -> Plan {
+    match effort {
+        Effort::Quick => Plan {
+            effort,
+            presets: &["tao"],
+            with_peer: false,
+            // More often than in the papers: 100 calls in each run, so that there is a 99th percentile.
+            high_hz: 250,
+            run: Duration::from_millis(400),
+            conditions: &CONDITIONS,
+            low_clients: &[0, 1, 10, 50],
+        },
+        // The papers' rate, and their 4,000 calls over the rounds.
+        Effort::Full => Plan {
+            effort,
+            presets: &["tao"],
+            with_peer: false,
+            high_hz: 20,
+            run: Duration::from_secs(40),
+            conditions: &CONDITIONS,
+            low_clients: &[0, 1, 5, 10, 20, 30, 40, 50],
+        },
+    }
+}

@@ -1,0 +1,270 @@
+//! `orb/priority-inversion`: four clients, the more often one calls the higher its priority: is their latency a staircase?
+//!
+//! All on one CPU. Contestants take turns within each round.
+
+use std::time::Duration;
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::peers::omniorb::{self, OmniOrb};
+use crate::rates::contestants::RateContestant;
+use crate::rates::server::RateObject;
+use crate::rates::{Group, Releases, Run};
+use crate::results::{ObtainedScheduling, labels};
+use staircase::{Measured, Stair};
+
+mod conclusions;
+mod staircase;
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbPriorityInversion;
+
+impl Experiment for OrbPriorityInversion {
+    fn name(&self) -> &'static str {
+        "orb/priority-inversion"
+    }
+
+    fn title(&self) -> &'static str {
+        "Whether a client that calls more often, with a higher priority, is never slower than one that calls less often"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P2 Figures 3 and 4"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let plan = Plan::of(effort);
+        let text = |numbers: &[u64]| {
+            let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            words.join(" ")
+        };
+        let priorities = PRIORITIES.map(u64::from);
+        let run_ms = u64::try_from(plan.run.as_millis()).unwrap_or(u64::MAX);
+        labels([
+            ("effort", effort.name().into()),
+            ("rounds", ROUNDS.into()),
+            ("presets", PRESETS.join(" ").into()),
+            ("rates_hz", text(&plan.rates_hz()).into()),
+            ("priorities", text(&priorities).into()),
+            ("servant_work_us", text(&WORK_US).into()),
+            ("run_ms", run_ms.into()),
+            ("noise_percent", conclusions::NOISE_PERCENT.into()),
+        ])
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let plan = Plan::of(context.effort);
+        let mut measured = Measured::default();
+        let mut line_up = LineUp::default();
+        let done = line_up
+            .start(context, &plan, &mut measured, progress)
+            .and_then(|()| line_up.measure(context, &plan, &mut measured, progress));
+        let complete = match done {
+            Ok(()) => true,
+            Err(LabError::Interrupted) => false,
+            Err(error) => return Err(error),
+        };
+        let scheduling = line_up.scheduling;
+        let real_time =
+            !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time);
+        let mut notes = std::mem::take(&mut measured.notes);
+        if !complete {
+            notes.push(INTERRUPTED.to_owned());
+        }
+        if !real_time {
+            notes.push(NOT_JUDGED.to_owned());
+        }
+        Ok(Outcome {
+            complete,
+            scheduling,
+            highlights: conclusions::highlights(&measured),
+            derived: conclusions::derived(&measured),
+            targets: if real_time {
+                conclusions::targets(&measured)
+            } else {
+                Vec::new()
+            },
+            conclusions: conclusions::words(&measured),
+            published: conclusions::published(&measured),
+            series: measured.series(real_time),
+            notes,
+        })
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// The paper's rates are multiplied by this.
+    faster: u64,
+    run: Duration,
+}
+
+impl Plan {
+    fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Quick => Self {
+                faster: 10,
+                run: Duration::from_millis(500),
+            },
+            // Over the rounds, the paper's 1,000 calls of the client that calls once a second.
+            Effort::Full => Self {
+                faster: 1,
+                run: Duration::from_secs(200),
+            },
+        }
+    }
+
+    fn rates_hz(&self) -> [u64; CLIENTS] {
+        RATES_HZ.map(|hz| hz * self.faster)
+    }
+
+    fn run(&self, round: usize, real_time: bool) -> Run {
+        let client = |(object, (hz, priority)): (usize, (u64, u8))| Group {
+            object,
+            priority: if real_time { priority } else { 0 },
+            clients: 1,
+            period_ns: 1_000_000_000 / hz,
+            calls: 1,
+            releases: Releases::Each,
+        };
+        let clients = self.rates_hz().into_iter().zip(PRIORITIES);
+        Run {
+            duration_ns: u64::try_from(self.run.as_nanos()).unwrap_or(u64::MAX),
+            round,
+            groups: clients.enumerate().map(client).collect(),
+        }
+    }
+}
+
+/// Those who take part.
+#[derive(Debug, Default)]
+struct LineUp {
+    contestants: Vec<RateContestant>,
+    scheduling: Vec<ObtainedScheduling>,
+    real_time: bool,
+}
+
+impl LineUp {
+    /// Starts everybody who can take part; says who cannot and why.
+    fn start(
+        &mut self,
+        context: &Context,
+        plan: &Plan,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let launcher = &context.launcher;
+        self.real_time = launcher.placement.fifo.is_some();
+        let objects = PRIORITIES.map(|priority| RateObject {
+            priority: if self.real_time { priority } else { 0 },
+            works: true,
+        });
+        let groups = plan.run(0, self.real_time).groups;
+        let start = |name: &str| -> Result<Option<_>, LabError> {
+            let mut contestant = match name == OMNIORB {
+                false => RateContestant::rtorb(launcher, name, &objects)?,
+                true => match OmniOrb::find(&launcher.interrupt)? {
+                    Some(peer) => RateContestant::omniorb(launcher, &peer, &objects)?,
+                    None => return Ok(None),
+                },
+            };
+            let scheduling = contestant.roll_call(&groups)?;
+            Ok(Some((contestant, scheduling)))
+        };
+        for name in PRESETS.iter().chain([&OMNIORB]) {
+            let left_out = match start(name) {
+                Ok(Some((contestant, scheduling))) => {
+                    self.scheduling.extend(scheduling);
+                    self.contestants.push(contestant);
+                    continue;
+                }
+                Ok(None) => format!("{name} was left out: {}.", omniorb::HOW_TO_INSTALL),
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => format!("{name} was left out: {error}"),
+            };
+            progress.note(&left_out);
+            measured.note(left_out);
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        context: &Context,
+        plan: &Plan,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        progress.begin(ROUNDS * WORK_US.len());
+        for round in 0..ROUNDS {
+            let run = plan.run(round, self.real_time);
+            for work_us in WORK_US {
+                for turn in 0..self.contestants.len() {
+                    if context.interrupted() {
+                        return Err(LabError::Interrupted);
+                    }
+                    let place = (turn + round) % self.contestants.len();
+                    let contestant = &mut self.contestants[place];
+                    let done = contestant
+                        .set_work(work_us)
+                        .and_then(|()| contestant.run(&run));
+                    match done {
+                        Ok(turn) => {
+                            for (times, stair) in turn.ran.groups.iter().zip(stairs(plan)) {
+                                measured.add((place, &contestant.preset, work_us), stair, times);
+                            }
+                        }
+                        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                        Err(error) => measured.note(format!(
+                            "{contestant}: {work_us} us of work: not measured: {error}"
+                        )),
+                    }
+                }
+                progress.step(&format!(
+                    "round {} of {ROUNDS}: {work_us} us of work",
+                    round + 1
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stairs(plan: &Plan) -> impl Iterator<Item = Stair> {
+    let stairs = plan.rates_hz().into_iter().zip(PRIORITIES);
+    stairs.map(|(rate_hz, priority)| Stair { priority, rate_hz })
+}
+
+const CLIENTS: usize = 4;
+/// As in P2.
+const RATES_HZ: [u64; CLIENTS] = [20, 10, 5, 1];
+/// SCHED_FIFO by rate: what the processes themselves have, 50, lies between the first and the others.
+const PRIORITIES: [u8; CLIENTS] = [60, 45, 30, 15];
+/// Processor time of a request, of whichever client.
+const WORK_US: [u64; 2] = [0, 500];
+const ROUNDS: usize = 5;
+const PRESETS: [&str; 2] = ["tao", "default"];
+const OMNIORB: &str = "omniorb";
+const INTERRUPTED: &str =
+    "The run was interrupted: what is shown was measured, the rest is missing.";
+const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_calls_more_often_is_more_urgent() {
+        for effort in [Effort::Quick, Effort::Full] {
+            let run = Plan::of(effort).run(1, true);
+            assert_eq!(run.groups.len(), CLIENTS);
+            for pair in run.groups.windows(2) {
+                assert!(pair[0].period_ns < pair[1].period_ns);
+                assert!(pair[0].priority > pair[1].priority);
+            }
+        }
+        assert_eq!(Plan::of(Effort::Full).rates_hz(), RATES_HZ);
+    }
+}
