@@ -2,7 +2,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::alloc::System;
 
 /// The system's allocator with two counters: heap calls of each thread and of the process.
@@ -19,6 +19,8 @@ thread_local! {
 }
 
 static PROCESS_CALLS: AtomicU64 = AtomicU64::new(0);
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// What `work` answers, and how many heap calls (allocate, grow, free) this thread made in it.
 ///
@@ -39,7 +41,21 @@ pub fn process_heap_calls() -> u64 {
     PROCESS_CALLS.load(Ordering::Relaxed)
 }
 
+/// Counts no more: a program that counts only now and then pays one relaxed load a heap call for the rest of the time.
+pub fn stop_counting() {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
+/// Counts again; a program counts from its beginning until it stops.
+pub fn start_counting() {
+    STOPPED.store(false, Ordering::Relaxed);
+}
+
+#[inline]
 fn count() {
+    if STOPPED.load(Ordering::Relaxed) {
+        return;
+    }
     // A thread that is being taken down has no counter any more.
     let _ = THREAD_CALLS.try_with(|calls| calls.set(calls.get() + 1));
     PROCESS_CALLS.fetch_add(1, Ordering::Relaxed);
