@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rtorb_lab::whitebox::{CountingAllocator, stop_counting};
 
 mod check;
 mod cubit;
@@ -44,7 +45,12 @@ enum Subcommands {
     },
 }
 
+/// Counts in the processes that are measured for their heap calls, and in no other.
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
 fn main() -> ExitCode {
+    stop_counting();
     let done = match Command::parse().subcommand {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),

@@ -23,6 +23,8 @@ use crate::ping_pong::{futex, tcp, unix};
 use crate::placement::Placement;
 use crate::rates;
 use crate::rates::server::RateObject;
+use crate::whitebox::clients::Clients;
+use crate::whitebox::{self, Priorities};
 
 /// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
 #[must_use]
@@ -113,6 +115,20 @@ fn play(role: &[String]) -> Result<(), String> {
             ready("");
             clients.serve()
         }
+        ["whitebox-server", preset, low, high] => {
+            return whitebox_server(preset, priorities(low, high)?);
+        }
+        [
+            "whitebox-clients",
+            preset,
+            low,
+            high,
+            low_object,
+            high_object,
+        ] => {
+            let references = [low_object, high_object];
+            whitebox_clients(preset, priorities(low, high)?, references)?.serve()
+        }
         _ => return Err(format!("a child has no role {words:?}")),
     };
     done.map_err(|error| format!("{}: {error}", words.join(" ")))
@@ -147,6 +163,33 @@ fn demux_client(kind: Kind, references: &[&str]) -> io::Result<()> {
     let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
     let client = demux::Client::new(&orb, kind, references).map_err(io::Error::other)?;
     answer(|burst| client.burst(burst))
+}
+
+fn whitebox_server(preset: &str, priorities: Priorities) -> Result<(), String> {
+    whitebox::start_counting();
+    whitebox::server::Server::open(preset, priorities)?.run(ready)
+}
+
+fn whitebox_clients(
+    preset: &str,
+    priorities: Priorities,
+    references: [&str; 2],
+) -> Result<Clients, String> {
+    whitebox::start_counting();
+    let clients = Clients::start(preset, priorities, references)?;
+    ready("");
+    Ok(clients)
+}
+
+fn priorities(low: &str, high: &str) -> Result<Priorities, String> {
+    let priority = |word: &str| {
+        let number = word.parse::<u8>().ok().filter(|number| *number <= 99);
+        number.ok_or_else(|| format!("not a priority: {word:?}"))
+    };
+    Ok(Priorities {
+        low: priority(low)?,
+        high: priority(high)?,
+    })
 }
 
 fn kind(operations: &str) -> Result<Kind, String> {

@@ -9,11 +9,13 @@ pub mod orb_demux;
 pub mod orb_latency_jitter;
 pub mod orb_priority_inversion;
 pub mod orb_throughput;
+pub mod orb_whitebox;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 5] = [
+pub const ALL: [&dyn Experiment; 6] = [
     &orb_throughput::OrbThroughput,
     &orb_demux::OrbDemux,
+    &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,
     &orb_priority_inversion::OrbPriorityInversion,

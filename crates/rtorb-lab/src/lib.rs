@@ -28,5 +28,6 @@ pub mod results;
 pub mod statistics;
 pub mod summary;
 mod timestamp;
+pub mod whitebox;
 
 pub use error::LabError;

@@ -113,12 +113,22 @@ impl<'a> Section<'a> {
         describe.collect()
     }
 
+    /// Whether it counts, and times nothing.
+    fn counts(&self) -> bool {
+        !self.results.series.is_empty() && summary::calls(self.results).next().is_none()
+    }
+
     fn duration(&self) -> String {
         format!("{:.0} s", self.results.duration_s)
     }
 
     fn samples(&self) -> u64 {
-        self.results.series.iter().map(|series| series.count).sum()
+        let counts = self.results.series.iter().map(|series| series.count);
+        match self.counts() {
+            // The same requests are counted in many ways.
+            true => counts.max().unwrap_or(0),
+            false => counts.sum(),
+        }
     }
 
     fn wrong(&self) -> u64 {

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::results::{Labels, Results, Series};
 
+mod counts;
+
 /// A table of text, ready for a terminal or a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -15,9 +17,12 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The medians over rounds of every series that is a call, in microseconds.
+/// The medians over rounds of every series that is a call, in microseconds; of an experiment that counts, the counts.
 #[must_use]
 pub fn medians(results: &Results) -> Table {
+    if let Some(table) = counts::counts(results) {
+        return table;
+    }
     let rows = row_names(results);
     let columns = contestants(results);
     let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();

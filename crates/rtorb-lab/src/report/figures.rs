@@ -11,6 +11,7 @@ use crate::summary::{calls, contestant, contestants, row_name, row_name_of, row_
 
 mod low_clients;
 mod staircase;
+mod whitebox;
 
 /// One plot, or several of a kind that the reader chooses from.
 pub(super) struct Figure {
@@ -32,6 +33,8 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let figures = [
         low_clients::figure(results),
         staircase::figure(results),
+        whitebox::counts(results),
+        whitebox::phases(results),
         above_raw(results),
         medians(results),
         tails(results),

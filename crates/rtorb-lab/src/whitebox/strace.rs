@@ -1,0 +1,112 @@
+//! Counting system calls with strace, where perf may not: slower, since every call stops its thread twice.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::perf::SystemCalls;
+use crate::error::LabError;
+
+/// A strace that counts the system calls of a process from when it was attached. Dropping it ends it.
+#[derive(Debug)]
+pub struct Strace {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Strace {
+    /// Attaches to all threads of a process.
+    ///
+    /// # Errors
+    /// That it could not be started, or may not trace.
+    pub fn attach(folder: &Path, process: u32) -> Result<Self, LabError> {
+        let output = folder.join(format!("strace-{process}"));
+        let mut child = Command::new("strace")
+            .args(["-f", "-c", "-o"])
+            .arg(&output)
+            .args(["-p", &process.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| LabError::process("strace", format!("cannot be started: {error}")))?;
+        let mut said = String::new();
+        if let Some(errors) = child.stderr.take() {
+            // It says one line at once: that it is attached, or why not; then nothing until it ends.
+            let _ = BufReader::new(errors).read_line(&mut said);
+        }
+        match said.contains(" attached") {
+            true => Ok(Self { child, output }),
+            false => {
+                let _ = child.wait();
+                Err(LabError::process("strace", said.trim_end()))
+            }
+        }
+    }
+
+    /// Detaches, and answers what was counted.
+    ///
+    /// # Errors
+    /// That it wrote nothing.
+    pub fn finish(mut self) -> Result<SystemCalls, LabError> {
+        self.interrupt();
+        let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
+        Ok(counted(&text))
+    }
+
+    fn interrupt(&mut self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // An error means that it has ended already.
+            let _ = kill_process(pid, Signal::INT);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Strace {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.interrupt();
+        }
+    }
+}
+
+/// Whether strace is installed and may trace here.
+#[must_use]
+pub fn is_usable() -> bool {
+    let traced = Command::new("strace")
+        .args(["-f", "-c", "-o", "/dev/null", "true"])
+        .stdin(Stdio::null())
+        .output();
+    traced.is_ok_and(|output| output.status.success())
+}
+
+/// Lines `PERCENT SECONDS USECS CALLS [ERRORS] NAME` between two rulers.
+fn counted(text: &str) -> SystemCalls {
+    let rows = text.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let calls = words.get(3)?.parse().ok()?;
+        let name = words.last().filter(|name| **name != "total")?;
+        Some(((*name).to_owned(), calls))
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_with_and_without_errors() {
+        let text = "% time     seconds  usecs/call     calls    errors syscall\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n \
+                    60.00    0.000060          10         6         2 futex\n \
+                    40.00    0.000040          10         4           sendto\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                    100.00    0.000100          10        10         2 total\n";
+        let expected = [("futex".to_owned(), 6), ("sendto".to_owned(), 4)];
+        assert_eq!(counted(text), expected.into());
+    }
+}
