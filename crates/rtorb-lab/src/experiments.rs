@@ -10,9 +10,11 @@ pub mod orb_latency_jitter;
 pub mod orb_priority_inversion;
 pub mod orb_throughput;
 pub mod orb_whitebox;
+pub mod os_mutex;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 6] = [
+pub const ALL: [&dyn Experiment; 7] = [
+    &os_mutex::OsMutex,
     &orb_throughput::OrbThroughput,
     &orb_demux::OrbDemux,
     &orb_whitebox::OrbWhitebox,

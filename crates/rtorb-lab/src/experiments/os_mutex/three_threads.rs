@@ -1,0 +1,210 @@
+//! One round: three threads of different priority on one CPU, and a mutex.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::sync::{CeilingMutex, Mutex};
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+
+/// Which mutex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// `rtorb_os::sync::Mutex`.
+    Inheritance,
+    /// `rtorb::rt::RtMutex`, RTCORBA's.
+    RtCorba,
+    /// `rtorb_os::sync::CeilingMutex`.
+    Ceiling,
+    /// `std::sync::Mutex`, a futex without inheritance.
+    Plain,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Inheritance, Self::RtCorba, Self::Ceiling, Self::Plain];
+
+    /// The value of the label `mutex`.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Inheritance => "inheritance",
+            Self::RtCorba => "rtcorba",
+            Self::Ceiling => "ceiling",
+            Self::Plain => "plain",
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Inheritance => "mutex with inheritance",
+            Self::RtCorba => "RTCORBA mutex",
+            Self::Ceiling => "mutex with a ceiling",
+            Self::Plain => "plain mutex",
+        }
+    }
+}
+
+/// What was seen in a round, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// From when low let high go, holding the mutex, until high held it.
+    pub(super) waited_ns: u64,
+    /// Low's processor time from when it let high go until it gave the mutex back.
+    pub(super) section_ns: u64,
+    /// From when low let high go until it ran, when it waited for nothing.
+    pub(super) switch_ns: u64,
+}
+
+/// Runs one round on this CPU.
+///
+/// # Errors
+/// What the host or the ORB refused.
+pub(super) fn run(kind: Kind, cpu: usize) -> Result<Wait, String> {
+    match kind {
+        Kind::Inheritance => {
+            let mutex = Mutex::new(());
+            round(cpu, move |within| {
+                let held = mutex.lock();
+                within();
+                drop(held);
+            })
+        }
+        Kind::RtCorba => {
+            let orb = rtorb::Orb::builder()
+                .build()
+                .map_err(|error| error.to_string())?;
+            let mutex = orb.rt_orb().create_mutex(());
+            round(cpu, move |within| {
+                let held = mutex.lock();
+                within();
+                drop(held);
+            })
+        }
+        Kind::Ceiling => {
+            let mutex = CeilingMutex::new(HIGH, ());
+            round(cpu, move |within| {
+                let held = mutex
+                    .lock()
+                    .expect("nobody is above the ceiling, and SCHED_FIFO was granted");
+                within();
+                drop(held);
+            })
+        }
+        Kind::Plain => {
+            let mutex = std::sync::Mutex::new(());
+            round(cpu, move |within| {
+                let held = mutex.lock();
+                within();
+                drop(held);
+            })
+        }
+    }
+}
+
+fn round(cpu: usize, locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Result<Wait, String> {
+    let locked = Arc::new(locked);
+    let seen = Arc::new(Seen::default());
+    let (high_may_go, let_high_go) = io::pipe().map_err(|error| error.to_string())?;
+    let (medium_may_go, let_medium_go) = io::pipe().map_err(|error| error.to_string())?;
+    let high = {
+        let (locked, seen) = (Arc::clone(&locked), Arc::clone(&seen));
+        fifo("high", HIGH, cpu, move || {
+            wait_for_turn(&high_may_go);
+            Seen::now(&seen.high_ran);
+            wait_for_turn(&high_may_go);
+            locked(&|| Seen::now(&seen.high_has));
+        })?
+    };
+    let medium = {
+        let seen = Arc::clone(&seen);
+        fifo("medium", MEDIUM, cpu, move || {
+            wait_for_turn(&medium_may_go);
+            let begin_ns = thread_cpu_ns();
+            while seen.high_has.load(SeqCst) == 0 && thread_cpu_ns() - begin_ns < SPIN_NS {
+                std::hint::spin_loop();
+            }
+        })?
+    };
+    let low = {
+        let seen = Arc::clone(&seen);
+        fifo("low", LOW, cpu, move || {
+            Seen::now(&seen.before_switch);
+            give_turn(&let_high_go);
+            locked(&|| {
+                let begin_ns = thread_cpu_ns();
+                Seen::now(&seen.high_wants);
+                give_turn(&let_high_go);
+                give_turn(&let_medium_go);
+                while thread_cpu_ns() - begin_ns < SECTION_NS {
+                    std::hint::spin_loop();
+                }
+                seen.section_ns.store(thread_cpu_ns() - begin_ns, SeqCst);
+            });
+        })?
+    };
+    for thread in [low, medium, high] {
+        thread.join().map_err(|_| "a thread panicked".to_owned())?;
+    }
+    Ok(seen.wait())
+}
+
+/// Moments and times, written by the three threads without a lock.
+#[derive(Debug, Default)]
+struct Seen {
+    before_switch: AtomicU64,
+    high_ran: AtomicU64,
+    high_wants: AtomicU64,
+    high_has: AtomicU64,
+    section_ns: AtomicU64,
+}
+
+impl Seen {
+    fn now(moment: &AtomicU64) {
+        moment.store(monotonic_ns(), SeqCst);
+    }
+
+    fn wait(&self) -> Wait {
+        let between =
+            |from: &AtomicU64, to: &AtomicU64| to.load(SeqCst).saturating_sub(from.load(SeqCst));
+        Wait {
+            waited_ns: between(&self.high_wants, &self.high_has),
+            section_ns: self.section_ns.load(SeqCst),
+            switch_ns: between(&self.before_switch, &self.high_ran),
+        }
+    }
+}
+
+fn fifo(
+    name: &str,
+    priority: u8,
+    cpu: usize,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<Option<()>>, String> {
+    let config = ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(priority)),
+        affinity: vec![cpu],
+        ..ThreadConfig::default()
+    };
+    spawn(name, &config, work).map_err(|refused| refused.to_string())
+}
+
+/// Sleeps until somebody gives a turn; also when nobody can any more.
+fn wait_for_turn(mut turns: &PipeReader) {
+    let _ = turns.read(&mut [0]);
+}
+
+fn give_turn(mut turns: &PipeWriter) {
+    // An octet fits into an empty pipe, and the reader waits for it.
+    let _ = turns.write(&[0]);
+}
+
+pub(super) const LOW: u8 = 10;
+const MEDIUM: u8 = 20;
+const HIGH: u8 = 30;
+/// Of processor time.
+pub(super) const SECTION_NS: u64 = 500_000;
+/// Long beside the critical section, and far below what real-time throttling stops.
+pub(super) const SPIN_NS: u64 = 5_000_000;
