@@ -84,11 +84,10 @@ fn timed_out(object: &ObjectRef) -> bool {
             false
         }
         Err(failed) => {
-            assert_eq!(
-                (failed.kind, failed.minor),
-                (ExceptionKind::Timeout, OMG | 3),
-                "{failed}"
-            );
+            // Its time may be over before the request is sent: on a busy host, the thread may have to wait for so long.
+            let minors = [OMG | 2, OMG | 3];
+            let is_late = failed.kind == ExceptionKind::Timeout && minors.contains(&failed.minor);
+            assert!(is_late, "{failed}");
             true
         }
     }
