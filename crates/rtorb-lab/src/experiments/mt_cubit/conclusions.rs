@@ -65,10 +65,6 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
         }
         let what = |text: &str| format!("{}, {}: {text}", key.preset, key.cell);
         if key.cell.low_clients == 0 {
-            targets.extend(lanes_to_plain(measured, key).map(|ratio| {
-                let what = what("the median, to that of a thread for each connection");
-                Target::at_most(what, ratio, LANES_TO_PLAIN_MAX, "ratio")
-            }));
             continue;
         }
         let ratios = [
@@ -89,6 +85,11 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
             Target::at_most(text, ratio.value, 3.0, "ratio")
         }));
     }
+    targets.extend(lanes_to_plain(measured).map(|ratio| {
+        let what =
+            format!("{PROMISED}: the median without load, to that of a thread for each connection");
+        Target::at_most(what, ratio, LANES_TO_PLAIN_MAX, "ratio")
+    }));
     targets
 }
 
@@ -127,12 +128,22 @@ fn to_raw(measured: &Measured, key: &Key) -> Option<Derived> {
     })
 }
 
-/// What lanes cost without any load.
-fn lanes_to_plain(measured: &Measured, lanes: &Key) -> Option<f64> {
-    let plain = measured
-        .keys(Role::High)
-        .find(|key| key.preset == PLAIN && key.cell == lanes.cell)?;
-    Some(measured.median(lanes, Of::P50)? / measured.median(plain, Of::P50)?)
+/// What lanes cost without any load, over all rounds in which both called without it.
+fn lanes_to_plain(measured: &Measured) -> Option<f64> {
+    let without_load = |preset| {
+        measured
+            .keys(Role::High)
+            .filter(move |key| key.preset == preset && key.cell.low_clients == 0)
+    };
+    let pairs = without_load(PROMISED).zip(without_load(PLAIN));
+    let rounds: Vec<f64> = pairs
+        .filter(|(lanes, plain)| lanes.cell == plain.cell)
+        .flat_map(|(lanes, plain)| {
+            let of = |key| measured.rounds(key, Of::P50);
+            paired(&of(lanes), &of(plain))
+        })
+        .collect();
+    median(&rounds)
 }
 
 /// The cell in which a priority has most to stand.

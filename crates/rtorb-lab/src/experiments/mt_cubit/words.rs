@@ -31,8 +31,8 @@ pub(super) fn notes(measured: &Measured, real_time: bool, complete: bool) -> Vec
     }
     if real_time {
         notes.push(format!(
-            "The high-priority client and what serves it have SCHED_FIFO {HIGH}, low-priority clients {LOW}, and all other \
-             threads 50, among them those of servers without lanes and of omniORB: {KIND_CASE}"
+            "The high-priority client and its object have SCHED_FIFO {HIGH}, low-priority clients and theirs {LOW}, and the \
+             processes themselves 50, with the threads of pools without lanes and of omniORB: {KIND_CASE}"
         ));
     } else {
         notes.push(NOT_JUDGED.to_owned());
@@ -143,13 +143,14 @@ const ARCHITECTURES: [Architecture; 6] = [
                            thread becomes the leader. In the client the leader may be a low-priority thread, which reads the \
                            high-priority reply only when it has the CPU.",
         why_not: "One connection and one pool are shared, but a thread of the pool was free whenever a high-priority request \
-                  came, and the leader among the clients inherited the priority of who waited.",
+                  came, and replies were read in time.",
     },
     Architecture {
         preset: "mt_orbix",
-        where_it_inverts: "Each priority has its own thread and queue behind one chain of filters, but requests of all \
-                           priorities come over one connection, and in the client the leader may be a low-priority thread, \
-                           which reads the high-priority reply only when it has the CPU.",
+        where_it_inverts: "In the server each priority has its own thread and queue, behind one connection and one chain of \
+                           filters, whose thread is as urgent as the most urgent of them. In the client the leader that reads \
+                           the replies of all may be a low-priority thread, which reads the high-priority one only when it \
+                           has the CPU.",
         why_not: "One connection and one chain of filters are shared, but each takes a few microseconds a request, and behind \
                   them each priority has its own thread and queue.",
     },
