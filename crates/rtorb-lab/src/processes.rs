@@ -164,17 +164,22 @@ impl Process {
         &self.name
     }
 
-    /// Ends a tool as Ctrl-C does, so that it writes what it has; by [`Self::end`] when that takes too long.
-    pub fn interrupt(&mut self) {
+    /// Tells a tool what Ctrl-C tells it: to end, and to write what it has.
+    pub fn interrupt(&self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // An error means that it is gone, which is what we want.
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+
+    /// Waits until an interrupted tool has ended; ends it by [`Self::end`] when that takes too long.
+    pub fn await_end(&mut self) {
         for _ in 0..INTERRUPTS_MAX {
-            if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-                // An error means that it is gone, which is what we want.
-                let _ = kill_process(pid, Signal::INT);
-            }
-            // A signal that comes just before a tool falls asleep wakes it not: it gets another one.
             if self.exited_within(INTERRUPT_POLL).is_some() {
                 return;
             }
+            // A signal that comes just before a tool falls asleep wakes it not: it gets another one.
+            self.interrupt();
         }
         self.end();
     }

@@ -125,18 +125,23 @@ impl Perf {
         self.tell("enable")
     }
 
-    /// Looks no more, and ends perf.
+    /// Looks no more.
     ///
     /// # Errors
     /// As [`Self::enable`].
-    pub fn stop(&mut self) -> Result<(), LabError> {
+    pub fn disable(&mut self) -> Result<(), LabError> {
         self.tell("disable")?;
         // `perf stat` knows no command for its end, and writes nothing after SIGTERM.
         self.process.interrupt();
         Ok(())
     }
 
-    /// The system calls that were counted, once it was stopped. What has no counter of its own is `other`.
+    /// Waits until perf has ended, which takes it up to a second: the kernel is slow in taking its counters away.
+    pub fn await_end(&mut self) {
+        self.process.await_end();
+    }
+
+    /// The system calls that were counted, once it has ended. What has no counter of its own is `other`.
     ///
     /// # Errors
     /// That perf wrote nothing.
@@ -145,7 +150,7 @@ impl Perf {
         Ok(counted(&text))
     }
 
-    /// The samples that were taken, once it was stopped.
+    /// The samples that were taken, once it has ended.
     ///
     /// # Errors
     /// That perf cannot read what it wrote.

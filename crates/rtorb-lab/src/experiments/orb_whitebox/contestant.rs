@@ -233,8 +233,10 @@ impl Contestant {
         perfs.client.enable()?;
         perfs.server.enable()?;
         self.run(run)?;
-        perfs.client.stop()?;
-        perfs.server.stop()?;
+        perfs.client.disable()?;
+        perfs.server.disable()?;
+        perfs.client.await_end();
+        perfs.server.await_end();
         Ok(perfs)
     }
 }
