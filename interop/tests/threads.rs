@@ -95,6 +95,7 @@ fn a_pool_has_the_threads_of_its_lanes() {
         let options = ["--lanes", "5:2,50:1", "-ORBPreset", preset];
         let server = Server::start(&options);
         let _client = server.client();
+        // They are all there before the server serves.
         let all = tasks(server.process.id());
         let of_pool = all.iter().filter(|task| task.name.starts_with("rtorb-p1"));
         let expected = [
@@ -133,18 +134,19 @@ fn a_thread_that_took_a_calls_priority_gives_it_back() {
     if !has_priorities() {
         return;
     }
-    for (dispatch, threads) in [("worker_pool", 6), ("leader_followers", 5), ("reactive", 1)] {
-        let server = Server::start(&["-ORBDispatch", dispatch]);
-        let before = until("all threads are there", || {
-            let tasks = tasks(server.process.id());
-            (tasks.len() == threads).then_some(tasks)
-        });
+    for (dispatch, threads) in [
+        ("worker_pool", &["rtorb-io", "rtorb-worker-1"][..]),
+        ("leader_followers", &["rtorb-lf-1"]),
+        ("reactive", &[]),
+    ] {
+        let server = Server::start(&["-ORBDispatch", dispatch, "-ORBPoolThreads", "1"]);
+        let mut resting = vec![(MAIN, 0)];
+        resting.extend(threads.iter().map(|name| (*name, 0)));
+        server.has(&resting);
         for number in [7, 40, 0, 3] {
             let seen = way(Orb::builder(), &server.relay(), Some(number));
             assert_eq!(seen, Ok(vec![(number, number)]), "{dispatch}");
-            until(&format!("{dispatch}: the threads are as before"), || {
-                (tasks(server.process.id()) == before).then_some(())
-            });
+            server.has(&resting);
         }
     }
 }
@@ -193,12 +195,17 @@ impl Server {
 
     /// That the threads are these of SCHED_FIFO, or of SCHED_OTHER where the priority is 0.
     fn has(&self, expected: &[(&str, u32)]) {
-        let process = self.process.id();
-        // A server that serves already may still be starting some.
-        until("all threads are there", || {
-            (tasks(process).len() >= expected.len()).then_some(())
-        });
-        assert_eq!(tasks(process), named(expected));
+        assert_eq!(self.settled(&named(expected)), named(expected));
+    }
+
+    /// Its threads, as soon as they are as expected, or after a while: a server that serves already may still be starting
+    /// some, and one that begins has the name and the policy of the thread that makes it.
+    fn settled(&self, expected: &[Task]) -> Vec<Task> {
+        let mut tries = 0..2000;
+        until("its threads are listed", || {
+            let tasks = tasks(self.process.id());
+            (tasks == expected || tries.next().is_none()).then_some(tasks)
+        })
     }
 
     fn relay(&self) -> Relay {
