@@ -4,18 +4,21 @@
 //! All on one CPU. Contestants take turns within each round; in each round there are runs without low-priority clients, and
 //! what is said of the others is said beside those.
 
+use std::collections::BTreeMap;
+
 use crate::burst::{Burst, Verb};
 use crate::contestants::{Contestant, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress};
 use crate::operations::Operation;
 use crate::peers::omniorb::{self, OmniOrb};
+use crate::rates::Group;
 use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
 use crate::results::ObtainedScheduling;
 use measured::Measured;
 pub(super) use plan::{CONDITIONS, Plan, WITH_WORK};
-use plan::{HIGH, LOW, Load, ROUNDS, high, low};
+use plan::{Cell, HIGH, LOW, Load, ROUNDS, high, low};
 
 mod conclusions;
 mod measured;
@@ -80,8 +83,8 @@ struct LineUp {
     raw: Option<Contestant>,
     contestants: Vec<RateContestant>,
     scheduling: Vec<ObtainedScheduling>,
-    /// By contestant and servant's work.
-    call_costs_ns: Vec<Vec<(u64, f64)>>,
+    /// By contestant, of each saturating cell.
+    call_costs_ns: Vec<BTreeMap<Cell, f64>>,
     real_time: bool,
 }
 
@@ -138,12 +141,16 @@ impl LineUp {
     fn calibrated(&mut self, mut contestant: RateContestant, plan: &Plan) -> Result<(), LabError> {
         let groups = [high(self.real_time), low(self.real_time)];
         let scheduling = contestant.roll_call(&groups)?;
-        let mut costs_ns: Vec<(u64, f64)> = Vec::new();
-        for condition in plan.conditions {
-            let work_us = condition.servant_work_us;
-            if condition.load == Load::Saturating && costs_ns.iter().all(|(us, _)| *us != work_us) {
+        let mut costs_ns = BTreeMap::new();
+        for cell in plan.cells() {
+            if cell.condition.load == Load::Saturating && cell.low_clients > 0 {
+                let group = Group {
+                    clients: cell.low_clients,
+                    ..groups[1].clone()
+                };
+                let work_us = cell.condition.servant_work_us;
                 contestant.set_work(work_us)?;
-                costs_ns.push((work_us, contestant.calibrate(&groups[1], work_us)?));
+                costs_ns.insert(cell, contestant.calibrate(&group, work_us)?);
             }
         }
         self.scheduling.extend(scheduling);
@@ -174,10 +181,9 @@ impl LineUp {
                     let place = (turn + round) % self.contestants.len();
                     let contestant = &mut self.contestants[place];
                     let work_us = cell.condition.servant_work_us;
-                    let cost_ns = self.call_costs_ns[place]
-                        .iter()
-                        .find_map(|(us, cost_ns)| (*us == work_us).then_some(*cost_ns));
-                    let run = plan.run(cell, round, cost_ns.unwrap_or(f64::MAX), self.real_time);
+                    let cost_ns = self.call_costs_ns[place].get(&cell).copied();
+                    // Without one, nothing saturates.
+                    let run = plan.run(cell, round, cost_ns.unwrap_or(0.0), self.real_time);
                     let done = contestant
                         .set_work(work_us)
                         .and_then(|()| contestant.run(&run));

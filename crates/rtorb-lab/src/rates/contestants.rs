@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::awake::Awake;
 use super::server::RateObject;
-use super::{Group, Ran, Releases, Run};
+use super::{Group, Ran, Run};
 use crate::contestants::Orb;
 use crate::error::LabError;
 use crate::peers::omniorb::{self, OmniOrb};
@@ -160,26 +160,27 @@ impl RateContestant {
         Ok(scheduling)
     }
 
-    /// Processor time that a call costs both sides together when low-priority clients call an object that works now.
+    /// Processor time that a call costs both sides together when these low-priority clients call an object that works now.
+    ///
+    /// It is found in two runs, the second with the rate that the first says: many calls a release cost less each, and
+    /// many clients more.
     ///
     /// # Errors
     /// As [`Self::run`]; that no call was made.
     pub fn calibrate(&mut self, group: &Group, work_us: u64) -> Result<f64, LabError> {
-        let guess_ns = work_us * 1_000 + CALL_COST_GUESS_NS;
+        let guess_ns = (work_us * 1_000 + CALL_COST_GUESS_NS) as f64;
+        let first_ns = self.call_cost_ns(saturating(group, guess_ns, CALIBRATION_SHARE))?;
+        self.call_cost_ns(saturating(group, first_ns, CALIBRATION_SHARE))
+    }
+
+    fn call_cost_ns(&mut self, group: Group) -> Result<f64, LabError> {
         let run = Run {
-            duration_ns: CALIBRATION_NS,
+            duration_ns: CALIBRATION_NS.max(2 * group.period_ns),
             round: 0,
-            groups: vec![Group {
-                clients: CALIBRATION_CLIENTS,
-                // Half of the CPU, if the guess is right.
-                period_ns: 2 * guess_ns * CALIBRATION_CLIENTS as u64,
-                calls: 1,
-                releases: Releases::Latest,
-                ..group.clone()
-            }],
+            groups: vec![group],
         };
-        let turn = self.run(&run)?;
-        turn.call_cost_ns()
+        let cost_ns = self.run(&run)?.call_cost_ns();
+        cost_ns
             .ok_or_else(|| LabError::process(self.clients.name(), "made no call to calibrate by"))
     }
 
@@ -228,8 +229,9 @@ pub fn saturating(group: &Group, call_cost_ns: f64, share: f64) -> Group {
 
 const RELEASE_PERIOD_NS_MIN: f64 = 200_000.0;
 const ROLL_CALL_NS: u64 = 10_000_000;
-const CALIBRATION_NS: u64 = 200_000_000;
-const CALIBRATION_CLIENTS: usize = 10;
+const CALIBRATION_NS: u64 = 100_000_000;
+/// Below what is wanted: a first guess that is too low must not fill the CPU.
+const CALIBRATION_SHARE: f64 = 0.6;
 /// Any call of an ORB here takes less.
 const CALL_COST_GUESS_NS: u64 = 50_000;
 /// Beyond the run itself: until all have answered.
@@ -238,7 +240,7 @@ const AWAKE_LONGER: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rates::Times;
+    use crate::rates::{Releases, Times};
 
     fn low(clients: usize) -> Group {
         Group {
