@@ -73,7 +73,7 @@ fn start_serving(
             let (queue, priority) = (Arc::clone(queue), station.priority);
             let serve = move || {
                 let thread =
-                    priority.map_or_else(ThreadPriority::returning, ThreadPriority::of_lane);
+                    priority.map_or_else(ThreadPriority::returning, ThreadPriority::of_station);
                 queue.serve(&mut Workspace::new(thread));
             };
             let name = format!("{}-{number}", station.name);

@@ -29,8 +29,10 @@ enum Now {
 /// What a thread does about the priorities of the calls that it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// It never changes its own; calls run with this CORBA priority.
+    /// It never changes its own; calls run with this CORBA priority, which is that of the endpoint the client came to.
     Lane(Priority),
+    /// As a lane, for calls that were given to it wherever they came in.
+    Station(Priority),
     /// It takes the call's, and goes back to its own after each upcall.
     Return,
     /// It takes the call's, and keeps it until a call with another one comes: no system call while all have the same.
@@ -48,6 +50,11 @@ impl ThreadPriority {
     /// Of the calling thread, which serves a lane: it runs at the lane's priority already.
     pub(crate) fn of_lane(priority: Priority) -> Self {
         Self::new(Way::Lane(priority))
+    }
+
+    /// Of the calling thread, which runs at that priority already and serves what is chosen for it.
+    pub(crate) fn of_station(priority: Priority) -> Self {
+        Self::new(Way::Station(priority))
     }
 
     /// Of the calling thread, which waits for requests of whatever priority in between.
@@ -90,17 +97,17 @@ impl ThreadPriority {
 
     /// True if the priority of a call is no business of this thread's.
     #[inline]
-    pub(super) fn is_of_lane(&self) -> bool {
-        matches!(self.way, Way::Lane(_))
+    pub(super) fn has_priority(&self) -> bool {
+        matches!(self.way, Way::Lane(_) | Way::Station(_))
     }
 
-    /// True if the thread serves a lane, and one of another priority than that.
+    /// True if the thread serves a lane, and one of another priority than that: clients have an endpoint of the right one.
     #[inline]
     pub(super) fn is_of_lane_without(&self, declared: Priority) -> bool {
         matches!(self.way, Way::Lane(lane) if lane != declared)
     }
 
-    /// Before a call of an object without a priority model, and before every call in a lane.
+    /// Before a call of an object without a priority model, and before every call in a lane or station.
     ///
     /// # Errors
     /// NO_PERMISSION when the host does not let the thread go back from the priority of an earlier call.
@@ -110,7 +117,7 @@ impl ThreadPriority {
             self.rest(rt)?;
         }
         Ok(match self.way {
-            Way::Lane(priority) => Running::at(priority),
+            Way::Lane(priority) | Way::Station(priority) => Running::at(priority),
             Way::Return | Way::Keep => Running::as_it_is(),
         })
     }

@@ -115,7 +115,7 @@ fn begin<'m>(
     request: &RequestHeader<'m>,
     (call, thread): (&mut ServerCall<'m>, &mut ThreadPriority),
 ) -> Result<Running, SystemException> {
-    if thread.is_of_lane() {
+    if thread.has_priority() {
         return thread.begin_as_it_is(rt);
     }
     let called = match object.priority {
