@@ -157,6 +157,8 @@ impl Orb {
             Err(_) if self.core.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
+        // When the host refused something, this ends the pools too, which are waited for.
+        self.core.stop();
         self.core.rt.pools.join();
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
         Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();

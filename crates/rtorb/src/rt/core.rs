@@ -151,8 +151,9 @@ impl RtCore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orb::Orb;
+    use crate::orb::{Orb, OrbError};
     use crate::rt::{LanedThreadpool, Threadpool};
+    use crate::strategies::DispatchStrategy;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -210,6 +211,30 @@ mod tests {
             orb.rt_orb()
                 .destroy_threadpool(pool.expect("allowed"))
                 .expect("unused");
+        });
+    }
+
+    #[test]
+    fn a_server_whose_threads_are_refused_ends_with_its_pools() {
+        let strategies = [
+            DispatchStrategy::Reactive,
+            DispatchStrategy::LeaderFollowers,
+            DispatchStrategy::FilterChain,
+            DispatchStrategy::Lanes,
+        ];
+        where_it_is_refused(|| {
+            for dispatch in strategies {
+                let urgent = ThreadConfig {
+                    policy: Some(SchedPolicy::Fifo(50)),
+                    ..ThreadConfig::default()
+                };
+                let builder = Orb::builder().dispatch(dispatch).server_threads(urgent);
+                let orb = builder.build().expect("an ORB");
+                let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+                pool.expect("time sharing needs no permission");
+                let refused = orb.run().expect_err("the host refuses");
+                assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
+            }
         });
     }
 
