@@ -1,8 +1,11 @@
 //! What is left of a server that was shut down: nothing.
 
-use rtorb::Orb;
+use rtorb::{DispatchStrategy, Orb};
 use rtorb_interop::ours::Ours;
+use rtorb_interop::running::until;
+use rtorb_interop::scheduling::tasks;
 use rtorb_interop::scratch::Scratch;
+use std::thread;
 
 #[test]
 fn an_orb_that_is_shut_down_before_it_listens_never_does() {
@@ -29,4 +32,31 @@ fn odd_times_are_made_ones_that_the_system_takes() {
         let object = client.build().expect("an ORB").string_to_object(&text);
         assert_eq!(object.expect("legal").is_a("IDL:Cubit:1.0"), Ok(true));
     }
+}
+
+/// The only test here whose server has lanes, so that their threads can be counted.
+#[test]
+fn an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both() {
+    let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+    let orb = builder.build().expect("an ORB");
+    orb.root_poa().expect("it listens");
+    let lanes = || {
+        let all = tasks(std::process::id());
+        all.iter()
+            .filter(|task| task.name.starts_with("rtorb-p0"))
+            .count()
+    };
+    thread::scope(|scope| {
+        let run = || scope.spawn(|| orb.run().expect("the ORB runs"));
+        let _first = run();
+        until("the lane has its thread", || (lanes() == 1).then_some(()));
+        let second = run();
+        thread::sleep(std::time::Duration::from_millis(20));
+        let seen = (lanes(), second.is_finished());
+        orb.shutdown();
+        assert_eq!(seen, (1, false), "it runs as long as the ORB does");
+    });
+    until("the lane's thread has gone", || {
+        (lanes() == 0).then_some(())
+    });
 }

@@ -67,6 +67,7 @@ pub(crate) struct Pool {
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which some lane may get help.
     relief: Option<Relief>,
+    has_begun: AtomicBool,
     stopping: AtomicBool,
     /// Those that were there from the beginning.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
@@ -93,16 +94,20 @@ impl Pool {
             relief: Relief::of(&lanes)?,
             config,
             lanes,
+            has_begun: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             threads: Mutex::default(),
         }))
     }
 
-    /// Starts all static threads, once.
+    /// Starts all static threads, when it is called first.
     ///
     /// # Errors
     /// When the host refuses a thread or its scheduling; none is left then.
     pub(crate) fn begin(self: &Arc<Self>, orb: &Arc<OrbCore>) -> Result<(), DispatchError> {
+        if self.has_begun.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         threads::start(orb, self)
             .inspect_err(|_| {
                 self.stop();
@@ -138,8 +143,9 @@ impl Pool {
 
     /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
     pub(crate) fn join(&self) {
-        let threads = core::mem::take(&mut *self.threads.lock());
-        threads::join(threads);
+        // The lock is held meanwhile: whoever else waits for the same does so there.
+        let mut threads = self.threads.lock();
+        threads::join(core::mem::take(&mut *threads));
     }
 
     fn is_stopping(&self) -> bool {
