@@ -35,7 +35,7 @@ impl RequestQueue {
         let requests = limits.queued_requests_max + threads + 1;
         let spare = Ring::new(requests);
         for _ in 0..requests {
-            // There is room for all that there are.
+            // It is made for so many.
             let _ = spare.push(TakenRequest::with_room());
         }
         Self {
@@ -51,6 +51,12 @@ impl RequestQueue {
     /// Memory for a request.
     pub(super) fn spare(&self) -> TakenRequest {
         self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes memory back that is not used any more.
+    pub(super) fn keep(&self, request: TakenRequest) {
+        // There is room for all that there are.
+        let _ = self.spare.push(request);
     }
 
     /// Adds a request behind the others.
@@ -89,8 +95,7 @@ impl RequestQueue {
             // A client that could not be answered has no connection any more, which who reads it is told.
             let _ = request.serve(&session, workspace);
             request.trim();
-            // There is room for all that there are.
-            let _ = self.spare.push(request);
+            self.keep(request);
         }
     }
 

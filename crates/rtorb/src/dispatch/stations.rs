@@ -147,7 +147,7 @@ impl Reader {
                     let request = core::mem::replace(&mut self.next, queue.spare());
                     if let Err(request) = queue.put(session, request) {
                         request.refuse(session, workspace, &NO_ROOM);
-                        self.next = request;
+                        queue.keep(core::mem::replace(&mut self.next, request));
                     }
                 }
                 Err(exception) => self.next.refuse(session, workspace, &exception),
