@@ -10,7 +10,7 @@ pub struct Limits {
     /// A connection keeps the memory that its largest messages needed, one way, the other way, for fragments and for
     /// sequences: what clients can make a server hold is a few times this for each of `connections_max`.
     pub message_octets_max: usize,
-    /// Connections that a server serves at a time; one more is told CloseConnection.
+    /// Connections that a server serves at a time, and each lane of a thread pool; one more is told CloseConnection.
     pub connections_max: usize,
     /// Objects active at a time in all adapters: NO_RESOURCES.
     pub objects_max: usize,
@@ -27,7 +27,7 @@ pub struct Limits {
     pub pool_threads_max: usize,
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,
-    /// Requests that wait in a queue for a thread to serve them, where nothing closer is configured; one more gets
+    /// Requests that wait in a queue for a thread to serve them, where a thread pool's bounds are not closer; one more gets
     /// TRANSIENT 1, and so does one with which they would be larger than four messages of `message_octets_max` together.
     /// A queue has memory for 512 octets of each of them from the beginning, and keeps up to 64 KiB.
     pub queued_requests_max: usize,
@@ -36,6 +36,13 @@ pub struct Limits {
     /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
     /// it closes the connection. A reactive server serves nobody meanwhile. From 1 ms to a day; the builder sees to that.
     pub send_timeout: Duration,
+}
+
+impl Limits {
+    /// Octets of the requests that wait in a queue.
+    pub(crate) fn queued_octets_max(&self) -> usize {
+        self.message_octets_max.saturating_mul(LARGEST_QUEUED_MAX)
+    }
 }
 
 impl Default for Limits {
@@ -56,3 +63,6 @@ impl Default for Limits {
         }
     }
 }
+
+/// Messages of the largest size that may wait in a queue; smaller ones are bounded by their number.
+const LARGEST_QUEUED_MAX: usize = 4;

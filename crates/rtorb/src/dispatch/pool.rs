@@ -51,7 +51,7 @@ pub(crate) struct LaneConfig {
     pub(crate) threads: ThreadConfig,
 }
 
-/// The bounds of requests that wait in a pool or lane; 0 is no bound of this kind.
+/// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffering {
     pub(crate) requests_max: u32,

@@ -22,9 +22,6 @@ struct Waiting {
     request: TakenRequest,
 }
 
-/// Messages of the largest size that may wait at a time; smaller ones are bounded by their number.
-const LARGEST_WAITING_MAX: usize = 4;
-
 /// What a request is answered with for which there is no room (as CORBA 3 says of requests that are discarded).
 pub(super) const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
 
@@ -41,9 +38,7 @@ impl RequestQueue {
         Self {
             waiting: Ring::new(limits.queued_requests_max),
             waiting_octets: AtomicUsize::new(0),
-            octets_max: limits
-                .message_octets_max
-                .saturating_mul(LARGEST_WAITING_MAX),
+            octets_max: limits.queued_octets_max(),
             spare,
         }
     }

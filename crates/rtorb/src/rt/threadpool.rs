@@ -75,11 +75,13 @@ pub struct LanedThreadpool {
 }
 
 /// How many requests wait in a pool, or in each lane, while all threads are busy; the next one gets TRANSIENT 1.
+///
+/// Never more than [`Limits::queued_requests_max`](crate::Limits::queued_requests_max) says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestBuffering {
-    /// So many requests; 0 is as many as there is room for.
+    /// So many requests; 0 leaves it to the limits.
     pub max_buffered_requests: u32,
-    /// Requests of so many octets together; 0 is no bound of this kind.
+    /// Requests of so many octets together; 0 leaves it to the limits.
     pub max_request_buffer_size: u32,
 }
 

@@ -41,8 +41,8 @@ impl Queue {
             bound => bound.min(limit),
         };
         let octets_max = match buffering.octets_max {
-            0 => usize::MAX,
-            bound => bound as usize,
+            0 => limits.queued_octets_max(),
+            bound => limits.queued_octets_max().min(bound as usize),
         };
         // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
         let threads = lane.static_threads.saturating_add(lane.dynamic_threads);
@@ -155,13 +155,16 @@ mod tests {
     use super::*;
     use rtorb_os::thread::ThreadConfig;
 
-    fn queue(requests_max: u32, octets_max: u32, limit: usize) -> Queue {
-        let lane = LaneConfig {
+    fn lane() -> LaneConfig {
+        LaneConfig {
             priority: None,
             static_threads: 2,
             dynamic_threads: 0,
             threads: ThreadConfig::default(),
-        };
+        }
+    }
+
+    fn queue(requests_max: u32, octets_max: u32, limit: usize) -> Queue {
         let limits = Limits {
             queued_requests_max: limit,
             ..Limits::default()
@@ -170,7 +173,7 @@ mod tests {
             requests_max,
             octets_max,
         };
-        Queue::new(bounds, &lane, &limits)
+        Queue::new(bounds, &lane(), &limits)
     }
 
     /// How many requests of so many octets have room, two threads included.
@@ -191,6 +194,18 @@ mod tests {
             2 + 7,
             "and what is more than they allow"
         );
+        let small = Limits {
+            message_octets_max: 100,
+            ..Limits::default()
+        };
+        for octets_max in [0, 1_000_000] {
+            let bounds = Buffering {
+                requests_max: 0,
+                octets_max,
+            };
+            let queue = Queue::new(bounds, &lane(), &small);
+            assert_eq!(room(&queue, 50), 8, "four of the largest messages");
+        }
         // Those that no thread has taken yet count as waiting.
         assert_eq!(room(&queue(0, 200, 100), 50), 4);
         assert_eq!(room(&queue(0, 10, 100), 50), 2);
