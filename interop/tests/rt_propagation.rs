@@ -186,3 +186,34 @@ fn transforms_change_priorities_coming_in_and_going_out() {
         assert_eq!(answer.expect_err("refused"), refused);
     }
 }
+
+/// Cannot bear 7.
+#[derive(Debug)]
+struct Superstitious;
+
+impl PriorityTransform for Superstitious {
+    fn transform_priority(&self, priority: Priority, _: &[u8]) -> Option<Priority> {
+        assert_ne!(priority.get(), 7, "as the test wants it");
+        Some(priority)
+    }
+}
+
+#[test]
+fn a_transform_that_panics_fails_one_call_and_no_thread() {
+    if !has_priorities() {
+        return;
+    }
+    for dispatch in [
+        DispatchStrategy::Reactive,
+        DispatchStrategy::WorkerPool,
+        DispatchStrategy::FilterChain,
+    ] {
+        let builder = Orb::builder().dispatch(dispatch).pool_threads(1);
+        let served = Served::by(builder.inbound_transform(Superstitious));
+        let propagated = relay(&served, "a", &[model(ClientPropagated, 0)]);
+        let failed = way(Orb::builder(), &propagated, Some(7)).expect_err("it panics");
+        assert_eq!(failed.kind, ExceptionKind::Unknown, "{dispatch}");
+        let seen = way(Orb::builder(), &propagated, Some(8));
+        assert_eq!(seen, Ok(vec![(8, 8)]), "{dispatch}");
+    }
+}

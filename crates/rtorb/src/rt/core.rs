@@ -15,6 +15,7 @@ use crate::exception::{ExceptionKind, SystemException};
 use rtorb_os::What;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{ThreadConfig, spawn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 /// The real-time part of an ORB.
@@ -70,14 +71,22 @@ impl RtCore {
     /// The priority at which a servant runs that is called with `priority`: what the inbound transform says.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 when the transform refuses.
+    /// DATA_CONVERSION 2 when the transform refuses; UNKNOWN when it panics.
     #[inline]
     pub(crate) fn inbound(
         &self,
         priority: Priority,
         object_id: &[u8],
     ) -> Result<Priority, SystemException> {
-        transformed(self.transforms.inbound.as_ref(), priority, object_id)
+        let inbound = self.transforms.inbound.as_ref();
+        if inbound.is_none() {
+            return Ok(priority);
+        }
+        // A panic there is for this client, and nothing for the thread that serves others too.
+        catch_unwind(AssertUnwindSafe(|| {
+            transformed(inbound, priority, object_id)
+        }))
+        .unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
     }
 
     /// The priority that a call goes out with which a thread of `priority` makes: what the outbound transform says.
