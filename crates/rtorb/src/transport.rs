@@ -250,6 +250,14 @@ pub(crate) struct SetUp {
     pub(crate) marks: Option<NetworkPriority>,
 }
 
+impl SetUp {
+    fn apply(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        properties::apply(socket, &self.protocol)?;
+        self.marks
+            .map_or(Ok(()), |marks| properties::mark(socket, marks))
+    }
+}
+
 impl Listener {
     pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
         let (socket, bound) = match &listen.endpoint {
@@ -267,9 +275,13 @@ impl Listener {
 
     /// Has connections set up so from now on; false if they are set up otherwise already.
     ///
-    /// The listening socket is set up too: TCP settles a connection's window before it is accepted (tcp(7)).
+    /// The listening socket is set up too: TCP settles a connection's window before it is accepted (tcp(7)). And what the host
+    /// refuses is known now, and not when each connection comes in.
     pub(crate) fn set_up(&self, set_up: SetUp) -> Result<bool, Errno> {
-        properties::apply(&self.socket, &set_up.protocol)?;
+        if self.set_up.get().is_some_and(|other| *other != set_up) {
+            return Ok(false);
+        }
+        set_up.apply(&self.socket)?;
         Ok(*self.set_up.get_or_init(|| set_up) == set_up)
     }
 
@@ -280,10 +292,7 @@ impl Listener {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
         if let Some(set_up) = self.set_up.get() {
-            properties::apply(&socket, &set_up.protocol)?;
-            if let Some(marks) = set_up.marks {
-                properties::mark(&socket, marks)?;
-            }
+            set_up.apply(&socket)?;
         }
         Ok(Stream::new(socket))
     }
@@ -337,10 +346,11 @@ mod tests {
         };
         assert_eq!(listener.set_up(set_up), Ok(true));
         let other = SetUp {
+            protocol: Protocol::Tcp(TcpProtocolProperties::default()),
             marks: None,
-            ..set_up
         };
         assert_eq!(listener.set_up(other), Ok(false));
+        assert_eq!(sockopt::tcp_nodelay(&listener.socket), Ok(false));
         let _client = TcpStream::connect((&**host, *port)).expect("it listens");
         let accepted = listener.accept().expect("it is there");
         assert_eq!(sockopt::socket_keepalive(&accepted), Ok(true));
