@@ -71,14 +71,14 @@ pub fn fifo_is_granted() -> bool {
 /// Reads from /proc what the threads of a running process have; `None` when it is gone.
 #[must_use]
 pub fn obtained(process: &str, id: u32) -> Option<ObtainedScheduling> {
-    let mut threads = Vec::new();
-    for entry in fs::read_dir(format!("/proc/{id}/task")).ok()? {
-        let task = entry.ok()?.path();
-        threads.push(thread_scheduling(
-            &read(task.join("stat"))?,
-            &read(task.join("status"))?,
-        )?);
-    }
+    // A thread may end while it is looked at.
+    let threads: Vec<_> = fs::read_dir(format!("/proc/{id}/task"))
+        .ok()?
+        .filter_map(|entry| {
+            let task = entry.ok()?.path();
+            thread_scheduling(&read(task.join("stat"))?, &read(task.join("status"))?)
+        })
+        .collect();
     let first = threads.first()?.clone();
     let one_cpu = threads
         .iter()
