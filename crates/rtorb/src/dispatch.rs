@@ -54,7 +54,8 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     }
 }
 
-/// True if a call to that endpoint, which is this ORB's, would wait for the calling thread itself, in a servant.
+/// True if a call to that endpoint, which is this ORB's, would wait for the calling thread itself, in a servant; for those of
+/// a pool that is [`pool::would_wait_for_itself`].
 ///
 /// Several threads can wait for each other too, all of them in servants that call their own server: that ends by the calls'
 /// timeouts.
@@ -62,7 +63,8 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
 pub(crate) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
     let threads = match orb.strategies.dispatch {
         DispatchStrategy::ThreadPerConnection => return false,
-        DispatchStrategy::Lanes => return lanes::would_deadlock(orb, endpoint),
+        // The threads of a pool know it themselves.
+        DispatchStrategy::Lanes => return false,
         DispatchStrategy::Reactive => 1,
         DispatchStrategy::WorkerPool | DispatchStrategy::LeaderFollowers => orb.pool_threads,
         DispatchStrategy::FilterChain => filter_chain::threads(orb),

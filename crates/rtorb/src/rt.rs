@@ -21,7 +21,7 @@ pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
 pub use current::RtCurrent;
-pub(crate) use current::{Running, caller_priority, known as current_priority};
+pub(crate) use current::{Running, caller_priority};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};

@@ -5,11 +5,9 @@
 
 use super::pool::{LaneConfig, Pool, PoolConfig, endpoints};
 use super::{DispatchError, await_connection};
-use crate::endpoint::Endpoint;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use crate::orb::OrbCore;
-use crate::orb::published::leads_to;
-use crate::rt::{ThreadpoolId, current_priority};
+use crate::rt::ThreadpoolId;
 use crate::server::Server;
 use std::sync::Arc;
 
@@ -22,8 +20,8 @@ pub(crate) fn open(orb: &Arc<OrbCore>) -> Result<Arc<Pool>, SystemException> {
     let listeners = (0..config.lanes.len())
         .map(|lane| endpoints::open(&orb.lane_endpoints.of_lane(&orb.listen, config.id, lane)));
     let listeners = listeners.collect::<Result<_, _>>()?;
-    // What the host may refuse here are files; lanes that it has no priority for were refused by the builder.
-    Pool::open(orb, config, listeners).map_err(|_| ExceptionKind::Initialize.into())
+    // Lanes that the host has no priority for were refused by the builder.
+    Pool::open(orb, config, listeners).map_err(|errno| endpoints::not_opened(None, errno))
 }
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
@@ -39,21 +37,6 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     orb.stop();
     pool.join();
     Ok(waited?)
-}
-
-/// True if a call to that endpoint, from a servant of the ORB's own pool, would wait for the calling thread itself: it is
-/// the only one of the lane behind it.
-pub(super) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
-    let Some(pool) = orb.rt.own_pool.get() else {
-        return false;
-    };
-    let lanes = pool.config.lanes.iter().zip(&pool.lanes);
-    let is_calling =
-        |lane: &LaneConfig| !pool.config.has_lanes || lane.priority == current_priority();
-    let is_behind = |server: &Server| server.listeners.iter().any(|l| leads_to(l, endpoint));
-    lanes
-        .filter(|(config, _)| config.static_threads + config.dynamic_threads == 1)
-        .any(|(config, lane)| is_calling(config) && is_behind(&lane.server))
 }
 
 fn config(orb: &OrbCore) -> PoolConfig {

@@ -25,6 +25,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use relief::Relief;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig};
+use rustix::io::Errno;
 use std::sync::Arc;
 
 /// What a pool is made with.
@@ -83,7 +84,7 @@ impl Pool {
         orb: &Arc<OrbCore>,
         config: PoolConfig,
         listeners: Vec<Vec<Listener>>,
-    ) -> Result<Arc<Self>, DispatchError> {
+    ) -> Result<Arc<Self>, Errno> {
         assert_eq!(config.lanes.len(), listeners.len(), "listeners a lane");
         let lanes = listeners.into_iter().enumerate();
         let lanes: Result<Vec<_>, _> = lanes

@@ -2,9 +2,9 @@
 
 use super::OrbCore;
 use super::routes::host_name;
-use crate::dispatch::pool::Lane;
+use crate::dispatch::pool::{Lane, endpoints};
 use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::SystemException;
 use crate::poa::object_table::ActiveObject;
 use crate::poa::rt_policies::{RtPolicies, goes_by};
 use crate::rt::{CallPriority, Priority, PriorityModel, Protocol, ThreadpoolId};
@@ -16,25 +16,14 @@ use rtorb_wire::giop::contexts::ListenPoint;
 use rtorb_wire::ior::{
     self, Component, IiopProfile, Ior, TaggedComponent, TaggedProfile, UiopProfile, UnixEndpoint,
 };
-use rustix::io::Errno;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Opens the listening endpoints.
+///
+/// # Errors
+/// INITIALIZE with the endpoint when one cannot be listened on.
 pub(super) fn listen(endpoints: &[ListenEndpoint]) -> Result<Server, SystemException> {
-    let failed = |endpoint: Option<&Endpoint>, errno: Errno| {
-        SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
-            phase: Phase::Listen,
-            endpoint: endpoint.cloned().map(Arc::new),
-            elapsed: Duration::ZERO,
-            errno: Some(errno),
-        })
-    };
-    let listeners: Result<Vec<_>, _> = endpoints
-        .iter()
-        .map(|listen| Listener::bind(listen).map_err(|errno| failed(Some(&listen.endpoint), errno)))
-        .collect();
-    Server::new(listeners?, ThreadpoolId::OWN).map_err(|errno| failed(None, errno))
+    Server::new(endpoints::open(endpoints)?, ThreadpoolId::OWN)
+        .map_err(|errno| endpoints::not_opened(None, errno))
 }
 
 /// An object as its references tell it.

@@ -56,7 +56,7 @@ impl RtCurrent {
 }
 
 /// The CORBA priority that was set, or that the request being served has.
-pub(crate) fn known() -> Option<Priority> {
+fn known() -> Option<Priority> {
     Priority::new(CURRENT.get()).ok()
 }
 

@@ -4,6 +4,7 @@ use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::rt::ThreadpoolId;
 use crate::transport::Listener;
+use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,18 +76,20 @@ impl LaneEndpoints {
 /// # Errors
 /// INITIALIZE with the endpoint when one cannot be listened on.
 pub(crate) fn open(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, SystemException> {
-    let failed = |endpoint: &Endpoint, errno| {
-        SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
-            phase: Phase::Listen,
-            endpoint: Some(Arc::new(endpoint.clone())),
-            elapsed: Duration::ZERO,
-            errno: Some(errno),
-        })
+    let bind = |listen: &ListenEndpoint| {
+        Listener::bind(listen).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
     };
-    endpoints
-        .iter()
-        .map(|listen| Listener::bind(listen).map_err(|errno| failed(&listen.endpoint, errno)))
-        .collect()
+    endpoints.iter().map(bind).collect()
+}
+
+/// INITIALIZE with what the host said.
+pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
+    SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
+        phase: Phase::Listen,
+        endpoint: endpoint.cloned().map(Arc::new),
+        elapsed: Duration::ZERO,
+        errno: Some(errno),
+    })
 }
 
 fn number_or_any(text: &str) -> Option<Option<u32>> {
