@@ -203,6 +203,27 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
 }
 
 #[test]
+fn a_connection_that_nobody_waits_on_any_more_is_not_used_after_a_timeout() {
+    for (strategies, name) in pairs() {
+        // As a host that was switched off and on again: what was open stays silent for ever.
+        let server = FakeServer::new(|number, mut peer: Peer| {
+            if number == 0 {
+                return peer.wait_for_end();
+            }
+            while let Some(id) = peer.request() {
+                peer.send(&yes(id));
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        let hasty = object.with_round_trip_timeout(Some(SHORT));
+        let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is silent");
+        assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+    }
+}
+
+#[test]
 fn replies_in_any_order_find_their_threads() {
     for (strategies, name) in
         pairs().filter(|(strategies, _)| strategies.wait != WaitStrategy::Read)

@@ -10,14 +10,14 @@ use super::failures::Attempt;
 use super::reply::{Outcome, Results};
 use super::request::{Arguments, Request};
 use super::round_trip::Connection;
-use super::shared::Shared;
+use super::shared::{Company, Shared};
 use super::{Channel, Failure, exclusive, opening};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, Phase, SystemException};
 use crate::orb::{OrbCore, SharedEndpoint};
 use crate::server::is_in_upcall;
 use crate::strategies::WaitStrategy;
 use crate::wait::read::Deadline;
-use rtorb_os::sync::Mutex;
+use rtorb_os::sync::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 
 /// Calls on the connection that all threads use, on a new one if that turns out to have been closed meanwhile.
@@ -35,15 +35,18 @@ pub(crate) fn call<'a>(
         Way::Shared(current) => {
             let (shared, is_new) = current_of(&line, current, request)?;
             // The other side may serve one request of a connection at a time, and those before may wait for this upcall.
-            if is_in_upcall(request.orb) && shared.is_used() {
-                return exclusive::call(request, arguments, results);
+            if is_in_upcall(request.orb) {
+                return match shared.call(request, Company::None, arguments, results) {
+                    Err(failure) if failure.stale => exclusive::call(request, arguments, results),
+                    answer => answer,
+                };
             }
-            match shared.call(request, arguments, results) {
+            match shared.call(request, Company::Any, arguments, results) {
                 Err(failure) if failure.stale && !is_new => {}
                 answer => return answer,
             }
             let (shared, _) = current_of(&line, current, request)?;
-            shared.call(request, arguments, results)
+            shared.call(request, Company::Any, arguments, results)
         }
     }
 }
@@ -166,7 +169,7 @@ fn current_of(
     current: &Mutex<Option<Arc<Shared>>>,
     request: &Request<'_>,
 ) -> Result<(Arc<Shared>, bool), Failure> {
-    let mut current = current.lock();
+    let mut current = looked_up(current, request)?;
     if let Some(shared) = current.as_ref().filter(|shared| !shared.is_over()) {
         return Ok((Arc::clone(shared), false));
     }
@@ -175,10 +178,29 @@ fn current_of(
     let stream = opening::open(request)?;
     let shared = Shared::new(request, stream)?;
     opening::bind_band(request, |bind, results| {
-        shared.call(bind, &|_| Ok(()), results)
+        shared.call(bind, Company::Any, &|_| Ok(()), results)
     })?;
     *current = Some(Arc::clone(&shared));
     Ok((shared, true))
+}
+
+/// The lock of a line's connection. Somebody may be opening it: a thread waits for that as long as it would for itself.
+fn looked_up<'l, T>(
+    current: &'l Mutex<T>,
+    request: &Request<'_>,
+) -> Result<MutexGuard<'l, T>, Failure> {
+    if let Some(current) = current.try_lock() {
+        return Ok(current);
+    }
+    let deadline = Deadline::after(Some(request.orb.connect_timeout));
+    let held = deadline
+        .at_ns()
+        .and_then(|deadline_ns| current.lock_until(deadline_ns));
+    held.ok_or_else(|| {
+        let exception = SystemException::omg(ExceptionKind::Timeout, 2);
+        let endpoint = &request.route.endpoint.endpoint;
+        Attempt::unproved(endpoint, deadline).failure(exception, Phase::Connect, None)
+    })
 }
 
 fn note_opening(request: &Request<'_>, line: &Arc<Line>) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 //!
 //! A request is written into its thread's own buffer, so that the lock of the stream is held for one system call; it inherits
 //! the priority of who waits for it. Who reads is the wait strategy's affair: it puts replies where their threads find
-//! them. A thread whose deadline passes leaves the connection to the others.
+//! them. A thread whose deadline passes leaves the connection to the others; where there are none, it closes it.
 
 use super::Failure;
 use super::failures::Attempt;
@@ -67,6 +67,15 @@ struct Entry {
     is_sent: bool,
 }
 
+/// Which other requests may be on a connection when one is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// Any number.
+    Any,
+    /// None: where there is one, the request does not go, and nobody waits for it.
+    None,
+}
+
 /// Whether a thread is to read for all who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
@@ -124,9 +133,12 @@ impl Shared {
     }
 
     /// Sends a request and, if one is due, waits for its reply.
+    ///
+    /// One that does not go for want of the right company fails as on a connection that was closed before.
     pub(super) fn call<'a>(
         &self,
         request: &Request<'_>,
+        company: Company,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, Failure> {
@@ -139,7 +151,10 @@ impl Shared {
             };
             let mut w = request.writer(core::mem::take(&mut desk.out));
             let sent = match request.encode(&mut w, numbered, arguments) {
-                Ok(()) => self.send(request, &w, &desk.waiter, (request_id, deadline)),
+                Ok(()) => {
+                    let own = (request_id, &desk.waiter);
+                    self.send(request, company, &w, own, deadline)
+                }
                 Err(error) => Err(SystemException::from_encode(error).into()),
             };
             desk.out = w.into_buffer();
@@ -155,33 +170,39 @@ impl Shared {
     fn send(
         &self,
         request: &Request<'_>,
+        company: Company,
         message: &Writer<'_>,
-        waiter: &Arc<Waiter>,
-        (request_id, deadline): (u32, Deadline),
+        (request_id, waiter): (u32, &Arc<Waiter>),
+        deadline: Deadline,
     ) -> Result<(), Failure> {
         let deadline_ns = deadline.at_ns();
-        let turn = match deadline_ns {
-            None => Some(self.sending.lock()),
-            Some(deadline_ns) => self.sending.lock_until(deadline_ns),
+        let turn = match (company, deadline_ns) {
+            (Company::None, _) => match self.sending.try_lock() {
+                None => return Err(self.attempt(deadline).closed_before(Phase::Send)),
+                turn => turn,
+            },
+            (Company::Any, None) => Some(self.sending.lock()),
+            (Company::Any, Some(deadline_ns)) => self.sending.lock_until(deadline_ns),
         };
         let Some(turn) = turn else {
             return Err(self.attempt(deadline).not_sent_in_time());
         };
-        if request.response != Response::None {
+        let is_awaited = request.response != Response::None;
+        if is_awaited {
             waiter.begin();
         }
-        let is_awaited = request.response != Response::None;
-        let registered = self.register(request_id, is_awaited.then_some(waiter));
-        registered.map_err(|_| self.attempt(deadline).closed_before(Phase::Send))?;
+        if !self.register(company, request_id, is_awaited.then_some(waiter)) {
+            return Err(self.attempt(deadline).closed_before(Phase::Send));
+        }
         let sent = outgoing::send_by(request.orb, &self.stream, message, deadline_ns);
-        drop(turn);
         let Err(unsent) = sent else { return Ok(()) };
+        if unsent.has_begun || unsent.errno != Errno::AGAIN {
+            // Before anybody else may send: that would be taken for the rest of this.
+            self.end(Over::Failed(unsent.errno));
+        }
+        drop(turn);
         if is_awaited && self.give_up(request_id) == Give::NotYet {
             waiter.await_certain_answer();
-        }
-        if unsent.has_begun || unsent.errno != Errno::AGAIN {
-            // What anybody sends now would be taken for the rest of this.
-            self.end(Over::Failed(unsent.errno));
         }
         Err(match (unsent.errno, unsent.has_begun) {
             (Errno::AGAIN, false) => self.attempt(deadline).not_sent_in_time(),
@@ -204,6 +225,9 @@ impl Shared {
         };
         let attempt = self.attempt(deadline);
         if !is_answered {
+            // Nothing may ever come here again, and nobody is left whom that would tell; nor would anybody read what comes
+            // late, so that a server could be stuck with it.
+            self.close_unless_used();
             return Err(attempt.silence_failure(Silence::TimedOut));
         }
         let answer = waiter.answer.lock();
@@ -235,11 +259,6 @@ impl Shared {
     /// True once the connection is of no use any more.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
-    }
-
-    /// True if somebody waits for a reply.
-    pub(super) fn is_used(&self) -> bool {
-        !self.waiting.lock().waiters.is_empty()
     }
 
     /// Closes the connection unless somebody waits on it; true if it is closed now.
@@ -321,10 +340,11 @@ impl Shared {
         }
     }
 
-    fn register(&self, request_id: u32, waiter: Option<&Arc<Waiter>>) -> Result<(), Over> {
+    /// Puts a request that is about to be sent into the list, if somebody waits for its reply; false if it may not go.
+    fn register(&self, company: Company, request_id: u32, waiter: Option<&Arc<Waiter>>) -> bool {
         let mut waiting = self.waiting.lock();
-        if let Some(over) = waiting.over {
-            return Err(over);
+        if waiting.over.is_some() || company == Company::None && !waiting.waiters.is_empty() {
+            return false;
         }
         if let Some(waiter) = waiter {
             waiting.waiters.push(Entry {
@@ -333,7 +353,7 @@ impl Shared {
                 is_sent: false,
             });
         }
-        Ok(())
+        true
     }
 
     /// Gives the thread that waits for that request its reply, if one does.
