@@ -4,7 +4,7 @@ use super::reply::Outcome;
 use super::request::{Ask, Request};
 use super::{Failure, Results};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::transport::{Stream, properties, tcp, unix};
 use rtorb_wire::giop::Response;
 use rustix::io::Errno;
@@ -70,7 +70,11 @@ pub(super) fn bind_band(
         ..*request
     };
     match call(&bind, &mut |_, _| Ok(())) {
-        Err(failure) if failure.exception.kind != ExceptionKind::BadOperation => Err(failure),
+        Err(mut failure) if failure.exception.kind != ExceptionKind::BadOperation => {
+            // Whatever became of this question: the call itself has not been sent.
+            failure.exception.completed = CompletionStatus::No;
+            Err(failure)
+        }
         _ => Ok(()),
     }
 }
