@@ -139,12 +139,16 @@ pub(crate) struct Wanted {
 pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in profiles {
+        if routes.len() >= ROUTES_MAX {
+            break;
+        }
         let of_profile = match &profile.body {
             Body::Iiop(body) => iiop_endpoints(body, &profile.components),
             Body::Uiop(body) => uiop_endpoints(body, &profile.components),
         };
         let route_to = route_maker(orb, profile, wanted);
-        routes.extend(of_profile.into_iter().filter_map(route_to));
+        let left = ROUTES_MAX - routes.len();
+        routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
     // Where a reference tells of lanes, an endpoint without one is for clients that know of none.
     if routes.iter().any(|route| route.priority.is_some()) {
@@ -160,7 +164,6 @@ pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Ro
                 .position(|wanted| Some(*wanted) == own)
         });
     }
-    routes.truncate(ROUTES_MAX);
     routes
 }
 
