@@ -2,7 +2,7 @@
 
 use super::initial_references::InitialReferences;
 use super::routes::EndpointTable;
-use super::settings::check_lanes;
+use super::settings::{check_bands, check_lanes};
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::OpenLines;
 use crate::dispatch::RequestFilter;
@@ -296,10 +296,11 @@ impl OrbBuilder {
         self
     }
 
-    /// How long opening a connection may take; 5 s by default.
+    /// How long opening a connection may take; 5 s by default, from 1 ms to a day.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout.min(WAIT_MAX);
+        // Zero would mean at once by TCP, and nothing that makes sense by a UNIX socket.
+        self.connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
         self
     }
 
@@ -433,14 +434,20 @@ impl OrbBuilder {
     }
 
     fn check_client_policies(&self) -> Result<(), OrbError> {
-        let mut policies = self.client_policies.iter();
-        match policies.find(|policy| policy.is_server_only()) {
-            Some(policy) => Err(OrbError::Option {
+        for policy in &self.client_policies {
+            let checked = match policy {
+                Policy::PriorityBandedConnection(bands) if !bands.is_empty() => check_bands(bands),
+                policy if policy.is_server_only() => {
+                    Err("it is an adapter's: give it to create_poa".to_owned())
+                }
+                _ => Ok(()),
+            };
+            checked.map_err(|reason| OrbError::Option {
                 option: format!("client policy {}", policy.name()),
-                reason: "it is an adapter's: give it to create_poa".to_owned(),
-            }),
-            None => Ok(()),
+                reason,
+            })?;
         }
+        Ok(())
     }
 
     fn check_lanes(&self) -> Result<(), OrbError> {
@@ -468,6 +475,9 @@ const POOL_THREADS: usize = 4;
 
 /// A day: what the system calls take is bounded.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
+
+/// The shortest that opening a connection may take.
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// The shortest that a server waits for a client to take a reply.
 const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);

@@ -5,7 +5,7 @@ use super::config_file;
 use super::settings::{Settings, check_bands, check_lanes};
 use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
 use core::fmt;
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use std::path::PathBuf;
 
@@ -81,7 +81,11 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         "PriorityMapping" => settings.priority_mapping = Some(parsed(value)?),
         "SchedPolicy" => settings.sched_policy = Some(parsed(value)?),
         "BestEffort" => settings.best_effort = Some(parsed(value)?),
-        "ConnectTimeoutMs" => settings.connect_timeout_ms = Some(milliseconds(value)?),
+        "ConnectTimeoutMs" => {
+            let timeout = NonZeroU64::new(milliseconds(value)?)
+                .ok_or("a connection is not open at once; write 1 or more")?;
+            settings.connect_timeout_ms = Some(timeout);
+        }
         "RoundTripTimeoutMs" => settings.round_trip_timeout_ms = Some(milliseconds(value)?),
         "InitRef" => match value.split_once('=') {
             Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
@@ -233,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn a_clients_bands_that_hold_nothing_are_refused_in_code_too() {
+        let band = PriorityBand { low: 9, high: 1 };
+        let policy = crate::rt::Policy::PriorityBandedConnection(vec![band]);
+        let built = OrbBuilder::default().client_policies([policy]).build();
+        let text = built.map(|_| ()).expect_err("nothing in it").to_string();
+        assert!(text.contains("9 to 1"), "{text}");
+    }
+
+    #[test]
     fn an_endpoint_of_a_lane_is_read_in_our_form_and_in_that_of_tao() {
         for arguments in [
             &["-ORBLaneListenEndpoints", "1:0=iiop://127.0.0.1:2810"][..],
@@ -284,6 +297,7 @@ mod tests {
             (&["-ORBSchedPolicy", "SCHED_OTHER"], "SCHED_RR"),
             (&["-ORBBestEffort", "maybe"], "yes"),
             (&["-ORBRoundTripTimeoutMs", "2s"], "2000"),
+            (&["-ORBConnectTimeoutMs", "0"], "1 or more"),
             (&["-ORBListenEndpoints", "ftp://x"], "iiop://"),
             (&["-ORBLaneListenEndpoints", "1=iiop://:1"], "POOL:LANE"),
             (&["-ORBLaneListenEndpoints", "1:0"], "missing"),

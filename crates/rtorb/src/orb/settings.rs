@@ -11,7 +11,7 @@ use crate::rt::{
     ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, ThreadpoolLane,
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use rtorb_os::thread::ThreadConfig;
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub(super) struct Settings {
     pub(super) sched_policy: Option<RealTimePolicy>,
     #[serde(deserialize_with = "choice")]
     pub(super) best_effort: Option<Choice>,
-    pub(super) connect_timeout_ms: Option<u64>,
+    pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
     #[serde(deserialize_with = "listen")]
@@ -69,7 +69,7 @@ impl Settings {
             builder = builder.pool_threads(threads.get());
         }
         if let Some(ms) = self.connect_timeout_ms {
-            builder = builder.connect_timeout(Duration::from_millis(ms));
+            builder = builder.connect_timeout(Duration::from_millis(ms.get()));
         }
         if let Some(ms) = self.round_trip_timeout_ms {
             builder = builder.round_trip_timeout((ms > 0).then(|| Duration::from_millis(ms)));
@@ -229,9 +229,10 @@ pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
     if bands.is_empty() {
         return Err("there is no band; name at least one".to_owned());
     }
-    match bands.iter().find(|band| band.low > band.high) {
+    let is_none = |band: &&PriorityBand| band.low < 0 || band.low > band.high;
+    match bands.iter().find(is_none) {
         Some(PriorityBand { low, high }) => Err(format!(
-            "no priority is in the band {low} to {high}; write the less urgent one first"
+            "{low} to {high} is no band of priorities; write the less urgent one first, both from 0 to 32767"
         )),
         None => Ok(()),
     }
