@@ -13,6 +13,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::{Orb, PoaPolicies, Strategies};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::burst;
@@ -96,6 +98,12 @@ fn play(role: &[String]) -> Result<(), String> {
         ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
             .and_then(|mut client| answer(|burst| client.burst(burst))),
         ["cubit-server", endpoint] => cubit_server(endpoint),
+        ["declared-lane-server", priority] => {
+            lane_server(PriorityModel::ServerDeclared, number(priority)?)
+        }
+        ["propagated-lane-server", priority] => {
+            lane_server(PriorityModel::ClientPropagated, number(priority)?)
+        }
         ["cubit-client", reference] => cubit_client(reference),
         ["demux-server", endpoint, operations, objects] => {
             demux_server(endpoint, kind(operations)?, number(objects)?)
@@ -139,7 +147,31 @@ fn cubit_server(endpoint: &str) -> io::Result<()> {
         listen: vec![endpoint.to_owned()],
         ..Serving::default()
     };
-    let server = Server::open(serving).map_err(io::Error::other)?;
+    serve_cubit(&Server::open(serving).map_err(io::Error::other)?)
+}
+
+/// One lane of one thread and an object of its priority, over TCP.
+fn lane_server(model: PriorityModel, priority: usize) -> io::Result<()> {
+    let number = i16::try_from(priority).map_err(io::Error::other)?;
+    let priority = Priority::new(number).map_err(io::Error::other)?;
+    let lane = ThreadpoolLane {
+        lane_priority: priority,
+        static_threads: 1,
+        dynamic_threads: 0,
+    };
+    let policies = PoaPolicies::default().with(Policy::PriorityModel {
+        model,
+        server_priority: priority,
+    });
+    let builder = Orb::builder()
+        .strategies(Strategies::TAO)
+        .lanes([lane])
+        .listen("iiop://127.0.0.1:0");
+    let server = builder.and_then(|builder| Server::with(builder, policies));
+    serve_cubit(&server.map_err(io::Error::other)?)
+}
+
+fn serve_cubit(server: &Server) -> io::Result<()> {
     end_with_input().map_err(io::Error::other)?;
     ready(server.reference());
     server.run().map_err(io::Error::other)

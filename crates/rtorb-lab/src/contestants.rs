@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rtorb::rt::PriorityModel;
 use rtorb_wire::Ior;
 use rtorb_wire::ior::object_key;
 
@@ -39,6 +40,30 @@ impl Orb {
     }
 }
 
+/// How our ORB is set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Architecture {
+    /// As it is when nothing is said: a thread for each connection, no priorities.
+    #[default]
+    Plain,
+    /// The preset `tao`: one lane of one thread, whose priority the object declares.
+    Lane,
+    /// The same, and the object takes the priority that the client sends with each request.
+    LanePropagated,
+}
+
+impl Architecture {
+    /// The value of the label `preset`; what is plain has none.
+    #[must_use]
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Lane => Some("tao"),
+            Self::LanePropagated => Some("tao_propagated"),
+        }
+    }
+}
+
 /// How the octets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transport {
@@ -67,6 +92,8 @@ impl Transport {
 pub struct Contestant {
     /// Which software.
     pub orb: Orb,
+    /// How ours is set up; peers and raw exchanges are plain.
+    pub architecture: Architecture,
     /// On which transport.
     pub transport: Transport,
     /// The reference of the server's object, when it has one.
@@ -104,6 +131,7 @@ impl Contestant {
         let _ = std::fs::remove_file(&place);
         Ok(Self {
             orb: Orb::Raw,
+            architecture: Architecture::Plain,
             transport,
             reference: None,
             client,
@@ -125,13 +153,47 @@ impl Contestant {
             Transport::Tcp => "iiop://127.0.0.1:0".to_owned(),
             _ => format!("uiop://{}", folder.join("rtorb.socket").display()),
         };
-        let mut server = launcher.start(&format!("{name} server"), &["cubit-server", &endpoint])?;
+        Self::ours(
+            launcher,
+            &name,
+            (Architecture::Plain, transport),
+            &["cubit-server", &endpoint],
+        )
+    }
+
+    /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn rtorb_lane(launcher: &Launcher, model: PriorityModel) -> Result<Self, LabError> {
+        let architecture = match model {
+            PriorityModel::ServerDeclared => Architecture::Lane,
+            PriorityModel::ClientPropagated => Architecture::LanePropagated,
+        };
+        let name = format!("rtorb {}", architecture.label().unwrap_or_default());
+        let priority = launcher.placement.fifo.unwrap_or(0).to_string();
+        let role = match model {
+            PriorityModel::ServerDeclared => "declared-lane-server",
+            PriorityModel::ClientPropagated => "propagated-lane-server",
+        };
+        let which = (architecture, Transport::Tcp);
+        Self::ours(launcher, &name, which, &[role, &priority])
+    }
+
+    fn ours(
+        launcher: &Launcher,
+        name: &str,
+        (architecture, transport): (Architecture, Transport),
+        server_role: &[&str],
+    ) -> Result<Self, LabError> {
+        let mut server = launcher.start(&format!("{name} server"), server_role)?;
         let reference = server.ready()?;
-        let mut client =
-            launcher.start(&format!("{name} client"), &["cubit-client", &reference])?;
+        let client_role = ["cubit-client", &reference];
+        let mut client = launcher.start(&format!("{name} client"), &client_role)?;
         client.ready()?;
         Ok(Self {
             orb: Orb::Rtorb,
+            architecture,
             transport,
             reference: Some(reference),
             client,
@@ -171,6 +233,7 @@ impl Contestant {
         client.ready()?;
         Ok(Self {
             orb: Orb::OmniOrb,
+            architecture: Architecture::Plain,
             transport,
             reference: Some(reference),
             client,
@@ -218,7 +281,11 @@ pub fn key_bytes(reference: &str) -> Option<usize> {
 
 impl fmt::Display for Contestant {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.orb.label(), self.transport.label())
+        write!(formatter, "{} ", self.orb.label())?;
+        if let Some(preset) = self.architecture.label() {
+            write!(formatter, "{preset} ")?;
+        }
+        formatter.write_str(self.transport.label())
     }
 }
 

@@ -133,7 +133,11 @@ pub fn row_name_of(labels: &Labels) -> String {
     let mut words = Vec::new();
     words.extend(text(labels, "operation"));
     words.extend(text(labels, "len").filter(|len| len != "0"));
-    words.extend(["role", "load"].into_iter().filter_map(|name| text(labels, name)));
+    words.extend(
+        ["role", "load"]
+            .into_iter()
+            .filter_map(|name| text(labels, name)),
+    );
     let rest = labels
         .iter()
         .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));

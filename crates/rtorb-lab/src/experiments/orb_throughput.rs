@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
+use rtorb::rt::PriorityModel;
+
 use crate::burst::{Burst, Verb};
-use crate::contestants::{Contestant, Orb, Transport, key_bytes};
+use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 use crate::peers::omniorb::{self, OmniOrb};
@@ -163,6 +165,12 @@ fn line_up(
     for transport in [Transport::Tcp, Transport::Unix] {
         line_up.push(Contestant::rtorb(launcher, transport, context.folder())?);
     }
+    for model in [
+        PriorityModel::ServerDeclared,
+        PriorityModel::ClientPropagated,
+    ] {
+        line_up.push(Contestant::rtorb_lane(launcher, model)?);
+    }
     let mut leave_out = |text: String| {
         progress.note(&text);
         notes.push(text);
@@ -233,7 +241,9 @@ fn turn(
     measured: &mut Measured,
 ) -> Result<(), LabError> {
     let messages = cell.operation.message_bytes(cell.len, key_bytes);
-    if !contestant.carries(messages) {
+    // What a lane costs is the same whatever is called: it is measured with the plain call alone.
+    let is_for_lanes = contestant.architecture == Architecture::Plain || *cell == Cell::LONG;
+    if !is_for_lanes || !contestant.carries(messages) {
         return Ok(());
     }
     let parts_too = contestant.orb != Orb::Raw

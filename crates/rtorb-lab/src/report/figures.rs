@@ -143,7 +143,8 @@ fn medians_plot(results: &Results, rows: &[String]) -> Plot {
                 values.push(series.median_of_rounds() / 1e3);
             }
         }
-        if values.is_empty() {
+        // One bar of many would leave a gap beside all the others.
+        if values.is_empty() || (values.len() == 1 && rows.len() > 1) {
             continue;
         }
         let bar = Bar::new(shown_rows, values)
@@ -386,7 +387,9 @@ fn color(contestant: &str) -> &'static str {
         "raw tcp" => "#7a7f87",
         "raw unix" => "#a3a8b0",
         "raw futex" => "#c5c9cf",
-        "rtorb tao" => "#2f7ed8",
+        // They may stand beside `rtorb tcp`.
+        "rtorb tao" => "#1aa0b8",
+        "rtorb tao_propagated" => "#7fd0dc",
         "rtorb default" => "#7cb5f0",
         "rtorb mt_orbix" => "#3a9e6d",
         "rtorb minicool" => "#8a63d2",

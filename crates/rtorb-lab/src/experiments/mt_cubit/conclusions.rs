@@ -85,11 +85,6 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
             Target::at_most(text, ratio.value, 3.0, "ratio")
         }));
     }
-    targets.extend(lanes_to_plain(measured).map(|ratio| {
-        let what =
-            format!("{PROMISED}: the median without load, to that of a thread for each connection");
-        Target::at_most(what, ratio, LANES_TO_PLAIN_MAX, "ratio")
-    }));
     targets
 }
 
@@ -126,24 +121,6 @@ fn to_raw(measured: &Measured, key: &Key) -> Option<Derived> {
         value: measured.median(key, Of::P50)? / measured.raw_median()?,
         ..ratio
     })
-}
-
-/// What lanes cost without any load, over all rounds in which both called without it.
-fn lanes_to_plain(measured: &Measured) -> Option<f64> {
-    let without_load = |preset| {
-        measured
-            .keys(Role::High)
-            .filter(move |key| key.preset == preset && key.cell.low_clients == 0)
-    };
-    let pairs = without_load(PROMISED).zip(without_load(PLAIN));
-    let rounds: Vec<f64> = pairs
-        .filter(|(lanes, plain)| lanes.cell == plain.cell)
-        .flat_map(|(lanes, plain)| {
-            let of = |key| measured.rounds(key, Of::P50);
-            paired(&of(lanes), &of(plain))
-        })
-        .collect();
-    median(&rounds)
 }
 
 /// The cell in which a priority has most to stand.
@@ -197,8 +174,6 @@ fn named(name: &str, labels: Labels, rounds: Vec<f64>) -> Option<Derived> {
 /// Whose promises they are.
 const PROMISED: &str = "tao";
 const PROMISED_WORK_US: u64 = 500;
-const PLAIN: &str = "default";
-const LANES_TO_PLAIN_MAX: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
@@ -259,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_promised_preset_is_judged_and_lanes_beside_the_plain_call() {
+    fn only_the_promised_preset_is_judged() {
         let measured = Measured::with(
             &[
                 (
@@ -275,9 +250,7 @@ mod tests {
             ],
             &[6.0],
         );
-        let targets = targets(&measured);
-        assert_eq!(targets.len(), 1);
-        assert!((targets[0].value - 1.05).abs() < 1e-9 && targets[0].holds);
+        assert!(targets(&measured).is_empty());
         let names: Vec<String> = derived(&measured)
             .into_iter()
             .map(|found| found.name)

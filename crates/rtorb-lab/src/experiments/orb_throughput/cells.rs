@@ -14,6 +14,12 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// The plain call.
+    pub(super) const LONG: Self = Self {
+        operation: Operation::Long,
+        len: 0,
+    };
+
     /// Whether copying the octets takes longer than handing them over.
     pub(super) fn is_large(&self) -> bool {
         self.operation.payload_bytes(self.len) > LARGE_BYTES

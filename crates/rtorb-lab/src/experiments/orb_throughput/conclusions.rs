@@ -4,7 +4,7 @@
 use super::cells::Cell;
 use super::measured::{Key, Measured};
 use crate::burst::Verb;
-use crate::contestants::{Orb, Transport};
+use crate::contestants::{Architecture, Orb, Transport};
 use crate::operations::Operation;
 use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
 use crate::statistics::median;
@@ -25,17 +25,14 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
             .calls(Orb::Rtorb)
             .filter_map(|key| share_of_omniorb(measured, key)),
     );
+    derived.extend(LANES.iter().filter_map(|lane| to_plain(measured, *lane)));
     derived
 }
 
 /// What a reader wants to know first: `cube_long` on each transport, beside the raw exchange and the peer.
 pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
-    let long = Cell {
-        operation: Operation::Long,
-        len: 0,
-    };
     let at = |orb, transport| {
-        median(measured.rounds(&Key::call(&long, orb, transport))).map(|ns| ns / 1e3)
+        median(measured.rounds(&Key::call(&Cell::LONG, orb, transport))).map(|ns| ns / 1e3)
     };
     let mut highlights = Vec::new();
     for (transport, name) in [
@@ -54,7 +51,7 @@ pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
                 beside: beside.collect::<Vec<_>>().join(", "),
             });
         }
-        let ours = Key::call(&long, Orb::Rtorb, transport);
+        let ours = Key::call(&Cell::LONG, Orb::Rtorb, transport);
         if let Some(above) = time_above_raw(measured, &ours) {
             let share = share_of_omniorb(measured, &ours)
                 .map(|share| format!("{:.0} % of omniORB's", share.value * 100.0));
@@ -72,20 +69,25 @@ pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
 /// The promises of the project that this experiment can decide; those that need an absent contestant are left out.
 pub(super) fn targets(measured: &Measured) -> Vec<Target> {
     let mut targets = Vec::new();
-    let long = Cell {
-        operation: Operation::Long,
-        len: 0,
-    };
     for (transport, name) in [
         (Transport::Tcp, "IIOP"),
         (Transport::Unix, "the UNIX socket"),
     ] {
-        let share = share_of_omniorb(measured, &Key::call(&long, Orb::Rtorb, transport));
+        let share = share_of_omniorb(measured, &Key::call(&Cell::LONG, Orb::Rtorb, transport));
         targets.extend(share.map(|share| {
             let what = format!("cube_long over {name}: time above raw, as a share of omniORB's");
             Target::at_most(what, share.value, 0.5, "ratio")
         }));
     }
+    targets.extend(LANES.iter().filter_map(|lane| {
+        let ratio = to_plain(measured, *lane)?.value;
+        let model = match lane {
+            Architecture::LanePropagated => " with the client's priority",
+            _ => "",
+        };
+        let what = format!("cube_long over IIOP: a lane{model}, to the plain call");
+        Some(Target::at_most(what, ratio, LANE_TO_PLAIN_MAX, "ratio"))
+    }));
     targets.extend(struct_targets(measured));
     for key in measured
         .calls(Orb::Rtorb)
@@ -200,6 +202,20 @@ fn share_of_omniorb(measured: &Measured, key: &Key) -> Option<Derived> {
     })
 }
 
+/// The plain call of a server with lanes as a multiple of that of a server with a thread for each connection.
+fn to_plain(measured: &Measured, lane: Architecture) -> Option<Derived> {
+    let plain = Key::call(&Cell::LONG, Orb::Rtorb, Transport::Tcp);
+    let of_lane = plain.of(lane);
+    let both = [of_lane, plain].map(|key| measured.rounds(&key));
+    let rounds = paired(both[0], both[1], |lane, plain| lane / plain);
+    let mut labels = labels_of(&plain, true);
+    labels.insert("preset".to_owned(), lane.label()?.into());
+    Some(Derived {
+        value: median(both[0])? / median(both[1])?,
+        ..named("lane_to_plain", labels, "ratio", rounds)?
+    })
+}
+
 /// The call less what the servant does with a sequence.
 fn apart_from_work(measured: &Measured, key: &Key) -> Option<Derived> {
     let rounds = paired(measured.rounds(key), work(measured, key), |call, work| {
@@ -283,14 +299,15 @@ fn grouped(value: f64) -> String {
     text
 }
 
+const LANES: [Architecture; 2] = [Architecture::Lane, Architecture::LanePropagated];
+/// What a lane may cost.
+const LANE_TO_PLAIN_MAX: f64 = 1.1;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LONG: Cell = Cell {
-        operation: Operation::Long,
-        len: 0,
-    };
+    const LONG: Cell = Cell::LONG;
     const OCTETS: Cell = Cell {
         operation: Operation::OctetSequence,
         len: 65_536,
@@ -345,6 +362,27 @@ mod tests {
         ]);
         assert!(targets(&measured).is_empty());
         assert_eq!(derived(&measured).len(), 1);
+    }
+
+    #[test]
+    fn a_lane_is_compared_with_the_plain_call_and_with_nothing_else() {
+        let plain = Key::call(&LONG, Orb::Rtorb, Transport::Tcp);
+        let measured = Measured::with_rounds(&[
+            (Key::call(&LONG, Orb::Raw, Transport::Tcp), &[5_000.0; 3]),
+            (plain, &[6_000.0, 7_000.0, 6_000.0]),
+            (plain.of(Architecture::Lane), &[6_300.0, 6_300.0, 9_000.0]),
+            (plain.of(Architecture::LanePropagated), &[6_900.0; 3]),
+        ]);
+        let judged: Vec<(f64, bool)> = targets(&measured)
+            .iter()
+            .map(|target| (target.value, target.holds))
+            .collect();
+        assert_eq!(judged, [(1.05, true), (1.15, false)]);
+        let names: Vec<String> = derived(&measured)
+            .into_iter()
+            .map(|found| found.name)
+            .collect();
+        assert_eq!(names, ["time_above_raw", "lane_to_plain", "lane_to_plain"]);
     }
 
     #[test]

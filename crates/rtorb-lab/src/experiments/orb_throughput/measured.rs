@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cells::Cell;
 use crate::burst::{Samples, Verb};
-use crate::contestants::{Contestant, Orb, Transport};
+use crate::contestants::{Architecture, Contestant, Orb, Transport};
 use crate::error::LabError;
 use crate::operations::Operation;
 use crate::results::{Labels, Series, labels};
@@ -17,6 +17,7 @@ pub(super) struct Key {
     operation: usize,
     pub(super) len: usize,
     pub(super) orb: Orb,
+    architecture: Architecture,
     pub(super) transport: Transport,
     /// The place of the verb: call, work, marshal.
     part: u8,
@@ -41,8 +42,17 @@ impl Key {
             operation,
             len: cell.len,
             orb,
+            architecture: Architecture::Plain,
             transport,
             part: verb as u8,
+        }
+    }
+
+    /// The same call of another architecture.
+    pub(super) fn of(self, architecture: Architecture) -> Self {
+        Self {
+            architecture,
+            ..self
         }
     }
 
@@ -61,7 +71,7 @@ impl Key {
             "none"
         };
         let part = ["call", "servant_work", "marshalling"][usize::from(self.part)];
-        labels([
+        let mut labels = labels([
             ("operation", cell.operation.name().into()),
             ("orb", self.orb.label().into()),
             ("transport", transport.into()),
@@ -72,7 +82,11 @@ impl Key {
             ),
             ("part", part.into()),
             ("real_time", real_time.into()),
-        ])
+        ]);
+        if let Some(preset) = self.architecture.label() {
+            labels.insert("preset".to_owned(), preset.into());
+        }
+        labels
     }
 }
 
@@ -98,7 +112,8 @@ impl Measured {
         verb: Verb,
         samples: &Samples,
     ) {
-        let key = Key::new(cell, contestant.orb, contestant.transport, verb);
+        let key =
+            Key::new(cell, contestant.orb, contestant.transport, verb).of(contestant.architecture);
         let part = self.parts.entry(key).or_default();
         part.recorder.record_all(&samples.times_ns);
         part.wrong += samples.wrong;
@@ -126,11 +141,12 @@ impl Measured {
         self.parts.get(key).and_then(Part::calls_per_second)
     }
 
-    /// Every call that was measured for an ORB or raw transport.
+    /// Every call that was measured for an ORB or raw transport, those of other architectures aside.
     pub(super) fn calls(&self, orb: Orb) -> impl Iterator<Item = &Key> {
         self.parts
             .keys()
             .filter(move |key| key.orb == orb && key.part == Verb::Call as u8)
+            .filter(|key| key.architecture == Architecture::Plain)
     }
 
     pub(super) fn series(&self, real_time: bool) -> Vec<Series> {
