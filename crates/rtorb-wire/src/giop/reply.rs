@@ -58,11 +58,17 @@ impl<'m> ReplyHeader<'m> {
     /// When the octets are no such header.
     #[inline]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        match Self::decode_plain(r) {
+            Some(plain) => Ok(plain),
+            None => Self::decode_any(r),
+        }
+    }
+
+    /// Kept apart, so that what nearly every reply needs is short enough to become part of its caller.
+    #[inline(never)]
+    fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let minor = r.giop_minor();
         if minor >= 2 {
-            if let Some(plain) = Self::decode_plain(r) {
-                return Ok(plain);
-            }
             let request_id = r.primitive()?;
             let status = ReplyStatus::from_number(r.primitive()?, minor)?;
             let contexts = ServiceContexts::decode(r)?;
@@ -86,6 +92,9 @@ impl ReplyHeader<'_> {
     /// The header of nearly every reply, from octets at fixed places: GIOP 1.2, no service contexts, no exception.
     #[inline]
     fn decode_plain(r: &mut Reader<'_>) -> Option<Self> {
+        if r.giop_minor() < 2 {
+            return None;
+        }
         let header: &[u8; PLAIN_OCTETS] = r.buffered().first_chunk()?;
         let [i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0] = *header else {
             return None;

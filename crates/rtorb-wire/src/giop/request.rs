@@ -52,13 +52,18 @@ impl<'m> RequestHeader<'m> {
     /// When the octets are no such header.
     #[inline]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        if let Some(plain) = Self::decode_plain(r) {
-            return Ok(plain);
+        match Self::decode_plain(r) {
+            Some(plain) => Ok(plain),
+            None => Self::decode_any(r),
         }
-        if r.giop_minor() >= 2 {
-            Self::decode_1_2(r)
-        } else {
-            Self::decode_1_0(r)
+    }
+
+    /// Kept apart, so that what nearly every request needs is short enough to become part of its caller.
+    #[inline(never)]
+    fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        match r.giop_minor() {
+            2.. => Self::decode_1_2(r),
+            _ => Self::decode_1_0(r),
         }
     }
 
@@ -108,7 +113,6 @@ impl<'m> RequestHeader<'m> {
         })
     }
 
-    #[inline]
     fn decode_1_2(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let request_id = r.primitive()?;
         let response = match r.primitive::<u8>()? & 3 {
@@ -237,7 +241,6 @@ impl RequestPrefix {
     ///
     /// # Errors
     /// When the message would outgrow its limit.
-    #[inline]
     pub fn begin_request_with_priority(
         &self,
         w: &mut Writer<'_>,

@@ -167,17 +167,25 @@ impl<'m> Reply<'m> {
 
     #[inline]
     fn begin(&self, w: &mut Writer<'_>, status: ReplyStatus) -> Result<(), EncodeError> {
-        let contexts = self.priority.map(|data| ServiceContext {
+        match self.priority {
+            None => giop::begin_reply(w, self.version, self.request_id, status, &[]),
+            Some(data) => self.begin_with_priority(w, status, data),
+        }
+    }
+
+    /// Kept apart: nearly every reply has no contexts to write.
+    #[inline(never)]
+    fn begin_with_priority(
+        &self,
+        w: &mut Writer<'_>,
+        status: ReplyStatus,
+        data: &[u8],
+    ) -> Result<(), EncodeError> {
+        let context = ServiceContext {
             id: contexts::RT_CORBA_PRIORITY,
             data,
-        });
-        giop::begin_reply(
-            w,
-            self.version,
-            self.request_id,
-            status,
-            contexts.as_slice(),
-        )
+        };
+        giop::begin_reply(w, self.version, self.request_id, status, &[context])
     }
 }
 
