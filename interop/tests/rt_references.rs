@@ -1,6 +1,7 @@
 //! What references to objects of adapters with policies of RT-CORBA tell, octet by octet as TAO writes it, and what other
 //! ORBs make of it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rtorb::ior::{
@@ -13,6 +14,7 @@ use rtorb::rt::{
 };
 use rtorb::{DispatchStrategy, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
+use rtorb_interop::raw::{Connection, REQUEST, Stream};
 use rtorb_interop::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::servants::Cubes;
@@ -338,6 +340,14 @@ fn an_object_of_a_pool_is_served_by_no_other_thread() {
             .pass_on()
             .expect("it is served");
     }
+    // Nor is a client told that its request is here, which asks for no more (SYNC_WITH_SERVER).
+    let mut stream = Stream::new(REQUEST, 2, false);
+    stream.ulong(5).raw(&[1, 0, 0, 0]).ushort(0);
+    stream.octets(b"Pooled/relay").string("pass_on").ulong(0);
+    let answer = Connection::to(SocketAddr::new(own.0.parse().expect("loopback"), own.1))
+        .ask(&stream.message())
+        .expect("a reply");
+    assert_eq!(answer.status, 3, "LOCATION_FORWARD");
     let names = names.seen();
     assert_eq!(names.len(), 2);
     assert!(

@@ -44,7 +44,6 @@ pub(super) fn serve<'m>(
         out: &mut workspace.out,
         scratch: &mut workspace.scratch,
     };
-    call.reply.send_early(call.out);
     let answered = invoke(
         request,
         &mut call,
@@ -81,6 +80,8 @@ fn invoke<'m>(
     }
     object.adapter.manager.admit()?;
     let running = begin(&orb.rt, &object, request, (call, thread))?;
+    // Not before: a client that is told that its request is here must not be sent elsewhere with it.
+    call.reply.send_early(call.out);
     let around = IN_UPCALL.replace((orb.epoch, session.pool));
     // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
     let answered = catch_unwind(AssertUnwindSafe(move || {
