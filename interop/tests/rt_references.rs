@@ -14,7 +14,7 @@ use rtorb::rt::{
 };
 use rtorb::{DispatchStrategy, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::raw::{Connection, REQUEST, Stream};
+use rtorb_interop::raw::{Connection, LOCATE_REQUEST, REQUEST, Stream};
 use rtorb_interop::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::servants::Cubes;
@@ -383,6 +383,16 @@ fn an_object_of_a_declared_priority_is_served_by_its_lane() {
     );
     let client = Orb::builder().build().expect("an ORB");
     for lane in endpoints(&all) {
+        let mut stream = Stream::new(LOCATE_REQUEST, 2, false);
+        stream.ulong(5).ushort(0).octets(b"Urgent/relay");
+        let located = Connection::to(SocketAddr::new(
+            lane.host.parse().expect("loopback"),
+            lane.port,
+        ))
+        .ask(&stream.message())
+        .expect("a reply");
+        // OBJECT_HERE, or OBJECT_FORWARD.
+        assert_eq!(located.status, if lane.priority == 5 { 1 } else { 2 });
         let text = format!("corbaloc::{}:{}/Urgent/relay", lane.host, lane.port);
         let object = client.string_to_object(&text).expect("a reference");
         let way = Relay::unchecked_narrow(object).pass_on();

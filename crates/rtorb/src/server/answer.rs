@@ -101,7 +101,7 @@ fn locate_request(
     let (version, id) = (header.version, request.request_id);
     let written = match object.as_deref() {
         None => giop::write_locate_reply(&mut w, version, id, LocateStatus::UnknownObject),
-        Some(object) if object.pool != session.pool => {
+        Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
             let elsewhere = published::forward(orb, object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }

@@ -2,6 +2,7 @@
 
 use super::call::{Reply, ServerCall};
 use super::reading::Next;
+use super::session::Session;
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
@@ -75,7 +76,7 @@ fn invoke<'m>(
         return answer;
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
-    if object.pool != session.pool || is_of_another_lane(&object, thread) {
+    if is_served_elsewhere(&object, session, thread) {
         return forward(orb, &object, request, call);
     }
     object.adapter.manager.admit()?;
@@ -99,13 +100,18 @@ fn invoke<'m>(
     })
 }
 
-/// True if a lane shall serve the object which the thread does not serve now: who asks here has a key, and no reference.
+/// True if threads of another pool or lane serve the object: who asks here has a key, and no reference.
 #[inline]
-fn is_of_another_lane(object: &ActiveObject, thread: &ThreadPriority) -> bool {
-    match object.priority {
+pub(super) fn is_served_elsewhere(
+    object: &ActiveObject,
+    session: &Session,
+    thread: &ThreadPriority,
+) -> bool {
+    let is_of_another_lane = match object.priority {
         CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
         CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
-    }
+    };
+    object.pool != session.pool || is_of_another_lane
 }
 
 /// Gives the thread the priority of the call, as the object's priority model says.
