@@ -250,8 +250,8 @@ impl Connection {
     #[cold]
     fn end(&self, pool: &Pool, (lane, key): (&Lane, Key), inlet: Inside<'_, Inlet>) {
         drop(inlet);
-        // If it is the pool that ends, its last thread tells the client so.
-        if !pool.is_stopping() {
+        // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
+        if !pool.is_stopping() && !self.session.orb.is_stopping() {
             lane.events.remove(self.stream());
             lane.connections.remove(key);
         }
