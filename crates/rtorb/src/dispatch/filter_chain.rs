@@ -25,7 +25,8 @@ use std::sync::Arc;
 pub trait RequestFilter: Send + Sync {
     /// The CORBA priority that the request shall be served at; `None` leaves it to the next filter.
     ///
-    /// The lane with that priority serves it; where there is none, the most urgent one that is less urgent.
+    /// The lane with that priority serves it; where there is none, the most urgent one that is less urgent, else the least
+    /// urgent of all.
     fn priority(&self, request: &FilteredRequest<'_>) -> Option<Priority>;
 }
 
