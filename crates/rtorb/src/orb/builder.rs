@@ -2,7 +2,7 @@
 
 use super::initial_references::InitialReferences;
 use super::routes::EndpointTable;
-use super::settings::{check_bands, check_lanes};
+use super::settings::{check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::OpenLines;
 use crate::dispatch::RequestFilter;
@@ -437,6 +437,7 @@ impl OrbBuilder {
         for policy in &self.client_policies {
             let checked = match policy {
                 Policy::PriorityBandedConnection(bands) if !bands.is_empty() => check_bands(bands),
+                Policy::ClientProtocol(protocols) => check_protocols(protocols),
                 policy if policy.is_server_only() => {
                     Err("it is an adapter's: give it to create_poa".to_owned())
                 }

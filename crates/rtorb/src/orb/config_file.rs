@@ -1,10 +1,13 @@
 //! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
 
 use super::builder::{OrbBuilder, OrbError};
-use super::settings::{Choice, Settings, check_bands, check_lanes};
+use super::settings::{Choice, Settings, check_bands, check_lanes, check_protocols};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
-use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
+use crate::rt::{
+    Priority, PriorityBand, Protocol, TcpProtocolProperties, ThreadpoolLane,
+    UnixDomainProtocolProperties,
+};
 use core::fmt;
 use core::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
 use core::str::FromStr;
@@ -110,6 +113,50 @@ pub(super) fn bands<'de, D: Deserializer<'de>>(
     let bands: Vec<_> = bands.collect();
     check_bands(&bands).map_err(Error::custom)?;
     Ok(Some(bands))
+}
+
+/// `[[client_protocols]]`: `protocol`, best first, and the properties of that one.
+pub(super) fn client_protocols<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Vec<Protocol>>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(
+        remote = "TcpProtocolProperties",
+        default = "TcpProtocolProperties::default",
+        deny_unknown_fields
+    )]
+    struct Tcp {
+        send_buffer_size: u32,
+        recv_buffer_size: u32,
+        keep_alive: bool,
+        dont_route: bool,
+        no_delay: bool,
+        enable_network_priority: bool,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(
+        remote = "UnixDomainProtocolProperties",
+        default = "UnixDomainProtocolProperties::default",
+        deny_unknown_fields
+    )]
+    struct Unix {
+        send_buffer_size: u32,
+        recv_buffer_size: u32,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "protocol", rename_all = "lowercase")]
+    enum Table {
+        Tcp(#[serde(with = "Tcp")] TcpProtocolProperties),
+        Unix(#[serde(with = "Unix")] UnixDomainProtocolProperties),
+    }
+    let tables: Vec<Table> = Vec::deserialize(value)?;
+    let protocols = tables.into_iter().map(|table| match table {
+        Table::Tcp(properties) => Protocol::Tcp(properties),
+        Table::Unix(properties) => Protocol::UnixDomain(properties),
+    });
+    let protocols: Vec<_> = protocols.collect();
+    check_protocols(&protocols).map_err(Error::custom)?;
+    Ok(Some(protocols))
 }
 
 /// `[[lane_endpoints]]`: `lane = "POOL:LANE"` and `endpoint`.
@@ -221,6 +268,13 @@ mod tests {
             (lane.lane_priority.get(), threads)
         });
         assert_eq!(threads.collect::<Vec<_>>(), [(60, (1, 0)), (10, (2, 4))]);
+        let marked = TcpProtocolProperties {
+            enable_network_priority: true,
+            ..TcpProtocolProperties::default()
+        };
+        let protocols = settings.client_protocols.unwrap_or_default();
+        let unix = Protocol::UnixDomain(UnixDomainProtocolProperties::default());
+        assert_eq!(protocols, [unix, Protocol::Tcp(marked)]);
         let server_threads = settings.server_threads.expect("a table");
         assert_eq!(server_threads.policy, Some(SchedPolicy::Fifo(50)));
         assert_eq!(server_threads.affinity, [2, 3]);
@@ -285,6 +339,22 @@ mod tests {
                 "two lanes",
             ),
             ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
+            ("connect_timeout_ms = 0", 1, "nonzero"),
+            (
+                "[[client_protocols]]\nprotocol = \"udp\"",
+                2,
+                "`tcp` or `unix`",
+            ),
+            (
+                "[[client_protocols]]\nprotocol = \"unix\"\nno_delay = true",
+                1,
+                "`no_delay`, expected",
+            ),
+            (
+                "[[client_protocols]]\nprotocol = \"tcp\"\n[[client_protocols]]\nprotocol = \"tcp\"",
+                1,
+                "twice",
+            ),
             (
                 "[[lane_endpoints]]\nlane = \"1\"\nendpoint = \"iiop://:1\"",
                 1,

@@ -99,6 +99,11 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
             for endpoint in each(value, ';') {
                 listen.push(parsed(endpoint)?);
             }
+            if listen.is_empty() {
+                return Err(
+                    "there is no endpoint; name at least one, as iiop://127.0.0.1:0".to_owned(),
+                );
+            }
         }
         // One process may have several ORBs; each is a value of its own here, so the name says nothing.
         "id" | "Id" => {}
@@ -299,6 +304,7 @@ mod tests {
             (&["-ORBRoundTripTimeoutMs", "2s"], "2000"),
             (&["-ORBConnectTimeoutMs", "0"], "1 or more"),
             (&["-ORBListenEndpoints", "ftp://x"], "iiop://"),
+            (&["-ORBListenEndpoints", ";"], "at least one"),
             (&["-ORBLaneListenEndpoints", "1=iiop://:1"], "POOL:LANE"),
             (&["-ORBLaneListenEndpoints", "1:0"], "missing"),
             (&["-ORBInitRef", "NameService"], "NAME=REFERENCE"),

@@ -2,13 +2,14 @@
 
 use super::builder::OrbBuilder;
 use super::config_file::{
-    bands, choice, initial_references, lane_endpoints, lanes, listen, text, threads,
+    bands, choice, client_protocols, initial_references, lane_endpoints, lanes, listen, text,
+    threads,
 };
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
 use crate::rt::{
-    ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, ThreadpoolLane,
+    ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, Protocol, ThreadpoolLane,
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
 use core::num::{NonZeroU64, NonZeroUsize};
@@ -35,6 +36,8 @@ pub(super) struct Settings {
     pub(super) lanes: Option<Vec<ThreadpoolLane>>,
     #[serde(deserialize_with = "bands")]
     pub(super) bands: Option<Vec<PriorityBand>>,
+    #[serde(deserialize_with = "client_protocols")]
+    pub(super) client_protocols: Option<Vec<Protocol>>,
     #[serde(deserialize_with = "choice")]
     pub(super) bind_priority_bands: Option<Choice>,
     #[serde(deserialize_with = "text")]
@@ -111,11 +114,12 @@ impl Settings {
         if let Some(lanes) = &self.lanes {
             builder = builder.lanes(lanes.iter().copied());
         }
-        if let Some(bands) = &self.bands {
-            let is_other = |policy: &Policy| !matches!(policy, Policy::PriorityBandedConnection(_));
+        let bands = self.bands.clone().map(Policy::PriorityBandedConnection);
+        let protocols = self.client_protocols.clone().map(Policy::ClientProtocol);
+        for policy in bands.into_iter().chain(protocols) {
+            let is_other = |other: &Policy| other.name() != policy.name();
             builder.client_policies.retain(is_other);
-            let bands = Policy::PriorityBandedConnection(bands.clone());
-            builder.client_policies.push(bands);
+            builder.client_policies.push(policy);
         }
         if let Some(policy) = self.sched_policy {
             builder.round_robin = policy == RealTimePolicy::RoundRobin;
@@ -235,6 +239,16 @@ pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
             "{low} to {high} is no band of priorities; write the less urgent one first, both from 0 to 32767"
         )),
         None => Ok(()),
+    }
+}
+
+/// Protocols each of which is there once.
+pub(super) fn check_protocols(protocols: &[Protocol]) -> Result<(), String> {
+    let of_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
+    let tcp = protocols.iter().filter(of_tcp).count();
+    match tcp > 1 || protocols.len() - tcp > 1 {
+        true => Err("a protocol is there twice; name each once, the best one first".to_owned()),
+        false => Ok(()),
     }
 }
 
