@@ -1,7 +1,9 @@
 //! The one suite that every legal pair of a connection strategy and a wait strategy passes.
 
+use std::cell::RefCell;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -456,6 +458,36 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
             }
         });
         assert_eq!(echo(&object, 7), Ok(7), "{name}: with time enough");
+    }
+}
+
+#[test]
+fn a_thread_that_ends_may_call_from_a_destructor() {
+    struct Last(ObjectRef, Sender<Result<bool, SystemException>>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.send(self.0.is_a("IDL:Any:1.0")).expect("it waits");
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    for (strategies, name) in pairs() {
+        let server = FakeServer::new(|_, mut peer: Peer| {
+            while let Some(id) = peer.request() {
+                peer.send(&yes(id));
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let object = object(&orb, &server.reference());
+        let (sender, answers) = channel();
+        let calling = thread::spawn(move || {
+            // What the thread had first is dropped last: after all that the ORB keeps there.
+            LAST.set(Some(Last(object.clone(), sender)));
+            assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+        });
+        assert_eq!(answers.recv(), Ok(Ok(true)), "{name}");
+        calling.join().expect("no panic");
     }
 }
 

@@ -42,12 +42,14 @@ thread_local! {
 
 /// True if a call to that endpoint would wait for the calling thread itself, which is the only one to serve there.
 pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
-    ALONE_IN.with_borrow(|alone_in| {
-        alone_in.as_ref().is_some_and(|(pool, lane)| {
+    let would_wait = ALONE_IN.try_with(|alone_in| {
+        alone_in.borrow().as_ref().is_some_and(|(pool, lane)| {
             let mut listeners = pool.lanes[*lane].server.listeners.iter();
             listeners.any(|listener| leads_to(listener, endpoint))
         })
-    })
+    });
+    // A thread that is ending and calls from a destructor has no lane any more.
+    would_wait.unwrap_or(false)
 }
 
 /// Starts all threads that a pool has from the beginning.
