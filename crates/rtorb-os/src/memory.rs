@@ -197,10 +197,15 @@ mod tests {
         pages[1 << 20] = 1;
         let first = thread_page_faults().since(before);
         assert!(first.minor > 0);
-        let before = thread_page_faults();
-        pages[1 << 20] = 2;
-        core::hint::black_box(&mut pages);
-        assert_eq!(thread_page_faults().since(before), PageFaults::default());
+        let mut touch_again = || {
+            let before = thread_page_faults();
+            pages[1 << 20] = 2;
+            core::hint::black_box(&mut pages);
+            thread_page_faults().since(before)
+        };
+        // The kernel may take a page away meanwhile, of the memory or of the code; not each time.
+        let without = (0..10).filter(|_| touch_again() == PageFaults::default());
+        assert!(without.count() > 0);
         assert!(process_page_faults().minor >= first.minor);
     }
 
