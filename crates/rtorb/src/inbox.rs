@@ -15,10 +15,17 @@ pub(crate) struct Inbox {
     start: usize,
     end: usize,
     octets_max: usize,
+    /// Octets of the next message, once it is known to be not all there; else 0.
+    expected: usize,
+    is_full: bool,
 }
 
 /// What a connection starts with: more than nearly all messages need, and little for a thousand connections.
 const OCTETS_MIN: usize = 8 << 10;
+
+/// What is received at a time behind the message that is awaited, however large the buffer has become: who reads several
+/// connections turns to the next one then, and moving up what is left after each message stays cheap.
+const AHEAD_OCTETS: usize = 64 << 10;
 
 impl Inbox {
     /// An empty inbox for messages of at most `octets_max` octets.
@@ -28,6 +35,8 @@ impl Inbox {
             start: 0,
             end: 0,
             octets_max,
+            expected: 0,
+            is_full: false,
         }
     }
 
@@ -49,15 +58,16 @@ impl Inbox {
         self.end - self.start
     }
 
-    /// True if the buffer has no room for more.
+    /// True if [`receive_now`](Self::receive_now) took as much as it takes at a time.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.end == self.buffer.len()
+        self.is_full
     }
 
     /// Leaves the next `octets` octets behind.
     #[inline]
     pub(crate) fn consume(&mut self, octets: usize) {
+        self.expected = 0;
         self.start += octets;
         if self.start >= self.end {
             self.start = 0;
@@ -81,7 +91,7 @@ impl Inbox {
             return self.consume(octets);
         }
         core::mem::swap(&mut self.buffer, message);
-        (self.start, self.end) = (0, 0);
+        (self.start, self.end, self.expected) = (0, 0, 0);
         if self.buffer.len() < OCTETS_MIN {
             self.buffer.resize(OCTETS_MIN, 0);
         }
@@ -97,6 +107,7 @@ impl Inbox {
     ///
     /// The buffer at most doubles: a peer has to send octets to make it grow, not just announce them.
     pub(crate) fn make_room(&mut self, octets: usize) {
+        self.expected = octets;
         if self.end == self.buffer.len() {
             let size = octets.min(2 * self.buffer.len()).max(self.end + 1);
             self.buffer.resize(size, 0);
@@ -118,10 +129,40 @@ impl Inbox {
         Ok(received)
     }
 
-    /// Receives what is there without waiting.
+    /// Receives without waiting what is there, or some of it.
+    #[inline]
     pub(crate) fn receive_now(&mut self, stream: &Stream) -> Result<usize, Errno> {
-        let received = stream.receive_now(&mut self.buffer[self.end..])?;
+        let ahead = self.expected.max(self.end) + AHEAD_OCTETS;
+        let room_end = ahead.min(self.buffer.len());
+        let received = stream.receive_now(&mut self.buffer[self.end..room_end])?;
         self.end += received;
+        self.is_full = self.end == room_end;
         Ok(received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_large_message_lets_no_flood_in_behind_it() {
+        let (mut peer, own) = UnixStream::pair().expect("two sockets");
+        let stream = Stream::new(own.into());
+        let mut inbox = Inbox::new(1 << 20);
+        inbox.make_room_for_all(1 << 20);
+        let sent = vec![7; 3 * AHEAD_OCTETS / 2];
+        peer.write_all(&sent).expect("the kernel takes them");
+        assert_eq!(inbox.receive_now(&stream), Ok(AHEAD_OCTETS));
+        assert!(inbox.is_full());
+        inbox.consume(AHEAD_OCTETS);
+        assert_eq!(inbox.receive_now(&stream), Ok(AHEAD_OCTETS / 2));
+        assert!(!inbox.is_full());
+        // One that is awaited comes whole.
+        inbox.make_room(2 * AHEAD_OCTETS);
+        peer.write_all(&sent).expect("the kernel takes them");
+        assert_eq!(inbox.receive_now(&stream), Ok(sent.len()));
     }
 }
