@@ -28,7 +28,7 @@ pub(crate) struct Measure {
 /// What `rtorb lab run` takes too.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// Take the published sample counts and more: some minutes instead of about one.
+    /// Take the published sample counts and more: all experiments together need about three hours instead of three minutes.
     #[arg(long)]
     full: bool,
     /// Where the report is written.

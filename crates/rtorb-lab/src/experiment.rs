@@ -45,9 +45,9 @@ pub type Parameters = BTreeMap<String, LabelValue>;
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// A look, within a minute.
+    /// A look, within three minutes for all experiments.
     Quick,
-    /// The published sample counts and more.
+    /// The published sample counts and more, within about three hours for all experiments.
     Full,
 }
 

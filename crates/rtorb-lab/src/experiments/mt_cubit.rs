@@ -17,7 +17,7 @@ use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
 use crate::results::ObtainedScheduling;
 use measured::Measured;
-pub(super) use plan::{CONDITIONS, Plan, WITH_WORK};
+pub(super) use plan::{CONDITIONS, HARDEST, Plan};
 use plan::{Cell, HIGH, LOW, Load, ROUNDS, high, low};
 
 mod conclusions;
@@ -56,6 +56,7 @@ pub(super) fn run(
     let real_time = !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time);
     let mut notes = std::mem::take(&mut measured.notes);
     notes.extend(words::notes(&measured, real_time, complete));
+    notes.extend(plan.leaves_out.map(str::to_owned));
     Ok(Outcome {
         complete,
         scheduling,

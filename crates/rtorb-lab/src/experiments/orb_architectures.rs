@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mt_cubit::{self, CONDITIONS, Paper, Plan, WITH_WORK};
+use super::mt_cubit::{self, CONDITIONS, HARDEST, Paper, Plan};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 
@@ -40,18 +40,27 @@ fn plan(effort: Effort) -> Plan {
             with_peer: true,
             high_hz: 250,
             run: Duration::from_millis(400),
-            conditions: &WITH_WORK,
+            run_of_others: Duration::from_millis(400),
+            conditions: &HARDEST,
             low_clients: &[0, 10, 50],
+            leaves_out: Some(
+                "A quick look: the hardest condition alone. `--full` adds the papers' own (10 Hz, requests without work) with \
+                 their sample counts, both loads with and without work, and more numbers of low-priority clients; \
+                 `orb/latency-jitter` has the 10 Hz load for the preset tao.",
+            ),
         },
-        // P1's 4,000 calls over the rounds, at 100 Hz: at its 20 Hz six contestants would take most of a day.
+        // P1's 4,000 calls over the rounds, at 100 Hz: at its 20 Hz six contestants would take most of a day. A quarter of
+        // them where the paper has none.
         Effort::Full => Plan {
             effort,
             presets: &PRESETS,
             with_peer: true,
             high_hz: 100,
             run: Duration::from_secs(8),
+            run_of_others: Duration::from_secs(2),
             conditions: &CONDITIONS,
             low_clients: &[0, 1, 5, 10, 20, 30, 40, 50],
+            leaves_out: None,
         },
     }
 }

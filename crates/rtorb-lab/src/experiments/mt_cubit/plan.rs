@@ -19,12 +19,16 @@ pub(in crate::experiments) struct Plan {
     pub(in crate::experiments) with_peer: bool,
     /// How often a second the high-priority client calls.
     pub(in crate::experiments) high_hz: u64,
-    /// How long each run takes.
+    /// How long each run under the papers' own condition takes.
     pub(in crate::experiments) run: Duration,
+    /// How long each run under another condition takes.
+    pub(in crate::experiments) run_of_others: Duration,
     /// What the low-priority clients do.
     pub(in crate::experiments) conditions: &'static [Condition],
     /// How many of them there are.
     pub(in crate::experiments) low_clients: &'static [usize],
+    /// What a reader must know that a plan with more effort has.
+    pub(in crate::experiments) leaves_out: Option<&'static str>,
 }
 
 /// What low-priority clients do, and what their requests cost the server.
@@ -43,19 +47,19 @@ impl Condition {
     }
 }
 
-/// The papers' own is the first; the others are those in which a request holds its servant.
+/// The load of the papers, with requests that do no work.
+const PAPERS: Condition = Condition::new(Load::TenHertz, 0);
+
+/// The papers' own, and those that are harder today: requests that hold their servant, a CPU that is busy.
 pub(in crate::experiments) const CONDITIONS: [Condition; 4] = [
-    Condition::new(Load::TenHertz, 0),
+    PAPERS,
     Condition::new(Load::TenHertz, 500),
     Condition::new(Load::Saturating, 0),
     Condition::new(Load::Saturating, 500),
 ];
 
-/// Those of them in which an architecture shows what it is.
-pub(in crate::experiments) const WITH_WORK: [Condition; 2] = [
-    Condition::new(Load::TenHertz, 500),
-    Condition::new(Load::Saturating, 500),
-];
+/// That of them in which an architecture shows what it is.
+pub(in crate::experiments) const HARDEST: [Condition; 1] = [Condition::new(Load::Saturating, 500)];
 
 /// At which rate low-priority clients call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,11 +130,27 @@ impl Plan {
                 Load::Saturating => saturating(&group, call_cost_ns, SATURATING_SHARE),
             });
         }
+        let duration = self.run_of(cell.condition);
         Run {
-            duration_ns: u64::try_from(self.run.as_nanos()).unwrap_or(u64::MAX),
+            duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
             round,
             groups,
         }
+    }
+
+    fn run_of(&self, condition: Condition) -> Duration {
+        match condition == PAPERS {
+            true => self.run,
+            false => self.run_of_others,
+        }
+    }
+
+    /// What all runs of all contestants take together.
+    fn paced(&self) -> Duration {
+        let contestants = self.presets.len() + usize::from(self.with_peer);
+        let cells = self.cells();
+        let round: Duration = cells.iter().map(|cell| self.run_of(cell.condition)).sum();
+        round * (ROUNDS * contestants) as u32
     }
 
     /// What a run with this plan does.
@@ -142,7 +162,7 @@ impl Plan {
                 format!("{}/{}", condition.load.label(), condition.servant_work_us)
             }));
         let clients = list(&mut self.low_clients.iter().map(ToString::to_string));
-        let run_ms = u64::try_from(self.run.as_millis()).unwrap_or(u64::MAX);
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         labels([
             ("effort", self.effort.name().into()),
             ("rounds", ROUNDS.into()),
@@ -151,7 +171,9 @@ impl Plan {
             ("low_hz", LOW_HZ.into()),
             ("low_clients", clients.into()),
             ("conditions_load_and_work_us", conditions.into()),
-            ("run_ms", run_ms.into()),
+            ("run_ms", ms(self.run).into()),
+            ("run_of_others_ms", ms(self.run_of_others).into()),
+            ("paced_seconds", self.paced().as_secs().into()),
             (
                 "saturating_cpu_percent",
                 ((SATURATING_SHARE * 100.0) as u64).into(),
@@ -207,30 +229,44 @@ mod tests {
         with_peer: false,
         high_hz: 20,
         run: Duration::from_millis(400),
-        conditions: &WITH_WORK,
+        run_of_others: Duration::from_millis(100),
+        conditions: &CONDITIONS,
         low_clients: &[0, 50],
+        leaves_out: None,
     };
 
     #[test]
     fn every_condition_has_its_own_cell_without_clients() {
         let cells = PLAN.cells();
-        assert_eq!(cells.len(), 4);
-        assert_eq!(cells.iter().filter(|cell| cell.low_clients == 0).count(), 2);
+        assert_eq!(cells.len(), 8);
+        assert_eq!(cells.iter().filter(|cell| cell.low_clients == 0).count(), 4);
     }
 
     #[test]
     fn the_rates_are_those_of_the_papers_or_fill_the_cpu() {
         let cells = PLAN.cells();
-        let run = PLAN.run(cells[1], 3, 510_000.0, true);
+        let run = PLAN.run(cells[3], 3, 510_000.0, true);
         assert_eq!((run.round, run.groups.len()), (3, 2));
         assert_eq!(run.groups[0].period_ns, 50_000_000);
         assert_eq!(run.groups[1].period_ns, 100_000_000);
         assert!(run.groups[0].priority > run.groups[1].priority);
-        let run = PLAN.run(cells[3], 0, 510_000.0, false);
+        let run = PLAN.run(cells[7], 0, 510_000.0, false);
         let low = &run.groups[1];
         let share = 510_000.0 * 50.0 / low.period_ns as f64;
         assert!((share - SATURATING_SHARE).abs() < 1e-3);
         assert_eq!(low.priority, 0);
         assert_eq!(PLAN.run(cells[0], 0, 1.0, true).groups.len(), 1);
+    }
+
+    #[test]
+    fn the_papers_condition_has_runs_of_its_own_length() {
+        let lengths: Vec<u64> = PLAN
+            .cells()
+            .into_iter()
+            .map(|cell| PLAN.run(cell, 0, 510_000.0, true).duration_ns)
+            .collect();
+        let (papers, others) = (400_000_000, 100_000_000);
+        assert_eq!(lengths[..3], [papers, papers, others]);
+        assert_eq!(PLAN.paced(), Duration::from_millis(5 * (2 * 400 + 6 * 100)));
     }
 }

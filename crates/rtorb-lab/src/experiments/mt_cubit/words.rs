@@ -178,7 +178,7 @@ const OMNIORB: &str = "omniORB runs with its own defaults at both ends; its acce
 mod tests {
     use super::*;
     use crate::experiment::Effort;
-    use crate::experiments::mt_cubit::WITH_WORK;
+    use crate::experiments::mt_cubit::HARDEST;
     use crate::statistics::Statistics;
     use std::time::Duration;
 
@@ -190,14 +190,16 @@ mod tests {
             with_peer: false,
             high_hz: 20,
             run: Duration::from_millis(1),
-            conditions: &WITH_WORK,
+            run_of_others: Duration::from_millis(1),
+            conditions: &HARDEST,
             low_clients: &[0, 50],
+            leaves_out: None,
         };
         let key = |preset: &str, low_clients| Key {
             place: 0,
             preset: preset.to_owned(),
             cell: Cell {
-                condition: WITH_WORK[1],
+                condition: HARDEST[0],
                 low_clients,
             },
             role: Role::High,
