@@ -54,16 +54,31 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
     let promised = measured.all().filter(|(_, preset, _)| *preset == PROMISED);
     let each = promised.flat_map(|whose| From::ALL.map(|from| (whose, from)));
     each.filter_map(|(whose, from)| {
-        let step = worst_step(&measured.rounds_ns(whose, from))?;
-        let since = match from {
-            From::Sending => "sending",
-            From::Release => "the release",
-        };
+        let step = worst_step(&measured.rounds_ns(whose, from)).filter(Step::is_judged)?;
+        let since = since(from);
         let what = format!(
             "{PROMISED}, {} us of work: the {} Hz client's median from {since}, to that of the {} Hz client (worst step)",
             whose.2, step.upper.rate_hz, step.lower.rate_hz
         );
         Some(Target::at_most(what, step.ratio, step.limit, "ratio"))
+    })
+    .collect()
+}
+
+/// Which promises were not judged, and why.
+pub(super) fn notes(measured: &Measured) -> Vec<String> {
+    let promised = measured.all().filter(|(_, preset, _)| *preset == PROMISED);
+    let each = promised.flat_map(|whose| From::ALL.map(|from| (whose, from)));
+    each.filter_map(|(whose, from)| {
+        let step = worst_step(&measured.rounds_ns(whose, from)).filter(|step| !step.is_judged())?;
+        Some(format!(
+            "{PROMISED}, {} us of work, from {}: not judged: too noisy: the rounds of the {} Hz and the {} Hz client differ by {:.0} %",
+            whose.2,
+            since(from),
+            step.upper.rate_hz,
+            step.lower.rate_hz,
+            step.noise * 100.0
+        ))
     })
     .collect()
 }
@@ -74,8 +89,12 @@ pub(super) fn words(measured: &Measured) -> Vec<String> {
         let (_, preset, work_us) = whose;
         let worst = |from| worst_step(&measured.rounds_ns(whose, from));
         let (sent, released) = (worst(From::Sending)?, worst(From::Release)?);
-        let inverted = [released, sent].into_iter().find(Step::is_inverted);
+        let worst = [released, sent];
+        let inverted = worst.iter().find(|step| step.is_inverted());
         Some(match inverted {
+            None if !worst.iter().all(Step::is_judged) => format!(
+                "{preset}, {work_us} us of work: not judged: the rounds differ more than the clients."
+            ),
             None => format!(
                 "{preset}, {work_us} us of work: a staircase: no client is slower than one that calls less often, beyond noise."
             ),
@@ -162,6 +181,8 @@ struct Step {
     /// How long the more urgent one takes, to the less urgent one: the median over rounds, and each round.
     ratio: f64,
     rounds: Vec<f64>,
+    /// How much the ratio differs from round to round.
+    noise: f64,
     /// From where on it is an inversion and not noise.
     limit: f64,
 }
@@ -175,18 +196,27 @@ impl Step {
         let rounds: Vec<f64> = pairs.map(|(upper, lower)| upper / lower.max(1.0)).collect();
         let ratio = median(&rounds)?;
         let distances: Vec<f64> = rounds.iter().map(|round| (round - ratio).abs()).collect();
-        let noise = (NOISE_PERCENT as f64 / 100.0).max(NOISE_DISTANCES * median(&distances)?);
+        let noise = NOISE_DISTANCES * median(&distances)?;
+        let [least, most] =
+            [NOISE_PERCENT, NOISE_PERCENT_MAX].map(|percent| percent as f64 / 100.0);
         Some(Self {
             upper: *upper,
             lower: *lower,
             ratio,
             rounds,
-            limit: 1.0 + noise,
+            noise,
+            limit: 1.0 + noise.clamp(least, most),
         })
     }
 
+    /// Whether the rounds agree enough: on how long both take, or on which of them is slower.
+    fn is_judged(&self) -> bool {
+        let is_quiet = self.noise * 100.0 <= NOISE_PERCENT_MAX as f64;
+        is_quiet || self.ratio <= 1.0 || self.ratio > 1.0 + self.noise
+    }
+
     fn is_inverted(&self) -> bool {
-        self.ratio > self.limit
+        self.is_judged() && self.ratio > self.limit
     }
 }
 
@@ -199,6 +229,13 @@ fn worst_step(rounds_ns: &[(Stair, &[f64])]) -> Option<Step> {
     });
     let beyond_noise = |step: &Step| step.ratio / step.limit;
     pairs.max_by(|a, b| beyond_noise(a).total_cmp(&beyond_noise(b)))
+}
+
+fn since(from: From) -> &'static str {
+    match from {
+        From::Sending => "sending",
+        From::Release => "the release",
+    }
 }
 
 fn reason(preset: &str) -> &'static str {
@@ -219,8 +256,10 @@ fn reason(preset: &str) -> &'static str {
 const PROMISED: &str = super::PRESETS[0];
 /// Medians of rounds differ by so much without a reason,
 pub(super) const NOISE_PERCENT: u64 = 10;
-/// or by so many times the distance that a round usually has from them.
+/// or, up to so much, by so many times the distance that a round usually has from them.
 const NOISE_DISTANCES: f64 = 2.0;
+/// Rounds that differ by more say nothing.
+pub(super) const NOISE_PERCENT_MAX: u64 = 25;
 
 #[cfg(test)]
 mod tests {
@@ -274,12 +313,28 @@ mod tests {
     #[test]
     fn rounds_that_disagree_say_how_much_noise_there_is() {
         let clients = |upper: &'static [u32]| [(stair(20), upper), (stair(10), &[10_000; 5][..])];
-        let holds = |upper| {
+        let judged = |upper| {
             let measured = Measured::with(WHOSE, &clients(upper));
-            targets(&measured)[0].holds
+            let holds = targets(&measured).first().map(|target| target.holds);
+            assert_eq!(notes(&measured).is_empty(), holds.is_some());
+            holds
         };
-        assert!(holds(&[12_000, 8_000, 13_000, 9_000, 14_000]));
-        assert!(!holds(&[12_000, 12_100, 13_000, 11_900, 12_000]));
+        // 8 % apart: within 1.2.
+        assert_eq!(
+            judged(&[11_800, 10_800, 11_800, 12_900, 10_700]),
+            Some(true)
+        );
+        assert_eq!(
+            judged(&[12_000, 12_100, 13_000, 11_900, 12_000]),
+            Some(false)
+        );
+        assert_eq!(judged(&[12_000, 8_000, 13_000, 9_000, 14_000]), None);
+        // However they differ, all say the same.
+        assert_eq!(
+            judged(&[20_000, 25_000, 35_000, 15_000, 30_000]),
+            Some(false)
+        );
+        assert_eq!(judged(&[2_000, 5_000, 8_000, 3_000, 9_000]), Some(true));
     }
 
     #[test]
