@@ -16,9 +16,10 @@ use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
 use rtorb_interop::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
 use rtorb_interop::raw::{CLOSE_CONNECTION, Stream, fragments};
+use rtorb_interop::relay::{Relayer, Served};
 use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
 use rtorb_interop::stubs::exchange::Desk;
+use rtorb_interop::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
@@ -132,6 +133,46 @@ fn a_servant_that_calls_its_own_server_is_answered() {
             for _ in 0..THREADS {
                 scope.spawn(|| check_nested(&ours.desk));
             }
+        });
+    }
+}
+
+#[test]
+fn a_servant_waits_for_nobody_on_the_connection_of_another_orb() {
+    for (strategies, name) in pairs() {
+        // What comes over the first connection is answered when what comes over the second one has been.
+        let (asked, first) = channel();
+        let second_answered = Arc::new(Barrier::new(2));
+        let server = FakeServer::new(move |number, mut peer: Peer| {
+            let Some(id) = peer.request() else { return };
+            let nobody = reply(id, 0, |body| {
+                body.ulong(0);
+            });
+            if number == 0 {
+                asked.send(()).expect("it waits");
+                second_answered.wait();
+                peer.send(&nobody);
+            } else {
+                peer.send(&nobody);
+                second_answered.wait();
+            }
+        });
+        let orb = orb(Orb::builder(), strategies);
+        let next = Relay::unchecked_narrow(object(&orb, &server.reference()));
+        let served = Served::by(Orb::builder());
+        let relay: Relay = served
+            .adapter("Relays", &[])
+            .and_then(|adapter| {
+                adapter.activate(Relayer {
+                    next: Some(next.clone()),
+                    ..served.relayer("relay")
+                })
+            })
+            .expect("it is activated");
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(next.pass_on().map(|way| way.len()), Ok(0), "{name}"));
+            first.recv().expect("it is asked");
+            assert_eq!(relay.pass_on().map(|way| way.len()), Ok(1), "{name}");
         });
     }
 }

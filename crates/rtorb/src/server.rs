@@ -23,5 +23,5 @@ pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;
-pub(crate) use upcall::{is_in_upcall, is_serving_own, propagated};
+pub(crate) use upcall::{is_in_servant, is_in_upcall, is_serving_own, propagated};
 pub(crate) use workspace::Workspace;

@@ -14,7 +14,7 @@ use super::shared::{Company, Shared};
 use super::{Channel, Failure, exclusive, opening};
 use crate::exception::{ExceptionKind, Phase, SystemException};
 use crate::orb::{OrbCore, SharedEndpoint};
-use crate::server::is_in_upcall;
+use crate::server::is_in_servant;
 use crate::strategies::WaitStrategy;
 use crate::wait::read::Deadline;
 use rtorb_os::sync::{Mutex, MutexGuard};
@@ -35,7 +35,7 @@ pub(crate) fn call<'a>(
         Way::Shared(current) => {
             let (shared, is_new) = current_of(&line, current, request)?;
             // The other side may serve one request of a connection at a time, and those before may wait for this upcall.
-            if is_in_upcall(request.orb) {
+            if is_in_servant() {
                 return match shared.call(request, Company::None, arguments, results) {
                     Err(failure) if failure.stale => exclusive::call(request, arguments, results),
                     answer => answer,
@@ -222,7 +222,7 @@ fn call_held<'a>(
     let held = match (connection.try_lock(), deadline.at_ns()) {
         (Some(held), _) => Some(held),
         // Whoever holds it may wait for this very upcall.
-        (None, _) if is_in_upcall(request.orb) => {
+        (None, _) if is_in_servant() => {
             return exclusive::call(request, arguments, results);
         }
         (None, None) => Some(connection.lock()),

@@ -17,13 +17,21 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The epoch of the ORB in whose servant this thread is, and whose threads serve it; 0 outside of servants.
-    static IN_UPCALL: Cell<(u64, ThreadpoolId)> = const { Cell::new((0, ThreadpoolId::OWN)) };
+    /// The epoch of the ORB in whose servant this thread is, and whose threads serve it; [`OUTSIDE`] of servants.
+    static IN_UPCALL: Cell<(u64, ThreadpoolId)> = const { Cell::new((OUTSIDE, ThreadpoolId::OWN)) };
 }
+
+/// No ORB's epoch.
+const OUTSIDE: u64 = 0;
 
 /// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
 pub(crate) fn is_in_upcall(orb: &OrbCore) -> bool {
     IN_UPCALL.get().0 == orb.epoch
+}
+
+/// True if the calling thread is in a servant of whatever ORB.
+pub(crate) fn is_in_servant() -> bool {
+    IN_UPCALL.get().0 != OUTSIDE
 }
 
 /// True if the calling thread is in a servant of that ORB, and is one of the dispatch strategy's threads.
