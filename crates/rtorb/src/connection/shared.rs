@@ -121,9 +121,8 @@ impl Shared {
             }),
         });
         if request.orb.strategies.wait == WaitStrategy::Reactor {
-            let watched = request.orb.reactor.watch(&shared, || {
-                request.orb.rt.obtainable(&request.orb.reactor_thread)
-            });
+            let config = &request.orb.reactor_thread;
+            let watched = request.orb.reactor.watch(&shared, config);
             watched.map_err(|(phase, errno)| {
                 let attempt = shared.attempt(Deadline::after(None));
                 attempt.failure(ExceptionKind::NoResources.into(), phase, Some(errno))

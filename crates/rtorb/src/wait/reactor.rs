@@ -68,12 +68,12 @@ impl Reactor {
     pub(crate) fn watch(
         &self,
         shared: &Arc<Shared>,
-        config: impl FnOnce() -> ThreadConfig,
+        config: &ThreadConfig,
     ) -> Result<(), (Phase, Errno)> {
         let mut running = self.running.lock();
         let running = match &mut *running {
             Some(running) => running,
-            none => none.insert(Running::start(&config())?),
+            none => none.insert(Running::start(config)?),
         };
         let watched = running.watched.watch(shared);
         watched.map_err(|errno| (Phase::SetUp, errno))
