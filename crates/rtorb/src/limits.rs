@@ -29,7 +29,8 @@ pub struct Limits {
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread to serve them, where a thread pool's bounds are not closer; one more gets
     /// TRANSIENT 1, and so does one with which they would be larger than four messages of `message_octets_max` together.
-    /// A queue has memory for 512 octets of each of them from the beginning, and keeps up to 64 KiB.
+    /// A queue has memory for 512 octets of each of them from the beginning, and keeps up to 64 KiB. From 1 to 65,536: of
+    /// other numbers the nearer of these is taken.
     pub queued_requests_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
@@ -39,6 +40,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Requests that wait in a queue, as many as one can be made for.
+    pub(crate) fn queued_requests(&self) -> u32 {
+        u32::try_from(self.queued_requests_max).map_or(QUEUED_MAX, |max| max.clamp(1, QUEUED_MAX))
+    }
+
     /// Octets of the requests that wait in a queue.
     pub(crate) fn queued_octets_max(&self) -> usize {
         self.message_octets_max.saturating_mul(LARGEST_QUEUED_MAX)
@@ -66,3 +72,6 @@ impl Default for Limits {
 
 /// Messages of the largest size that may wait in a queue; smaller ones are bounded by their number.
 const LARGEST_QUEUED_MAX: usize = 4;
+
+/// A queue's memory is there from the beginning; this is 32 MiB of it.
+const QUEUED_MAX: u32 = 1 << 16;

@@ -29,14 +29,15 @@ impl RequestQueue {
     /// An empty queue, served by that many threads.
     pub(super) fn new(limits: &Limits, threads: usize) -> Self {
         // One for each that waits or is served, and one for whoever reads.
-        let requests = limits.queued_requests_max + threads + 1;
+        let waiting = limits.queued_requests() as usize;
+        let requests = waiting.saturating_add(threads).saturating_add(1);
         let spare = Ring::new(requests);
         for _ in 0..requests {
             // It is made for so many.
             let _ = spare.push(TakenRequest::with_room());
         }
         Self {
-            waiting: Ring::new(limits.queued_requests_max),
+            waiting: Ring::new(waiting),
             waiting_octets: AtomicUsize::new(0),
             octets_max: limits.queued_octets_max(),
             spare,

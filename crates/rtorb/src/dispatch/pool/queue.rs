@@ -35,7 +35,7 @@ pub(super) enum Job {
 impl Queue {
     /// The queue of a lane, whose bounds are at most those of the ORB's limits.
     pub(super) fn new(buffering: Buffering, lane: &LaneConfig, limits: &Limits) -> Self {
-        let limit = u32::try_from(limits.queued_requests_max).unwrap_or(u32::MAX);
+        let limit = limits.queued_requests();
         let requests_max = match buffering.requests_max {
             0 => limit,
             bound => bound.min(limit),
@@ -205,6 +205,9 @@ mod tests {
             };
             let queue = Queue::new(bounds, &lane(), &small);
             assert_eq!(room(&queue, 50), 8, "four of the largest messages");
+        }
+        for (limit, waiting) in [(0, 1), (usize::MAX, 998)] {
+            assert_eq!(room(&queue(0, 0, limit), 50), 2 + waiting, "{limit}");
         }
         // Those that no thread has taken yet count as waiting.
         assert_eq!(room(&queue(0, 200, 100), 50), 4);
