@@ -28,6 +28,7 @@ pub mod results;
 pub mod statistics;
 pub mod summary;
 mod timestamp;
+pub mod tools;
 pub mod whitebox;
 
 pub use error::LabError;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
@@ -295,60 +295,6 @@ impl Drop for Process {
     }
 }
 
-/// Runs a tool to its end and answers its standard output.
-///
-/// # Errors
-/// That it could not be started, took longer than `timeout`, or failed, with what it printed; or the interrupt.
-pub fn run_tool(
-    command: &mut Command,
-    timeout: Duration,
-    interrupt: &Interrupt,
-) -> Result<String, LabError> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let mut child = command
-        .spawn()
-        .map_err(|error| LabError::process(&name, format!("cannot be started: {error}")))?;
-    let deadline_ns = monotonic_ns() + nanoseconds(timeout);
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(_)) => break Ok(()),
-            Ok(None) if interrupt.requested() => break Err(LabError::Interrupted),
-            Ok(None) if monotonic_ns() >= deadline_ns => {
-                break Err(LabError::Silent {
-                    process: name.clone(),
-                    waited: timeout,
-                });
-            }
-            Ok(None) => std::thread::sleep(INTERRUPT_POLL),
-            Err(error) => break Err(LabError::process(&name, error.to_string())),
-        }
-    };
-    if let Err(error) = ended {
-        // A compiler has processes of its own; they are in the group that was made for it.
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = child.wait();
-        return Err(error);
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| LabError::process(&name, error.to_string()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(LabError::process(
-        &name,
-        format!("failed ({}):\n{}", output.status, said.trim_end()),
-    ))
-}
-
 fn is_readable(output: std::os::fd::BorrowedFd<'_>, wait_ns: u64) -> bool {
     let wait = Timespec {
         tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
@@ -374,43 +320,3 @@ const EXIT_POLL: Duration = Duration::from_millis(2);
 const INTERRUPT_POLL: Duration = Duration::from_millis(50);
 /// An IOR with many profiles fits well.
 const LINE_BYTES_MAX: usize = 1 << 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tool_that_takes_too_long_is_ended() {
-        let begin_ns = monotonic_ns();
-        let error = run_tool(
-            Command::new("sleep").arg("60"),
-            Duration::from_millis(100),
-            &Interrupt::new(),
-        );
-        assert!(matches!(error, Err(LabError::Silent { .. })), "{error:?}");
-        assert!(monotonic_ns() - begin_ns < 5_000_000_000);
-    }
-
-    #[test]
-    fn a_tool_that_fails_is_quoted() {
-        let mut command = Command::new("sh");
-        let error = run_tool(
-            command.args(["-c", "echo no such thing >&2; exit 3"]),
-            POLITE * 10,
-            &Interrupt::new(),
-        );
-        assert!(error.unwrap_err().to_string().contains("no such thing"));
-    }
-
-    #[test]
-    fn an_interrupt_ends_a_tool() {
-        let interrupt = Interrupt::new();
-        interrupt.request();
-        let error = run_tool(
-            Command::new("sleep").arg("60"),
-            Duration::from_secs(50),
-            &interrupt,
-        );
-        assert!(matches!(error, Err(LabError::Interrupted)), "{error:?}");
-    }
-}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::processes::run_tool;
+use crate::tools::run_tool;
 
 /// The compiled program and the version of omniORB that it was compiled for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::counts::Counts;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::peers::omniorb::{COMPILE_TIMEOUT, LINK, OmniOrb, fnv1a};
-use crate::processes::run_tool;
+use crate::tools::run_tool;
 
 /// What was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::placement::Placement;
-use crate::processes::{Launcher, Process, run_tool};
+use crate::processes::{Launcher, Process};
+use crate::tools::run_tool;
 
 /// System calls by name, without the `sys_enter_` of the kernel.
 pub type SystemCalls = BTreeMap<String, u64>;
@@ -155,14 +156,11 @@ impl Perf {
     /// # Errors
     /// That perf cannot read what it wrote.
     pub fn samples(&self, interrupt: &Interrupt) -> Result<Samples, LabError> {
-        let text = self.output.with_extension("text");
-        // Through a file: it is more than a pipe holds.
-        let mut command = Command::new("sh");
+        let mut command = Command::new("perf");
         command
-            .args(["-c", "exec perf script -F ip,sym,dso -i \"$0\" >\"$1\""])
-            .args([&self.output, &text]);
-        run_tool(&mut command, TOOL_TIMEOUT, interrupt)?;
-        let samples = std::fs::read_to_string(&text).map_err(LabError::file(&text))?;
+            .args(["script", "-F", "ip,sym,dso", "-i"])
+            .arg(&self.output);
+        let samples = run_tool(&mut command, TOOL_TIMEOUT, interrupt)?;
         Ok(phases(&samples))
     }
 
