@@ -1,7 +1,7 @@
 //! Which CORBA priority a thread has (RTCORBA::Current).
 
 use super::core::RtCore;
-use super::priority::Priority;
+use super::priority::{NativePriority, Priority};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::orb::Orb;
 use core::cell::Cell;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use std::time::Duration;
 
 thread_local! {
-    /// The thread's CORBA priority; [`UNSET`] until it is set or asked for.
+    /// The thread's CORBA priority; [`UNSET`] until it is set.
     static CURRENT: Cell<i16> = const { Cell::new(UNSET) };
-    /// What a thread without one calls with, once that was found out.
-    static DERIVED: Cell<i16> = const { Cell::new(UNSET) };
+    /// What a thread without one has of the host, once that was asked for: each ORB has its own mapping from there.
+    static NATIVE: Cell<Option<NativePriority>> = const { Cell::new(None) };
 }
 
 const UNSET: i16 = -1;
@@ -72,17 +72,16 @@ pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> 
 
 #[cold]
 fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
-    if let Ok(priority) = Priority::new(DERIVED.get()) {
-        return Ok(priority);
-    }
-    let native = current_policy().priority();
-    let priority = match (native, rt.mapping.to_corba(native)) {
-        (_, Some(priority)) => priority,
-        (0, None) => Priority::MIN,
-        _ => return Err(SystemException::omg(ExceptionKind::DataConversion, 2)),
+    let native = match NATIVE.get() {
+        Some(native) => native,
+        None => current_policy().priority(),
     };
-    DERIVED.set(priority.get());
-    Ok(priority)
+    NATIVE.set(Some(native));
+    match (native, rt.mapping.to_corba(native)) {
+        (_, Some(priority)) => Ok(priority),
+        (0, None) => Ok(Priority::MIN),
+        _ => Err(SystemException::omg(ExceptionKind::DataConversion, 2)),
+    }
 }
 
 /// The calling thread's CORBA priority while it serves a request; what it was before comes back when this is dropped.
@@ -143,5 +142,35 @@ pub(super) fn refusal(Refused { what, errno }: Refused) -> SystemException {
     match what {
         What::Scheduling { .. } | What::Deadline { .. } | What::Affinity { .. } => refused(errno),
         _ => ExceptionKind::NoResources.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rt::PriorityMapping;
+
+    #[derive(Debug)]
+    struct AllSevens;
+
+    impl PriorityMapping for AllSevens {
+        fn to_native(&self, _: Priority) -> Option<NativePriority> {
+            Some(0)
+        }
+
+        fn to_corba(&self, _: NativePriority) -> Option<Priority> {
+            Priority::new(7).ok()
+        }
+    }
+
+    #[test]
+    fn a_thread_without_a_priority_has_one_by_the_mapping_of_each_orb() {
+        let plain = Orb::builder().build().expect("an ORB");
+        let sevens = Orb::builder().priority_mapping(AllSevens).build();
+        let sevens = sevens.expect("an ORB");
+        for _ in 0..2 {
+            assert_eq!(caller_priority(&plain.core.rt), Ok(Priority::MIN));
+            assert_eq!(caller_priority(&sevens.core.rt).map(Priority::get), Ok(7));
+        }
     }
 }
