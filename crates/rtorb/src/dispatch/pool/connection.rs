@@ -53,6 +53,8 @@ const TURN_MAX: u32 = 16;
 pub(super) enum Told {
     /// Octets have come.
     Octets,
+    /// Somebody left octets for later, for which the events still tell of more than octets.
+    Left,
     /// The client sends no more than what has come.
     End,
 }
@@ -197,9 +199,12 @@ impl Connection {
         }
         // A client that has been answered may send while the thread that answered is on its way out.
         let is_awaited = !self.session.is_answered();
-        let inlet = self.gate.enter();
-        if inlet.is_none() && is_awaited {
-            self.is_pipelined.store(true, Ordering::Release);
+        let mut inlet = self.gate.enter();
+        match &mut inlet {
+            // Who left them may have asked for this event after somebody else has dealt with them.
+            Some(inlet) if told == Told::Left => inlet.is_told_again = true,
+            None if is_awaited => self.is_pipelined.store(true, Ordering::Release),
+            _ => {}
         }
         inlet
     }

@@ -95,8 +95,7 @@ impl Events {
             STOP => Event::Stop,
             HELP => Event::Help,
             _ if number & SPECIAL != 0 => Event::Listener((number - FIRST_LISTENER) as usize),
-            _ if { event.flags }.intersects(ENDED) => Event::Connection(key(number), Told::End),
-            _ => Event::Connection(key(number), Told::Octets),
+            _ => Event::Connection(key(number), told(event.flags)),
         })
     }
 }
@@ -119,6 +118,16 @@ const OCTETS: EventFlags = EventFlags::IN
 const ENDED: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
+
+fn told(flags: EventFlags) -> Told {
+    if flags.intersects(ENDED) {
+        Told::End
+    } else if flags.contains(EventFlags::OUT) {
+        Told::Left
+    } else {
+        Told::Octets
+    }
+}
 
 fn data(key: Key) -> EventData {
     EventData::new_u64(u64::from(key.generation) << 32 | u64::from(key.index))
