@@ -93,20 +93,22 @@ fn invoke<'m>(
     call.reply.send_early(call.out);
     let around = IN_UPCALL.replace((orb.epoch, session.pool));
     // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
+    let lent = &mut *call;
     let answered = catch_unwind(AssertUnwindSafe(move || {
-        object.servant.dispatch(request.operation, call)
+        object.servant.dispatch(request.operation, lent)
     }));
     IN_UPCALL.set(around);
+    if let Err(exception) = answered.unwrap_or(Err(FAILED)) {
+        // Still at the priority of the call, as its results are.
+        call.reply.send_exception(call.out, &exception);
+    }
     thread.end(&orb.rt, &running);
-    answered.unwrap_or_else(|_| {
-        // A servant that panics is a servant that failed in an unknown way; the others go on.
-        Err(SystemException::new(
-            ExceptionKind::Unknown,
-            0,
-            CompletionStatus::Maybe,
-        ))
-    })
+    Ok(())
 }
+
+/// A servant that panics is a servant that failed in an unknown way; the others go on.
+const FAILED: SystemException =
+    SystemException::new(ExceptionKind::Unknown, 0, CompletionStatus::Maybe);
 
 /// True if threads of another pool or lane serve the object: who asks here has a key, and no reference.
 #[inline]
