@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Octets of one GIOP message, header included, in and out. IMP_LIMIT going out, MessageError coming in.
     ///
-    /// A connection keeps the memory that its largest messages needed, one way, the other way, for fragments and for
-    /// sequences: what clients can make a server hold is a few times this for each of `connections_max`.
+    /// A connection keeps the memory that its largest messages and their fragments needed, a serving thread that of its
+    /// replies and sequences: what clients can make a server hold is a few times this for each of both.
     pub message_octets_max: usize,
     /// Connections that a server serves at a time, and each lane of a thread pool; one more is told CloseConnection.
     pub connections_max: usize,

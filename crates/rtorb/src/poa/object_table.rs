@@ -26,7 +26,7 @@ pub(crate) struct ActiveObject {
     pub(crate) pool: ThreadpoolId,
 }
 
-/// The names that one connection asked for last, so that a name is looked up under the lock only once.
+/// The names that one thread was asked for last, so that a name is looked up under the lock only once.
 ///
 /// A place that was reused has another generation, so a stale entry is noticed.
 #[derive(Debug, Default)]

@@ -52,7 +52,7 @@ impl<'m> ServerCall<'m> {
         Ok(T::decode(&mut self.arguments)?)
     }
 
-    /// Reads a sequence into memory that the connection keeps for it; give it back by [`recycle`](Self::recycle).
+    /// Reads a sequence into memory that the serving thread keeps for it; give it back by [`recycle`](Self::recycle).
     ///
     /// # Errors
     /// MARSHAL, COMPLETED_NO, when the octets are not such a sequence.
@@ -195,7 +195,7 @@ pub(crate) struct Scratch {
     kept: Vec<Box<dyn Any + Send>>,
 }
 
-/// Types of sequences that a connection keeps memory for; others are freed.
+/// Types of sequences that a thread keeps memory for; others are freed.
 const TYPES_MAX: usize = 16;
 
 impl Scratch {
