@@ -16,10 +16,10 @@ use rtorb_lab::statistics::Recorder;
 use rtorb_lab::summary::microseconds;
 use serde_json::json;
 
-use crate::orb_options::{ClientChoices, ServerChoices, in_our_words, is_misuse};
+use crate::NO;
+use crate::orb_options::{ClientChoices, ServerChoices, in_our_words};
 use crate::output::{line, print_json};
 use crate::reference::{self, Calling};
-use crate::{MISUSE, NO};
 
 /// The benchmark server and client.
 #[derive(Debug, Args)]
@@ -86,14 +86,7 @@ impl Cubit {
 
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let server = match self.open() {
-            Ok(server) => server,
-            Err(error) if is_misuse(&error) => {
-                eprintln!("rtorb: {:#}", in_our_words(error));
-                return Ok(ExitCode::from(MISUSE));
-            }
-            Err(error) => return Err(in_our_words(error)),
-        };
+        let server = self.open().map_err(in_our_words)?;
         let orb = server.orb().clone();
         on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
         let text = format!("{}\n", server.reference());

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use orb_options::Misuse;
 use rtorb_lab::whitebox::{CountingAllocator, stop_counting};
 
 mod check;
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("rtorb: {error:#}");
-        ExitCode::from(NO)
+        ExitCode::from(if error.is::<Misuse>() { MISUSE } else { NO })
     })
 }
 

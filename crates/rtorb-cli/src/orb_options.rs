@@ -1,5 +1,6 @@
 //! The choices of an ORB on the command line of `rtorb`: each is an `-ORB` option by another name.
 
+use core::fmt;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -104,15 +105,31 @@ impl ServerChoices {
     }
 }
 
-/// What the ORB says of a choice, by the name that it has on this command line.
-pub(crate) fn in_our_words(error: OrbError) -> anyhow::Error {
-    let OrbError::Option { option, reason } = &error else {
-        return anyhow!(error);
-    };
-    match OURS.iter().find(|(theirs, _)| theirs == option) {
-        Some((_, ours)) => anyhow!("{ours}: {reason}"),
-        None => anyhow!(error),
+/// Choices that make no sense; the text says which, and what would.
+#[derive(Debug)]
+pub(crate) struct Misuse(String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
+}
+
+impl std::error::Error for Misuse {}
+
+/// What the ORB says of a choice, by the name that it has on this command line; a [`Misuse`] if it is not the host's fault.
+pub(crate) fn in_our_words(error: OrbError) -> anyhow::Error {
+    if !is_misuse(&error) {
+        return anyhow!(error);
+    }
+    let ours = match &error {
+        OrbError::Option { option, reason } => {
+            let named = OURS.iter().find(|(theirs, _)| theirs == option);
+            named.map(|(_, ours)| format!("{ours}: {reason}"))
+        }
+        _ => None,
+    };
+    anyhow!(Misuse(ours.unwrap_or_else(|| error.to_string())))
 }
 
 /// Of the `-ORB` options whose values are not checked before the ORB sees them.
@@ -124,7 +141,7 @@ const OURS: [(&str, &str); 4] = [
 ];
 
 /// True for what is wrong with the choices, and not with the host.
-pub(crate) fn is_misuse(error: &OrbError) -> bool {
+fn is_misuse(error: &OrbError) -> bool {
     matches!(
         error,
         OrbError::Option { .. }

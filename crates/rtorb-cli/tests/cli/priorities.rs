@@ -140,6 +140,16 @@ fn a_wrong_choice_is_told_by_its_name_with_what_is_right() {
             assert!(text.contains(word), "{options:?}: {text}");
         }
     }
+    for (options, words) in [
+        (["--wait", "reactor"], ["reactor", "multiplexed"]),
+        (["--bands", "9-1"], ["--bands", "9 to 1"]),
+    ] {
+        let nobody = "corbaloc:iiop:1.2@127.0.0.1:1/key";
+        let text = said(&[&["ping", nobody], &options[..]].concat(), 2);
+        for word in words {
+            assert!(text.contains(word), "{options:?}: {text}");
+        }
+    }
     // No lane of these has that priority.
     let declared = ["--priority-model", "server_declared"];
     let own = ["--server-priority", "9", "--preset", "tao"];
