@@ -45,6 +45,8 @@ pub type Parameters = BTreeMap<String, LabelValue>;
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
+    /// One of everything, in seconds: whether it runs. The numbers mean nothing.
+    Glance,
     /// A look, within three minutes for all experiments.
     Quick,
     /// The published sample counts and more, within about three hours for all experiments.
@@ -55,6 +57,7 @@ impl Effort {
     /// Its name as the results say it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Glance => "glance",
             Self::Quick => "quick",
             Self::Full => "full",
         }
@@ -159,7 +162,10 @@ pub fn run(
 ) -> Result<Results, LabError> {
     let started = timestamp::rfc3339(SystemTime::now());
     let begin_ns = monotonic_ns();
-    let outcome = experiment.run(context, progress)?;
+    let mut outcome = experiment.run(context, progress)?;
+    if context.effort == Effort::Glance {
+        outcome.notes.push(A_GLANCE.to_owned());
+    }
     Ok(Results {
         schema: SCHEMA.to_owned(),
         experiment: experiment.name().to_owned(),
@@ -181,3 +187,6 @@ pub fn run(
         notes: outcome.notes,
     })
 }
+
+const A_GLANCE: &str =
+    "A glance: that it runs. There are far too few samples for any number here to mean something.";

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rtorb_lab::experiments;
 use rtorb_lab::results::{Results, SCHEMA};
 use rustix::process::Signal;
 
@@ -12,13 +13,62 @@ use crate::support::{Running, json, rtorb, within};
 fn experiments_are_listed() {
     let assert = rtorb().args(["lab", "list"]).assert().success();
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    for name in ["orb/throughput", "orb/demux", "P0 Figure 2"] {
-        assert!(text.contains(name), "{name} in {text}");
+    for experiment in experiments::ALL {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(experiment.name()));
+        let line = line.unwrap_or_else(|| panic!("{} in {text}", experiment.name()));
+        assert!(line.contains(experiment.reproduces()), "{line}");
     }
     let assert = rtorb().args(["lab", "list", "--json"]).assert().success();
     let listed = json(&assert.get_output().stdout);
     let mut names = listed.as_array().unwrap().iter().map(|one| &one["name"]);
     assert!(names.any(|name| name == "orb/throughput"), "{listed}");
+}
+
+#[test]
+fn a_quick_run_of_everything_takes_minutes_and_a_full_one_hours() {
+    let assert = rtorb().args(["lab", "list", "--json"]).assert().success();
+    let listed = json(&assert.get_output().stdout);
+    let paced_s = |parameters: &str| -> u64 {
+        let each = listed.as_array().unwrap().iter();
+        each.filter_map(|one| one[parameters]["paced_seconds"].as_u64())
+            .sum()
+    };
+    // The others, and what stands between runs, need about as much again when quick, and twenty minutes when full.
+    let (quick, full) = (paced_s("parameters"), paced_s("parameters_full"));
+    assert!((30..=100).contains(&quick), "{quick} s");
+    assert!((3_600..=160 * 60).contains(&full), "{full} s");
+}
+
+#[test]
+fn every_experiment_runs() {
+    for experiment in experiments::ALL {
+        let name = experiment.name();
+        let folder = tempfile::tempdir().unwrap();
+        let assert = rtorb()
+            .args(["lab", "run", name, "--glance", "--out"])
+            .arg(folder.path())
+            .assert()
+            .success();
+        let printed = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        let results = Results::read(&Results::path(folder.path(), name)).unwrap();
+        assert!(results.complete, "{printed}");
+        let excuses: Vec<&String> = results
+            .notes
+            .iter()
+            .filter(|note| note.contains("not measured") || note.contains("left out: "))
+            .filter(|note| !note.to_lowercase().contains("omniorb"))
+            .collect();
+        assert!(excuses.is_empty(), "{name}: {excuses:?}");
+        // Without SCHED_FIFO there are no priorities whose mutex could be measured.
+        assert!(
+            !results.series.is_empty() || name == "os/mutex",
+            "{printed}"
+        );
+        assert!(results.series.iter().all(|series| series.wrong == 0));
+        assert!(results.notes.iter().any(|note| note.contains("A glance")));
+    }
 }
 
 #[test]

@@ -34,6 +34,12 @@ impl Experiment for OrbArchitectures {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
+        Effort::Glance => Plan {
+            run_of_others: GLANCE,
+            low_clients: &[0, 2],
+            effort,
+            ..plan(Effort::Quick)
+        },
         Effort::Quick => Plan {
             effort,
             presets: &PRESETS,
@@ -65,5 +71,6 @@ fn plan(effort: Effort) -> Plan {
     }
 }
 
+const GLANCE: Duration = Duration::from_millis(50);
 /// Ours first, then those of P1 in its order.
 const PRESETS: [&str; 5] = ["default", "tao", "mt_orbix", "minicool", "corbaplus"];

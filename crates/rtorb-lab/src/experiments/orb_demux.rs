@@ -62,6 +62,10 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
+            Effort::Glance => Self {
+                rounds: 1,
+                count: 20,
+            },
             Effort::Quick => Self {
                 rounds: 7,
                 count: 2_000,

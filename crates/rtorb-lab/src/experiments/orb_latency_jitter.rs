@@ -34,6 +34,13 @@ impl Experiment for OrbLatencyJitter {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
+        Effort::Glance => Plan {
+            effort,
+            run: GLANCE,
+            run_of_others: GLANCE,
+            low_clients: &[0, 2],
+            ..plan(Effort::Quick)
+        },
         Effort::Quick => Plan {
             effort,
             presets: &["tao"],
@@ -63,3 +70,5 @@ fn plan(effort: Effort) -> Plan {
         },
     }
 }
+
+const GLANCE: Duration = Duration::from_millis(50);

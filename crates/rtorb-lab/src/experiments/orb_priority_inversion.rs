@@ -117,6 +117,11 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
+            Effort::Glance => Self {
+                faster: 10,
+                run: Duration::from_millis(110),
+                run_with_work: Duration::from_millis(110),
+            },
             Effort::Quick => Self {
                 faster: 10,
                 run: Duration::from_millis(500),

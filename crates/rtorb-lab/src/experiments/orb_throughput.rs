@@ -114,6 +114,13 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
+            Effort::Glance => Self {
+                effort,
+                rounds: 1,
+                warm_up: 10,
+                count: 20,
+                budget_ns: 20_000_000,
+            },
             Effort::Quick => Self {
                 effort,
                 rounds: 9,

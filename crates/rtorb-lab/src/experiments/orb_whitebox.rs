@@ -208,6 +208,7 @@ fn sample(
 
 fn rounds(effort: Effort) -> usize {
     match effort {
+        Effort::Glance => 1,
         Effort::Quick => 3,
         // 4,000 requests a client, as in P1.
         Effort::Full => 10,

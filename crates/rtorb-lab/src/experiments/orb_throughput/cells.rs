@@ -42,6 +42,11 @@ pub(super) fn cells(effort: Effort) -> Vec<Cell> {
         .filter(|operation| !operation.is_sequence());
     let mut cells: Vec<Cell> = simple.map(|operation| Cell { operation, len: 0 }).collect();
     let sequences: [(Operation, &[usize]); 3] = match effort {
+        Effort::Glance => [
+            (Operation::OctetSequence, &[16]),
+            (Operation::LongSequence, &[4]),
+            (Operation::ManySequence, &[4]),
+        ],
         Effort::Quick => [
             (Operation::OctetSequence, &[16, 1024, 4096, 65_536]),
             (Operation::LongSequence, &[4, 1024, 4096]),
