@@ -33,22 +33,34 @@ pub(crate) fn call<'a>(
     match &line.connection {
         Way::Held(connection) => call_held(request, connection, &line, (arguments, results)),
         Way::Shared(current) => {
-            let (shared, is_new) = current_of(&line, current, request)?;
             // The other side may serve one request of a connection at a time, and those before may wait for this upcall.
             if is_in_servant() {
+                let (shared, _) = current_of(&line, current, request)?;
                 return match shared.call(request, Company::None, arguments, results) {
                     Err(failure) if failure.stale => exclusive::call(request, arguments, results),
                     answer => answer,
                 };
             }
-            match shared.call(request, Company::Any, arguments, results) {
-                Err(failure) if failure.stale && !is_new => {}
-                answer => return answer,
+            let mut left = RETRIES_MAX;
+            loop {
+                let (shared, is_new) = current_of(&line, current, request)?;
+                match shared.call(request, Company::Any, arguments, results) {
+                    Err(failure) if left > 0 && may_go_again(&failure, is_new) => left -= 1,
+                    answer => return answer,
+                }
             }
-            let (shared, _) = current_of(&line, current, request)?;
-            shared.call(request, Company::Any, arguments, results)
         }
     }
+}
+
+/// How often a request goes again that found its connection closed: others close it too, when their time is over.
+const RETRIES_MAX: u32 = 2;
+
+/// True if the peer certainly did not see the request; a new connection that it closed in an orderly way says that it wants
+/// none.
+fn may_go_again(failure: &Failure, is_new: bool) -> bool {
+    let cause = failure.exception.cause.as_ref();
+    failure.stale && (!is_new || cause.is_some_and(|cause| cause.phase == Phase::Send))
 }
 
 /// The connections to one endpoint that client threads share, each with the calls that it is for.

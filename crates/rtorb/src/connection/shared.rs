@@ -2,7 +2,7 @@
 //!
 //! A request is written into its thread's own buffer, so that the lock of the stream is held for one system call; it inherits
 //! the priority of who waits for it. Who reads is the wait strategy's affair: it puts replies where their threads find
-//! them. A thread whose deadline passes leaves the connection to the others; where there are none, it closes it.
+//! them. A thread whose deadline passes leaves the connection to those who wait there already, and nobody else.
 
 use super::Failure;
 use super::failures::Attempt;
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     code_set_told: AtomicBool,
     /// True once a reply came: only then can the connection have been closed for having been idle.
     proved: AtomicBool,
-    /// True once the connection is of no use any more; `waiting` knows why.
+    /// True once the connection is of no use for another request; `waiting` knows why.
     is_over: AtomicBool,
     /// Held while a message goes out.
     sending: Mutex<()>,
@@ -55,6 +55,8 @@ struct Waiting {
     waiters: Vec<Entry>,
     /// True while one of them reads for all.
     has_leader: bool,
+    /// True once no more of them may come.
+    is_retired: bool,
     over: Option<Over>,
 }
 
@@ -224,9 +226,8 @@ impl Shared {
         };
         let attempt = self.attempt(deadline);
         if !is_answered {
-            // Nothing may ever come here again, and nobody is left whom that would tell; nor would anybody read what comes
-            // late, so that a server could be stuck with it.
-            self.close_unless_used();
+            // Nothing may ever come here again, or too late for anybody to read it, so that the server is stuck with it.
+            self.retire();
             return Err(attempt.silence_failure(Silence::TimedOut));
         }
         let answer = waiter.answer.lock();
@@ -255,7 +256,7 @@ impl Shared {
         }
     }
 
-    /// True once the connection is of no use any more.
+    /// True once the connection is of no use for another request.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
@@ -268,6 +269,17 @@ impl Shared {
         }
         self.end_with(&mut waiting, Over::Unused);
         true
+    }
+
+    /// Lets no more requests in; closes the connection unless somebody waits on it.
+    #[cold]
+    fn retire(&self) {
+        let mut waiting = self.waiting.lock();
+        if waiting.waiters.is_empty() {
+            return self.end_with(&mut waiting, Over::Unused);
+        }
+        waiting.is_retired = true;
+        self.is_over.store(true, Ordering::Release);
     }
 
     /// The stream, for whoever waits for something to come.
@@ -342,7 +354,11 @@ impl Shared {
     /// Puts a request that is about to be sent into the list, if somebody waits for its reply; false if it may not go.
     fn register(&self, company: Company, request_id: u32, waiter: Option<&Arc<Waiter>>) -> bool {
         let mut waiting = self.waiting.lock();
-        if waiting.over.is_some() || company == Company::None && !waiting.waiters.is_empty() {
+        let is_let_in = match company {
+            Company::Any => true,
+            Company::None => waiting.waiters.is_empty(),
+        };
+        if waiting.over.is_some() || waiting.is_retired || !is_let_in {
             return false;
         }
         if let Some(waiter) = waiter {
