@@ -458,6 +458,27 @@ fn requests_pipelined_on_one_connection_are_served_by_several_threads() {
 }
 
 #[test]
+fn a_client_that_pipelines_keeps_no_other_from_the_lanes_thread() {
+    const FLOOD: u32 = 64;
+    let pooled = Pooled::flat(LanedThreadpool {
+        lanes: vec![lane(0, 1)],
+        ..LanedThreadpool::default()
+    });
+    let (party, gate) = pooled.party(0);
+    let mut flood = raw_client(&party);
+    let requests = (0..FLOOD).flat_map(|id| set_level(&party, id));
+    flood.send(&requests.collect::<Vec<_>>());
+    until_begun(&gate, 1);
+    let mut other = raw_client(&party);
+    other.send(&set_level(&party, FLOOD));
+    gate.open();
+    other.answers(1);
+    flood.answers(FLOOD as usize);
+    let begun = gate.begun();
+    assert_ne!(begun.last(), Some(&(FLOOD as i32)), "{begun:?}");
+}
+
+#[test]
 fn clients_that_pipeline_and_clients_that_wait_get_every_answer_once() {
     const REQUESTS: u32 = 3000;
     for buffering in [None, Some(RequestBuffering::default())] {

@@ -273,30 +273,32 @@ impl Inlet {
         session: &Session,
         is_ending: bool,
     ) -> Left {
-        let mut has_served = false;
-        loop {
-            let came = self.receive(session, is_ending);
-            if came == Came::End {
-                return Left::Over;
-            }
+        let mut served = 0;
+        // What the turn before this one has left comes first.
+        let mut came = match self.reading.is_empty() {
+            true => self.receive(session, is_ending),
+            false => Came::More,
+        };
+        while came != Came::End {
             loop {
                 match self.reading.serve_next(session, &mut thread.workspace) {
                     Next::Over => return Left::Over,
                     Next::Incomplete => break,
                     Next::Done if thread.pool.is_stopping() => return Left::Clean,
-                    Next::Done if lane.is_shared && !self.reading.is_empty() => {
-                        return Left::Pipelined;
-                    }
-                    Next::Done => has_served = true,
+                    Next::Done if self.reading.is_empty() => served += 1,
+                    Next::Done if lane.is_shared => return Left::Pipelined,
+                    // One client that sends without end is not to keep the thread from the others.
+                    Next::Done if served == TURN_MAX => return Left::More,
+                    Next::Done => served += 1,
                 }
             }
             match came {
                 Came::All => return Left::Clean,
-                // One client that sends without end is not to keep the thread from the others.
-                _ if has_served => return Left::More,
-                _ => {}
+                _ if served > 0 => return Left::More,
+                _ => came = self.receive(session, is_ending),
             }
         }
+        Left::Over
     }
 
     /// Takes the next request out, receiving as long as none is there; and tells whether there may be more.
