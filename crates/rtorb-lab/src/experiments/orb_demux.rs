@@ -36,7 +36,10 @@ impl Experiment for OrbDemux {
         labels([
             ("rounds", plan.rounds.into()),
             ("count_per_round", plan.count.into()),
-            ("objects_max", OBJECTS[OBJECTS.len() - 1].into()),
+            (
+                "objects_max",
+                plan.objects.iter().copied().max().unwrap_or(0).into(),
+            ),
             ("effort", effort.name().into()),
         ])
     }
@@ -57,6 +60,7 @@ impl Experiment for OrbDemux {
 struct Plan {
     rounds: usize,
     count: usize,
+    objects: &'static [usize],
 }
 
 impl Plan {
@@ -65,14 +69,17 @@ impl Plan {
             Effort::Glance => Self {
                 rounds: 1,
                 count: 20,
+                objects: &OBJECTS[..2],
             },
             Effort::Quick => Self {
                 rounds: 7,
                 count: 2_000,
+                objects: &OBJECTS,
             },
             Effort::Full => Self {
                 rounds: 20,
                 count: 10_000,
+                objects: &OBJECTS,
             },
         }
     }
@@ -138,9 +145,9 @@ fn measure(
 ) -> Result<(), LabError> {
     let operations = [Kind::Single, Kind::Large].map(Kind::operations);
     let cells = operations.into_iter().flat_map(|operations| {
-        OBJECTS.map(|objects| Cell {
+        plan.objects.iter().map(move |objects| Cell {
             operations,
-            objects,
+            objects: *objects,
         })
     });
     let mut pairs = cells
