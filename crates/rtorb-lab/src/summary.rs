@@ -121,7 +121,7 @@ pub fn contestant(series: &Series) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What is called: `octetseq 1024`, or `objects 1000 operations 300`.
+/// What is called: `octetseq 1024`, `objects 1000 operations 300`, or `octet high saturating, 50 low-priority clients`.
 #[must_use]
 pub fn row_name(series: &Series) -> String {
     row_name_of(&series.labels)
@@ -141,8 +141,29 @@ pub fn row_name_of(labels: &Labels) -> String {
     let rest = labels
         .iter()
         .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));
-    words.extend(rest.map(|(name, value)| format!("{name} {value}")));
-    words.join(" ")
+    let (phrases, plain): (Vec<_>, Vec<_>) = rest
+        .map(|(name, value)| (phrase(name, &value.to_string()), format!("{name} {value}")))
+        .partition(|(phrase, _)| phrase.is_some());
+    words.extend(plain.into_iter().map(|(_, pair)| pair));
+    let phrases = phrases.into_iter().filter_map(|(phrase, _)| phrase);
+    std::iter::once(words.join(" "))
+        .chain(phrases)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// How a reader says a label, where its name and value would not do.
+fn phrase(name: &str, value: &str) -> Option<String> {
+    Some(match (name, value) {
+        ("low_clients", "1") => "1 low-priority client".to_owned(),
+        ("low_clients", _) => format!("{value} low-priority clients"),
+        ("servant_work_us", _) => format!("{value} us of work"),
+        ("rate_hz", _) => format!("{value} Hz"),
+        ("priority", _) => format!("priority {value}"),
+        ("what", _) => value.replace('_', " "),
+        _ => return None,
+    })
 }
 
 /// Every row once, in the order of the series.

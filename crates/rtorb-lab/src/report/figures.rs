@@ -427,8 +427,8 @@ fn id(results: &Results, kind: &str) -> String {
 const COUNTED: [&str; 1] = ["objects"];
 const ABOVE_RAW: &str = "time_above_raw";
 const TAIL_HOVER: &str = "one in %{x:.0f}: %{y:.2f} us";
-const LINE_COLORS: [&str; 6] = [
-    "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87",
+const LINE_COLORS: [&str; 8] = [
+    "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87", "#1aa0b8", "#b3a125",
 ];
 /// Beyond it, bars would dwarf those of the simple operations.
 const LARGE_BYTES: i64 = 512;
