@@ -87,7 +87,7 @@ impl Process {
     /// Waits for the line `ready TEXT` and answers the text.
     ///
     /// # Errors
-    /// That the child said something else, ended, or was silent for [`START_TIMEOUT`].
+    /// That the child said something else, ended, or was silent for 20 seconds.
     pub fn ready(&mut self) -> Result<String, LabError> {
         let line = self.line(START_TIMEOUT)?;
         match line.strip_prefix("ready") {
