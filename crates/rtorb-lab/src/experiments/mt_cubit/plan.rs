@@ -94,7 +94,10 @@ impl fmt::Display for Cell {
             servant_work_us,
         } = self.condition;
         let (low_clients, load) = (self.low_clients, load.label());
-        let clients = if low_clients == 1 { "client" } else { "clients" };
+        let clients = match low_clients {
+            1 => "client",
+            _ => "clients",
+        };
         write!(
             formatter,
             "{low_clients} low-priority {clients}, {load}, {servant_work_us} us of work"
