@@ -56,7 +56,8 @@ impl<'m> ReplyHeader<'m> {
     ///
     /// # Errors
     /// When the octets are no such header.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         match Self::decode_plain(r) {
             Some(plain) => Ok(plain),
@@ -118,7 +119,8 @@ const PLAIN_OCTETS: usize = 12;
 ///
 /// # Errors
 /// When the message would outgrow its limit.
-#[inline]
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
 pub fn begin_reply(
     w: &mut Writer<'_>,
     version: Version,

@@ -50,7 +50,8 @@ impl<'m> RequestHeader<'m> {
     ///
     /// # Errors
     /// When the octets are no such header.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         match Self::decode_plain(r) {
             Some(plain) => Ok(plain),
@@ -71,7 +72,8 @@ impl<'m> RequestHeader<'m> {
     ///
     /// It begins at position 12, so that everything in it is aligned where a multiple of 4 of its own octets is.
     /// Whatever is not so, or not right, is for the careful way to find.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
         if r.giop_minor() < 2 || r.position() != HEADER_OCTETS {
             return None;
@@ -220,7 +222,8 @@ impl RequestPrefix {
     ///
     /// # Errors
     /// When the message would outgrow its limit.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn begin_request(
         &self,
         w: &mut Writer<'_>,

@@ -57,7 +57,8 @@ impl Request<'_> {
     }
 
     /// Writes the whole message.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub(super) fn encode<'a>(
         &self,
         w: &mut Writer<'a>,

@@ -18,7 +18,8 @@ use rtorb_wire::{DecodeError, Writer};
 pub(super) type Message<'m> = (Header, &'m [u8]);
 
 /// Answers a request in the thread that reads the connection.
-#[inline]
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
 pub(super) fn request(
     session: &Session,
     workspace: &mut Workspace,

@@ -40,7 +40,8 @@ pub(crate) fn is_serving_own(orb: &OrbCore) -> bool {
 }
 
 /// Serves one request: calls the servant and sends the reply.
-#[inline]
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
 pub(super) fn serve<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
@@ -68,7 +69,8 @@ pub(super) fn serve<'m>(
     }
 }
 
-#[inline]
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
 fn invoke<'m>(
     request: &RequestHeader<'m>,
     call: &mut ServerCall<'m>,
