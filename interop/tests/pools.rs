@@ -128,6 +128,20 @@ impl Pooled {
         Self { orb, pool }
     }
 
+    /// A pool with that number, whose threads have other names than those of pools that are made first.
+    fn numbered(number: u32, builder: OrbBuilder, pool: LanedThreadpool) -> Self {
+        let orb = builder.build().expect("the ORB can be built");
+        let rt = orb.rt_orb();
+        for _ in 1..number {
+            let before = rt.create_threadpool(Threadpool::default());
+            before.expect("the host lets it start");
+        }
+        let pool = rt.create_threadpool_with_lanes(pool);
+        let pool = pool.expect("the host lets it start");
+        assert_eq!(pool.get(), number);
+        Self { orb, pool }
+    }
+
     /// Without privileges.
     fn flat(pool: LanedThreadpool) -> Self {
         Self::start(Orb::builder().priority_mapping(Flat), pool)
@@ -432,6 +446,82 @@ fn a_lane_is_helped_as_soon_as_a_less_urgent_thread_has_time() {
     until_begun(&high_gate, 2);
     high_gate.open();
     calls.into_iter().chain([waits]).for_each(served);
+}
+
+#[test]
+fn a_lender_whose_own_client_comes_first_has_another_one_called() {
+    for buffering in [None, Some(RequestBuffering::default())] {
+        let pool = Pooled::flat(LanedThreadpool {
+            lanes: vec![lane(1, 1), lane(2, 1), lane(3, 1)],
+            allow_borrowing: true,
+            request_buffering: buffering,
+            ..LanedThreadpool::default()
+        });
+        let ((low, low_gate), (high, high_gate)) = (pool.party(1), pool.party(3));
+        let (mut lows, mut highs) = (raw_client(&low), raw_client(&high));
+        for round in 0..100 {
+            let held = call(&high, 0);
+            until_begun(&high_gate, 1 + 2 * round);
+            // Both wake the low lane's thread. If it takes its own client's, the middle lane's is there.
+            highs.send(&set_level(&high, 1));
+            lows.send(&set_level(&low, 2));
+            until_begun(&high_gate, 2 + 2 * round);
+            high_gate.open();
+            highs.answers(1);
+            served(held);
+            low_gate.open();
+            lows.answers(1);
+            high_gate.close();
+            low_gate.close();
+        }
+    }
+}
+
+#[test]
+fn no_thread_stays_at_the_priority_of_a_lane_that_called_it() {
+    const POLICIES: [&str; 3] = ["SCHED_OTHER", "SCHED_FIFO 1", "SCHED_FIFO 3"];
+    const THREADS: [u32; 3] = [3, 2, 1];
+    for buffering in [None, Some(RequestBuffering::default())] {
+        let Some(builder) = fifo() else { return };
+        let lanes = [0, 1, 3].into_iter().zip(THREADS);
+        let pool = Pooled::numbered(
+            3,
+            builder,
+            LanedThreadpool {
+                lanes: lanes
+                    .map(|(number, threads)| lane(number, threads))
+                    .collect(),
+                allow_borrowing: true,
+                request_buffering: buffering,
+                ..LanedThreadpool::default()
+            },
+        );
+        let parties = [0, 1, 3].map(|lane| pool.party(lane));
+        thread::scope(|scope| {
+            for (party, gate) in &parties {
+                gate.open();
+                for _ in 0..4 {
+                    scope.spawn(|| (0..200).for_each(|n| party.set_level(n).expect("served")));
+                }
+            }
+        });
+        for ((_, gate), policy) in parties.iter().zip(POLICIES) {
+            let threads = gate.threads();
+            assert!(
+                threads.iter().all(|who| who.ends_with(policy)),
+                "{threads:?}"
+            );
+        }
+        let expected = (0..3).flat_map(|lane| {
+            let names = (1..=THREADS[lane]).map(move |n| format!("rtorb-p3l{lane}-{n}"));
+            names.map(move |name| format!("{name} {}", POLICIES[lane]))
+        });
+        let expected: BTreeSet<_> = expected.collect();
+        until("all wait as their lanes do", || {
+            let threads = threads_named("rtorb-p3l");
+            expected.is_subset(&threads).then_some(())
+        });
+    }
 }
 
 #[test]

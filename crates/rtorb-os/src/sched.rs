@@ -128,14 +128,33 @@ impl fmt::Display for SchedPolicy {
 /// [`Refused`] when it may not have it, when the priority is none of [`SchedPolicy::priorities`], or when the three times
 /// of a deadline do not go together (EINVAL) or the CPUs are promised to others (EBUSY).
 pub fn apply_policy(policy: SchedPolicy) -> Result<(), Refused> {
+    apply_to(CALLING_THREAD, policy)
+}
+
+/// Gives a thread of this process a policy; its number is that of [`thread_id`](crate::thread::thread_id).
+///
+/// The caller sees to it that the thread does not end meanwhile: its number could be another one's then.
+///
+/// # Errors
+/// As [`apply_policy`]; ESRCH when there is no such thread.
+pub fn apply_policy_to(thread_id: u32, policy: SchedPolicy) -> Result<(), Refused> {
+    match libc::pid_t::try_from(thread_id) {
+        Ok(thread) if thread > 0 => apply_to(thread, policy),
+        // 0 would be the calling thread.
+        _ => Err(policy.refused(Errno::SRCH)),
+    }
+}
+
+fn apply_to(thread: libc::pid_t, policy: SchedPolicy) -> Result<(), Refused> {
     if let SchedPolicy::Deadline { .. } = policy {
-        return apply_deadline(policy);
+        return apply_deadline(thread, policy);
     }
     let parameters = libc::sched_param {
         sched_priority: i32::from(policy.priority()),
     };
-    // SAFETY: the parameters outlive the call; 0 is the calling thread.
-    let answer = unsafe { libc::sched_setscheduler(0, policy.number(), &raw const parameters) };
+    // SAFETY: the parameters outlive the call; a thread that is not there is refused.
+    let answer =
+        unsafe { libc::sched_setscheduler(thread, policy.number(), &raw const parameters) };
     match answer {
         0 => Ok(()),
         _ => Err(policy.refused(last_error())),
@@ -261,7 +280,7 @@ pub(crate) fn has_capability(capability: CapabilitySet) -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(capability))
 }
 
-fn apply_deadline(policy: SchedPolicy) -> Result<(), Refused> {
+fn apply_deadline(thread: libc::pid_t, policy: SchedPolicy) -> Result<(), Refused> {
     let SchedPolicy::Deadline {
         runtime_ns,
         deadline_ns,
@@ -280,8 +299,9 @@ fn apply_deadline(policy: SchedPolicy) -> Result<(), Refused> {
         sched_period: period_ns,
         ..no_attributes()
     };
-    // SAFETY: the attributes outlive the call and say their own length; 0 is the calling thread.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    // SAFETY: the attributes outlive the call and say their own length; a thread that is not there is refused.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) };
     match answer {
         0 => Ok(()),
         _ => Err(policy.refused(last_error())),
@@ -317,6 +337,9 @@ fn no_attributes() -> libc::sched_attr {
         sched_period: 0,
     }
 }
+
+/// What the kernel takes for the thread that asks.
+const CALLING_THREAD: libc::pid_t = 0;
 
 /// The kernel counts in units of 1024 ns.
 const DEADLINE_RUNTIME_NS_MIN: u64 = 1024;
@@ -367,6 +390,31 @@ mod tests {
                     println!("skipped: {refused}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_thread_can_be_given_a_policy_by_another() {
+        use crate::thread::thread_id;
+        use std::sync::mpsc::channel;
+        let ((tell, told), (wake, woken)) = (channel(), channel::<()>());
+        let thread = spawn("another", &ThreadConfig::default(), move || {
+            tell.send(thread_id()).expect("it is awaited");
+            woken.recv().expect("it is woken");
+            current_policy()
+        });
+        let own = current_policy();
+        let applied = apply_policy_to(told.recv().expect("it runs"), SchedPolicy::Fifo(7));
+        wake.send(()).expect("it waits");
+        let seen = thread.expect("a thread").join().expect("no panic");
+        match applied {
+            Ok(()) => assert_eq!(seen, Some(SchedPolicy::Fifo(7))),
+            Err(refused) => println!("skipped: {refused}"),
+        }
+        assert_eq!(current_policy(), own);
+        for nobody in [0, u32::MAX] {
+            let refused = apply_policy_to(nobody, SchedPolicy::Other).expect_err("no thread");
+            assert_eq!(refused.errno, Errno::SRCH);
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! `lane` is what belongs to one priority, `work` what its threads do, `connection` how they serve a client that several of
 //! them may be told of, `queue` and `reading` the lanes that buffer requests, `relief` what helps a lane whose threads are
-//! all busy, `threads` how all of these begin and end, `endpoints` where lanes listen.
+//! all busy, `waiting` what makes a thread urgent before it is called to do so, `threads` how all of these begin and end,
+//! `endpoints` where lanes listen.
 
 mod connection;
 pub(crate) mod endpoints;
@@ -12,6 +13,7 @@ mod queue;
 mod reading;
 mod relief;
 mod threads;
+mod waiting;
 mod work;
 
 pub(crate) use lane::Lane;
@@ -172,6 +174,15 @@ impl Pool {
         if let (Some(relief), Some(standby)) = (&self.relief, standby) {
             relief.ask(standby);
         }
+    }
+
+    /// Has those looked after that still want a thread which this lane was called for, and which came for something else.
+    fn pass_on_calls(&self, lane: &Lane) {
+        let borrowers = lane.standby.iter().flat_map(|standby| &standby.borrowers);
+        borrowers
+            .map(|&number| &self.lanes[number])
+            .filter(|borrower| borrower.is_wanting())
+            .for_each(|borrower| self.look_after(borrower));
     }
 
     /// Has a lane looked at that lost a thread.

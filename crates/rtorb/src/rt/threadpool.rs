@@ -68,8 +68,9 @@ pub struct LanedThreadpool {
     pub stacksize: usize,
     /// At least one; each priority once.
     pub lanes: Vec<ThreadpoolLane>,
-    /// A lane whose threads are all busy takes an idle one of a less urgent lane, raised meanwhile. It raises itself: whatever
-    /// keeps it from running at its own priority delays the help.
+    /// A lane whose threads are all busy takes an idle one of a less urgent lane, raised meanwhile. It is raised before it is woken,
+    /// so nothing between the two priorities delays it. If none is idle, the first that is through with its work comes;
+    /// until then it runs at its own priority.
     pub allow_borrowing: bool,
     /// Requests wait in their lane while all its threads are busy (allow_request_buffering).
     pub request_buffering: Option<RequestBuffering>,

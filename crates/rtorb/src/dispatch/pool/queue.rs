@@ -145,7 +145,10 @@ impl Queue {
             Job::Request(_, request) => {
                 self.octets.fetch_sub(request.octets(), Ordering::Relaxed);
             }
-            Job::Help => self.is_called.store(false, Ordering::Release),
+            // Not just stored: who finds that it is called already is to be seen with what it wishes.
+            Job::Help => {
+                self.is_called.swap(false, Ordering::AcqRel);
+            }
         }
     }
 }

@@ -5,12 +5,15 @@
 //! and one when the first is idle again, so two a request in a lane of one thread; lanes that can get no help pay nothing.
 
 use super::lane::Lane;
+use super::waiting::Waiting;
 use super::{Pool, PoolConfig, threads};
 use crate::orb::OrbCore;
+use crate::rt::Priority;
 use core::cmp::Ordering;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicBool, AtomicU32};
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::JoinHandle;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -38,6 +41,10 @@ pub(super) struct Standby {
     lenders: Vec<usize>,
     /// Its own threads that wait.
     idle: AtomicU32,
+    /// Who they are, if it lends them.
+    waiting: Box<[Waiting]>,
+    /// One of its threads was called, and none has come yet.
+    called: AtomicBool,
     /// Somebody more may serve this lane.
     wanting: AtomicBool,
     /// The relief was asked to look at this lane.
@@ -61,11 +68,17 @@ impl Standby {
         let (lenders, mut borrowers) = (in_order(Ordering::Less), in_order(Ordering::Greater));
         borrowers.reverse();
         let is_relieved = own.dynamic_threads > 0 || !lenders.is_empty();
+        let threads = match borrowers.is_empty() {
+            true => 0,
+            false => own.static_threads.saturating_add(own.dynamic_threads),
+        };
         (is_relieved || !borrowers.is_empty()).then(|| Self {
             is_relieved,
             borrowers,
             lenders,
             idle: AtomicU32::new(0),
+            waiting: (0..threads).map(|_| Waiting::default()).collect(),
+            called: AtomicBool::new(false),
             wanting: AtomicBool::new(false),
             asking: AtomicBool::new(false),
         })
@@ -80,14 +93,46 @@ impl Standby {
         self.idle.load(SeqCst) > 0
     }
 
-    /// One thread more waits; true if it is the first one.
-    pub(super) fn begin_idle(&self) -> bool {
+    /// The calling thread, the lane's one at that place, waits; true if it is the first one.
+    pub(super) fn begin_idle(&self, place: u32) -> bool {
+        if let Some(waiting) = self.waiting.get(place as usize) {
+            waiting.begin();
+        }
         self.idle.fetch_add(1, SeqCst) == 0
     }
 
-    /// One thread less waits; true if it was the last one.
+    /// The calling thread waits no more; true if it was the last one.
     pub(super) fn end_idle(&self) -> bool {
         self.idle.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// The calling thread is raised by others no more; true if it was.
+    pub(super) fn take_raised(&self, place: u32) -> bool {
+        let waiting = self.waiting.get(place as usize);
+        waiting.is_some_and(Waiting::end)
+    }
+
+    /// A thread has come that was called: what is called from now on comes again.
+    pub(super) fn come(&self) {
+        self.called.swap(false, SeqCst);
+    }
+
+    /// Lets those wait as the lane's threads do that were raised, and of whom another one has come.
+    pub(super) fn calm(&self, own: Option<SchedPolicy>) {
+        let Some(own) = own else {
+            return;
+        };
+        for waiting in &self.waiting {
+            waiting.lower(own, || self.called.load(SeqCst));
+        }
+    }
+
+    /// Raises all that wait, since any of them may be the one who comes.
+    fn raise(&self, priority: Option<Priority>, policy: SchedPolicy) {
+        self.called.store(true, SeqCst);
+        for waiting in &self.waiting {
+            waiting.raise(priority, policy);
+        }
     }
 
     pub(super) fn is_wanting(&self) -> bool {
@@ -221,7 +266,19 @@ fn borrow(pool: &Pool, lane: &Lane) {
     let mut lenders = standby.lenders.iter().map(|&number| &pool.lanes[number]);
     let idle = lenders.find(|lender| lender.standby.as_ref().is_some_and(Standby::has_idle));
     if let Some(lender) = idle {
+        raise(lender, lane);
         lender.call();
+    }
+}
+
+/// Makes the waiting threads of a lender as urgent as the lane that one of them is called to.
+fn raise(lender: &Lane, lane: &Lane) {
+    // Without a policy, the host has refused the lane's.
+    if let (Some(own), Some(policy)) = (lender.threads.policy, lane.threads.policy)
+        && own != policy
+        && let Some(standby) = &lender.standby
+    {
+        standby.raise(lane.priority, policy);
     }
 }
 

@@ -117,7 +117,7 @@ fn start_in_lane(
         if lane.has_one_thread() {
             ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
         }
-        LaneThread::new(orb, pool, lane, stay).run();
+        LaneThread::new(orb, pool, lane, (place, stay)).run();
         ALONE_IN.set(None);
         let dynamic = place.checked_sub(lane.static_threads);
         if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {

@@ -17,7 +17,11 @@ pub(super) struct LaneThread<'p> {
     orb: &'p Arc<OrbCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
+    /// Its number in the lane.
+    place: u32,
     stay: Stay,
+    /// It may run as another lane's threads do.
+    is_lent: bool,
     pub(super) workspace: Workspace,
     /// The request that it serves, where that is taken out of its connection.
     pub(super) request: TakenRequest,
@@ -31,12 +35,19 @@ enum Needed {
 }
 
 impl<'p> LaneThread<'p> {
-    pub(super) fn new(orb: &'p Arc<OrbCore>, pool: &'p Pool, lane: &'p Lane, stay: Stay) -> Self {
+    pub(super) fn new(
+        orb: &'p Arc<OrbCore>,
+        pool: &'p Pool,
+        lane: &'p Lane,
+        (place, stay): (u32, Stay),
+    ) -> Self {
         Self {
             orb,
             pool,
             lane,
+            place,
             stay,
+            is_lent: false,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
         }
@@ -57,6 +68,9 @@ impl<'p> LaneThread<'p> {
         self.begin_idle();
         let event = self.lane.events.next(self.stay.idle_ns());
         self.end_idle();
+        if event != Some(Event::Help) {
+            self.turn_to_own();
+        }
         match event {
             Some(event) => self.serve(self.lane, event),
             None if self.stay != Stay::Static => return Needed::No,
@@ -70,6 +84,9 @@ impl<'p> LaneThread<'p> {
         self.begin_idle();
         let job = queue.next(deadline_ns);
         self.end_idle();
+        if !matches!(job, Ok(Job::Help)) {
+            self.turn_to_own();
+        }
         match job {
             Ok(job) => self.serve_queued(queue, job),
             // The time of a dynamic thread, or of the pool, is over.
@@ -106,7 +123,7 @@ impl<'p> LaneThread<'p> {
             return;
         };
         loop {
-            if standby.begin_idle() {
+            if standby.begin_idle(self.place) {
                 self.pool.settle(self.lane);
             }
             let wants = |&number: &usize| self.pool.lanes[number].is_wanting();
@@ -119,10 +136,21 @@ impl<'p> LaneThread<'p> {
     }
 
     #[inline]
-    fn end_idle(&self) {
-        if self.lane.standby.as_ref().is_some_and(Standby::end_idle) {
+    fn end_idle(&mut self) {
+        let Some(standby) = &self.lane.standby else {
+            return;
+        };
+        if standby.end_idle() {
             self.pool.settle(self.lane);
         }
+        self.is_lent |= standby.take_raised(self.place);
+    }
+
+    /// Before it works for its own lane: others shall come where it was called, and it runs as its lane does.
+    #[inline]
+    fn turn_to_own(&mut self) {
+        self.pool.pass_on_calls(self.lane);
+        self.go_home();
     }
 
     /// Serves one request of each more urgent lane that wants help.
@@ -131,24 +159,48 @@ impl<'p> LaneThread<'p> {
         let Some(standby) = &self.lane.standby else {
             return;
         };
+        standby.come();
         for &number in &standby.borrowers {
             let lane = &self.pool.lanes[number];
-            if lane.standby.as_ref().is_some_and(Standby::answer) && lane.enter() {
-                if self.run_as(lane) {
+            if lane.is_wanting() {
+                let entered = lane.enter();
+                // Before it takes the wish from the others: from now on it is not kept from the work.
+                let is_urgent = entered && self.run_as(lane);
+                if lane.standby.as_ref().is_some_and(Standby::answer) && is_urgent {
                     self.serve_one_of(lane);
-                    self.run_as(self.lane);
                 }
-                lane.leave();
+                if entered {
+                    lane.leave();
+                }
             }
         }
+        standby.calm(self.lane.threads.policy);
+        self.go_home();
+    }
+
+    /// Runs as its own lane's threads do, if it may not.
+    #[inline]
+    fn go_home(&mut self) {
+        // Should it fail, it tries again after its next request.
+        self.is_lent = self.is_lent && !self.run_as(self.lane);
     }
 
     /// Takes the scheduling and the priority of a lane's threads; false if the host refuses.
     fn run_as(&mut self, lane: &Lane) -> bool {
+        self.is_lent = true;
         lane.priority.is_some_and(|priority| {
             let moved = self.workspace.priority.move_to_lane(&self.orb.rt, priority);
             moved.is_ok()
         })
+    }
+
+    /// Has the call that it took from a lane's own threads made again, to whoever waits by then.
+    fn give_back_call(&self, lane: &Lane) {
+        if let Some(standby) = &lane.standby {
+            standby.come();
+            standby.calm(lane.threads.policy);
+        }
+        self.pool.pass_on_calls(lane);
     }
 
     fn serve_one_of(&mut self, lane: &Lane) {
@@ -158,8 +210,8 @@ impl<'p> LaneThread<'p> {
                 // More may wait there.
                 self.pool.settle(lane);
                 match event {
-                    // Its own lane's calls for help come again: whoever gets idle looks for them.
-                    Some(Event::Help) | None => {}
+                    Some(Event::Help) => self.give_back_call(lane),
+                    None => {}
                     Some(event) => self.serve(lane, event),
                 }
             }
@@ -169,7 +221,8 @@ impl<'p> LaneThread<'p> {
                     self.pool.ask_for_help(lane);
                 }
                 match job {
-                    Some(Job::Help) | None => {}
+                    Some(Job::Help) => self.give_back_call(lane),
+                    None => {}
                     Some(job) => self.serve_queued(queue, job),
                 }
             }
