@@ -478,6 +478,30 @@ fn a_lender_whose_own_client_comes_first_has_another_one_called() {
 }
 
 #[test]
+fn a_lane_whose_thread_is_lent_gets_a_dynamic_one() {
+    for buffering in [None, Some(RequestBuffering::default())] {
+        let pool = Pooled::flat(LanedThreadpool {
+            lanes: vec![
+                ThreadpoolLane {
+                    dynamic_threads: 1,
+                    ..lane(1, 1)
+                },
+                lane(2, 1),
+            ],
+            allow_borrowing: true,
+            request_buffering: buffering,
+            ..LanedThreadpool::default()
+        });
+        let ((low, _), (high, gate)) = (pool.party(1), pool.party(2));
+        let calls = [call(&high, 0), call(&high, 1)];
+        until_begun(&gate, 2);
+        assert_eq!(number_of(&low.name().expect("served")), 2);
+        gate.open();
+        calls.into_iter().for_each(served);
+    }
+}
+
+#[test]
 fn no_thread_stays_at_the_priority_of_a_lane_that_called_it() {
     const POLICIES: [&str; 3] = ["SCHED_OTHER", "SCHED_FIFO 1", "SCHED_FIFO 3"];
     const THREADS: [u32; 3] = [3, 2, 1];

@@ -115,12 +115,14 @@ impl Lane {
         self.static_threads + dynamic.count() as u32
     }
 
-    /// True if more requests are in its queue or being served than it has threads.
+    /// True if more requests are in its queue or being served than it has threads that serve no other lane.
     pub(super) fn lacks_thread(&self) -> bool {
         // Who adds a request or takes a thread away does so first, and looks then: one of two at once sees both.
         fence(Ordering::SeqCst);
         let queue = self.queue.as_ref();
-        queue.is_some_and(|queue| queue.accepted() > self.thread_count())
+        let lent = self.standby.as_ref().map_or(0, Standby::lent);
+        let threads = self.thread_count().saturating_sub(lent);
+        queue.is_some_and(|queue| queue.accepted() > threads)
     }
 
     /// Takes in the clients that connect to one of the listening endpoints.

@@ -43,6 +43,8 @@ pub(super) struct Standby {
     idle: AtomicU32,
     /// Who they are, if it lends them.
     waiting: Box<[Waiting]>,
+    /// Its own threads that serve other lanes.
+    lent: AtomicU32,
     /// One of its threads was called, and none has come yet.
     called: AtomicBool,
     /// Somebody more may serve this lane.
@@ -78,6 +80,7 @@ impl Standby {
             lenders,
             idle: AtomicU32::new(0),
             waiting: (0..threads).map(|_| Waiting::default()).collect(),
+            lent: AtomicU32::new(0),
             called: AtomicBool::new(false),
             wanting: AtomicBool::new(false),
             asking: AtomicBool::new(false),
@@ -104,6 +107,20 @@ impl Standby {
     /// The calling thread waits no more; true if it was the last one.
     pub(super) fn end_idle(&self) -> bool {
         self.idle.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// One thread more serves another lane.
+    pub(super) fn lend(&self) {
+        self.lent.fetch_add(1, SeqCst);
+    }
+
+    /// One that served another lane is back.
+    pub(super) fn take_back(&self) {
+        self.lent.fetch_sub(1, SeqCst);
+    }
+
+    pub(super) fn lent(&self) -> u32 {
+        self.lent.load(SeqCst)
     }
 
     /// The calling thread is raised by others no more; true if it was.

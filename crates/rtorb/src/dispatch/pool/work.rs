@@ -167,7 +167,12 @@ impl<'p> LaneThread<'p> {
                 // Before it takes the wish from the others: from now on it is not kept from the work.
                 let is_urgent = entered && self.run_as(lane);
                 if lane.standby.as_ref().is_some_and(Standby::answer) && is_urgent {
+                    standby.lend();
+                    if self.lane.lacks_thread() {
+                        self.pool.ask_for_help(self.lane);
+                    }
                     self.serve_one_of(lane);
+                    standby.take_back();
                 }
                 if entered {
                     lane.leave();
