@@ -1,12 +1,13 @@
 //! What the strategies do whose requests wait in queues: bounds, filters, and the threads that they choose.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rtorb::rt::{Priority, PriorityModel};
 use rtorb::{
-    DispatchStrategy, ExceptionKind, FilteredRequest, Limits, Orb, OrbBuilder, Poa, SystemException,
+    DispatchStrategy, ExceptionKind, FilteredRequest, Limits, ObjectRef, Orb, OrbBuilder, Poa,
+    SystemException,
 };
 use rtorb_interop::ours::Ours;
 use rtorb_interop::raw::{CLOSE_CONNECTION, Connection, LOCATE_REQUEST, Request, Stream};
@@ -15,6 +16,7 @@ use rtorb_interop::running::until;
 use rtorb_interop::stubs::exchange::{Party, PartyServant};
 
 const TRANSIENT: &str = "IDL:omg.org/CORBA/TRANSIENT:1.0";
+const OBJECT_NOT_EXIST: &str = "IDL:omg.org/CORBA/OBJECT_NOT_EXIST:1.0";
 const OMG_1: u32 = 0x4f4d_0001;
 const COMPLETED_NO: u32 = 1;
 
@@ -147,6 +149,52 @@ fn filters_choose_the_servants_thread_before_objects_and_clients_do() {
     assert_eq!(failed.kind, ExceptionKind::Unknown);
     let plain = relay(&served, "again", &[]);
     assert_eq!(way(Orb::builder(), &plain, None), Ok(vec![(10, 10)]));
+}
+
+#[test]
+fn a_servant_that_panics_when_it_is_dropped_by_the_reading_thread_ends_nothing() {
+    /// Panics when it goes.
+    struct Fragile;
+    impl PartyServant for Fragile {
+        fn name(&self) -> Result<String, SystemException> {
+            Ok(String::new())
+        }
+        fn level(&self) -> Result<i32, SystemException> {
+            Ok(0)
+        }
+        fn set_level(&self, _: i32) -> Result<(), SystemException> {
+            Ok(())
+        }
+    }
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            panic!("as the test wants it");
+        }
+    }
+    let doomed = Arc::<Mutex<Option<(Poa, ObjectRef)>>>::default();
+    let its = Arc::clone(&doomed);
+    // The object is looked at meanwhile: the thread that reads is the last to leave it.
+    let builder = Orb::builder().filter(move |_: &FilteredRequest<'_>| {
+        if let Some((poa, object)) = its.lock().expect("no panic").take() {
+            poa.deactivate(&object).expect("it is active");
+        }
+        None
+    });
+    let closed = Closed::serve(builder, DispatchStrategy::FilterChain);
+    closed.open();
+    let root = closed.ours.orb.root_poa().expect("it listens");
+    let fragile: Party = root.activate(Fragile).expect("room");
+    let key = closed.ours.key(fragile.as_object());
+    *doomed.lock().expect("no panic") = Some((root, fragile.as_object().clone()));
+    let mut client = Connection::to(closed.ours.address());
+    let request = Request {
+        key: &key,
+        ..closed.get_level(1)
+    };
+    let gone = client.ask(&request.empty()).expect("an exception");
+    assert_eq!(gone.exception().0, OBJECT_NOT_EXIST);
+    let served = client.ask(&closed.request(2)).expect("it reads on");
+    assert_eq!((served.id, served.status), (2, 0));
 }
 
 /// A server with one thread for servants, whose one servant waits until it is let go.

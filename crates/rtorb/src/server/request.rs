@@ -10,6 +10,7 @@ use crate::poa::object_table::ActiveObject;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{Header, RequestHeader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The octets of one request, in memory that is used again for the next one.
 #[derive(Debug, Default)]
@@ -88,7 +89,11 @@ impl TakenRequest {
         self.read(session, |_, request| {
             let key = request.target.object_key()?;
             let object = upcall::find(&session.orb, key, &mut workspace.names);
-            look(object.as_deref(), request)
+            let looked = look(object.as_deref(), request);
+            // Left last after it was deactivated, it is dropped here, and its servant may panic then: that is nothing for
+            // the thread that reads for all.
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));
+            looked
         })?
     }
 
