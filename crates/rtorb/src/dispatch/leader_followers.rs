@@ -62,7 +62,7 @@ struct Leading {
 
 fn follow_and_lead(orb: &Arc<OrbCore>, server: &Server, token: &Mutex<Leading>) {
     let mut workspace = Workspace::new(ThreadPriority::returning());
-    let mut request = TakenRequest::default();
+    let mut request = TakenRequest::with_room();
     loop {
         let taken = token
             .lock()
