@@ -9,6 +9,7 @@ pub(crate) mod pool;
 mod reactive;
 mod reactor;
 mod request_queue;
+mod spare_requests;
 mod stations;
 mod thread_per_connection;
 mod worker_pool;

@@ -1,5 +1,6 @@
 //! Requests that wait for a thread to serve them.
 
+use super::spare_requests::SpareRequests;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
@@ -7,13 +8,13 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_os::ring::{PushError, Ring};
 use std::sync::Arc;
 
-/// A bounded queue of requests, and the memory of those that were served, for the next ones.
+/// A bounded queue of requests, and memory for those that it holds.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
     waiting: Ring<Waiting>,
     waiting_octets: AtomicUsize,
     octets_max: usize,
-    spare: Ring<TakenRequest>,
+    pub(super) spare: SpareRequests,
 }
 
 #[derive(Debug)]
@@ -31,28 +32,12 @@ impl RequestQueue {
         // One for each that waits or is served, and one for whoever reads.
         let waiting = limits.queued_requests() as usize;
         let requests = waiting.saturating_add(threads).saturating_add(1);
-        let spare = Ring::new(requests);
-        for _ in 0..requests {
-            // It is made for so many.
-            let _ = spare.push(TakenRequest::with_room());
-        }
         Self {
             waiting: Ring::new(waiting),
             waiting_octets: AtomicUsize::new(0),
             octets_max: limits.queued_octets_max(),
-            spare,
+            spare: SpareRequests::new(requests),
         }
-    }
-
-    /// Memory for a request.
-    pub(super) fn spare(&self) -> TakenRequest {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    /// Takes memory back that is not used any more.
-    pub(super) fn keep(&self, request: TakenRequest) {
-        // There is room for all that there are.
-        let _ = self.spare.push(request);
     }
 
     /// Adds a request behind the others.
@@ -81,17 +66,12 @@ impl RequestQueue {
 
     /// Serves requests on the calling thread until the queue is closed and empty.
     pub(super) fn serve(&self, workspace: &mut Workspace) {
-        while let Ok(Waiting {
-            session,
-            mut request,
-        }) = self.waiting.pop_until(None)
-        {
+        while let Ok(Waiting { session, request }) = self.waiting.pop_until(None) {
             self.waiting_octets
                 .fetch_sub(request.octets(), Ordering::Relaxed);
             // A client that could not be answered has no connection any more, which who reads it is told.
             let _ = request.serve(&session, workspace);
-            request.trim();
-            self.keep(request);
+            self.spare.keep(request);
         }
     }
 

@@ -95,7 +95,7 @@ fn start_reading(
     let mut reader = Reader {
         queues: queues.to_vec(),
         choose,
-        next: TakenRequest::default(),
+        next: TakenRequest::with_room(),
         // What is answered here has no priority: only what was sent wrongly, or too much.
         workspace: None,
     };
@@ -144,10 +144,12 @@ impl Reader {
             match (self.choose)(session, &self.next, workspace) {
                 Ok(station) => {
                     let queue = &self.queues[station];
-                    let request = core::mem::replace(&mut self.next, queue.spare());
+                    let request = core::mem::replace(&mut self.next, queue.spare.take());
                     if let Err(request) = queue.put(session, request) {
                         request.refuse(session, workspace, &NO_ROOM);
-                        queue.keep(core::mem::replace(&mut self.next, request));
+                        queue
+                            .spare
+                            .keep(core::mem::replace(&mut self.next, request));
                     }
                 }
                 Err(exception) => self.next.refuse(session, workspace, &exception),

@@ -1,5 +1,6 @@
 //! The requests that wait in a lane while all its threads are busy, and how many may.
 
+use super::super::spare_requests::SpareRequests;
 use super::{Buffering, LaneConfig};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest};
@@ -13,8 +14,7 @@ pub(super) struct Queue {
     jobs: Ring<Job>,
     /// A call for help is in the queue.
     is_called: AtomicBool,
-    /// The memory of requests that were served, for the next ones.
-    vacant: Ring<TakenRequest>,
+    pub(super) spare: SpareRequests,
     /// Requests that were put in and not served yet.
     accepted: AtomicU32,
     /// Octets of those that no thread has taken out yet.
@@ -47,12 +47,10 @@ impl Queue {
         // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
         let threads = lane.static_threads.saturating_add(lane.dynamic_threads);
         let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
-        let vacant = Ring::new(jobs);
-        while vacant.push(TakenRequest::with_room()).is_ok() {}
         Self {
             jobs: Ring::new(jobs),
             is_called: AtomicBool::new(false),
-            vacant,
+            spare: SpareRequests::new(jobs),
             accepted: AtomicU32::new(0),
             octets: AtomicUsize::new(0),
             requests_max,
@@ -117,17 +115,10 @@ impl Queue {
         self.jobs.is_empty()
     }
 
-    /// Memory for the next request.
-    pub(super) fn vacant(&self) -> TakenRequest {
-        self.vacant.pop().unwrap_or_default()
-    }
-
     /// Counts out a request that was served, and takes its memory back.
-    pub(super) fn served(&self, mut request: TakenRequest) {
+    pub(super) fn served(&self, request: TakenRequest) {
         self.accepted.fetch_sub(1, Ordering::Release);
-        request.trim();
-        // There is room for as many as are in use.
-        let _ = self.vacant.push(request);
+        self.spare.keep(request);
     }
 
     /// Takes nothing more in; wakes all threads.

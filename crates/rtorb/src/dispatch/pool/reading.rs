@@ -60,7 +60,7 @@ impl<'p> Reader<'p> {
             let full = SystemException::omg(ExceptionKind::Transient, 1);
             return self.request.refuse(session, &mut self.workspace, &full);
         }
-        let request = mem::replace(&mut self.request, self.queue.vacant());
+        let request = mem::replace(&mut self.request, self.queue.spare.take());
         self.queue.put(session, request);
         if self.lane.lacks_thread() {
             self.pool.ask_for_help(self.lane);
