@@ -34,7 +34,7 @@ impl Orb {
     pub fn label(self) -> &'static str {
         match self {
             Self::Rtorb => "rtorb",
-            Self::OmniOrb => "omniorb",
+            Self::OmniOrb => OMNIORB,
             Self::Raw => "raw",
         }
     }
@@ -63,6 +63,9 @@ impl Architecture {
         }
     }
 }
+
+/// The label of the peer, which stands under it among the presets too.
+pub const OMNIORB: &str = "omniorb";
 
 /// How the octets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

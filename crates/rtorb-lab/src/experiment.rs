@@ -151,6 +151,25 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// Whether a measurement came to its end: an interrupt is no error, and what was measured before it is shown.
+///
+/// # Errors
+/// Any other one.
+pub(crate) fn is_complete(done: Result<(), LabError>) -> Result<bool, LabError> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(LabError::Interrupted) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The note of a run that is not complete.
+pub(crate) const INTERRUPTED: &str =
+    "The run was interrupted: what is shown was measured, the rest is missing.";
+
+/// The note of a run whose processes were not scheduled as the promises ask for.
+pub(crate) const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+
 /// Runs an experiment and describes the run.
 ///
 /// # Errors

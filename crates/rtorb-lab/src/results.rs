@@ -106,7 +106,7 @@ impl Results {
     /// Whether every measured process was scheduled in real time; false when none was seen.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
-        !self.scheduling.is_empty() && self.scheduling.iter().all(|process| process.real_time)
+        all_real_time(&self.scheduling)
     }
 
     /// The series that have all these labels.
@@ -342,6 +342,12 @@ pub struct ObtainedScheduling {
     pub cpus: String,
     /// Whether all threads were SCHED_FIFO and on one CPU.
     pub real_time: bool,
+}
+
+/// Whether every one was scheduled in real time; false when none was seen.
+#[must_use]
+pub fn all_real_time(scheduling: &[ObtainedScheduling]) -> bool {
+    !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time)
 }
 
 /// Writes a file beside its final name, then renames it: a reader never sees half of it.

@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use crate::burst::{Burst, Verb};
-use crate::contestants::{Contestant, Transport};
+use crate::contestants::{Contestant, OMNIORB, Transport};
 use crate::error::LabError;
-use crate::experiment::{Context, Outcome, Progress};
+use crate::experiment::{Context, Outcome, Progress, is_complete};
 use crate::operations::Operation;
-use crate::peers::omniorb::{self, OmniOrb};
+use crate::peers::omniorb;
 use crate::rates::Group;
 use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
-use crate::results::ObtainedScheduling;
+use crate::results::{ObtainedScheduling, all_real_time};
 use measured::Measured;
 pub(super) use plan::{CONDITIONS, HARDEST, Plan};
 use plan::{Cell, HIGH, LOW, Load, ROUNDS, high, low};
@@ -47,13 +47,9 @@ pub(super) fn run(
     let done = line_up
         .start(context, plan, &mut measured, progress)
         .and_then(|()| line_up.measure(context, plan, &mut measured, progress));
-    let complete = match done {
-        Ok(()) => true,
-        Err(LabError::Interrupted) => false,
-        Err(error) => return Err(error),
-    };
+    let complete = is_complete(done)?;
     let scheduling = line_up.scheduling;
-    let real_time = !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time);
+    let real_time = all_real_time(&scheduling);
     let mut notes = std::mem::take(&mut measured.notes);
     notes.extend(words::notes(&measured, real_time, complete));
     notes.extend(plan.leaves_out.map(str::to_owned));
@@ -102,19 +98,12 @@ impl LineUp {
         self.real_time = launcher.placement.fifo.is_some();
         self.raw = Some(Contestant::raw(launcher, Transport::Tcp, context.folder())?);
         let objects = self.objects();
-        let start = |name: &str| match name == OMNIORB {
-            false => RateContestant::rtorb(launcher, name, &objects).map(Some),
-            true => match OmniOrb::find(&launcher.interrupt)? {
-                Some(peer) => RateContestant::omniorb(launcher, &peer, &objects).map(Some),
-                None => Ok(None),
-            },
-        };
         for name in plan
             .presets
             .iter()
             .chain(plan.with_peer.then_some(&OMNIORB))
         {
-            let left_out = match start(name) {
+            let left_out = match RateContestant::named(launcher, name, &objects) {
                 Ok(None) => format!("{name} was left out: {}.", omniorb::HOW_TO_INSTALL),
                 Ok(Some(contestant)) => match self.calibrated(contestant, plan) {
                     Ok(()) => continue,
@@ -203,7 +192,6 @@ impl LineUp {
     }
 }
 
-const OMNIORB: &str = "omniorb";
 /// The octets of a request and a reply of `cube_octet`.
 const RAW_BURST: Burst = Burst {
     verb: Verb::Call,

@@ -7,11 +7,11 @@ use crate::burst::{Burst, Verb};
 use crate::contestants::{Transport, key_bytes};
 use crate::demux::Kind;
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::operations::Operation;
 use crate::placement::obtained;
 use crate::processes::Process;
-use crate::results::{Derived, Highlight, Series, Target, labels};
+use crate::results::{Derived, Highlight, Series, Target, all_real_time, labels};
 use crate::statistics::{Recorder, median};
 
 /// The experiment.
@@ -47,11 +47,7 @@ impl Experiment for OrbDemux {
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
         let mut found = Found::default();
-        let complete = match measure(context, plan, &mut found, progress) {
-            Ok(()) => true,
-            Err(LabError::Interrupted) => false,
-            Err(error) => return Err(error),
-        };
+        let complete = is_complete(measure(context, plan, &mut found, progress))?;
         Ok(found.outcome(complete))
     }
 }
@@ -207,8 +203,7 @@ struct Measured {
 
 impl Found {
     fn outcome(self, complete: bool) -> Outcome {
-        let real_time =
-            !self.scheduling.is_empty() && self.scheduling.iter().all(|process| process.real_time);
+        let real_time = all_real_time(&self.scheduling);
         let derived: Vec<Derived> = self
             .cells
             .keys()

@@ -4,13 +4,17 @@
 
 use std::time::Duration;
 
+use crate::contestants::OMNIORB;
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
-use crate::peers::omniorb::{self, OmniOrb};
+use crate::experiment::{
+    Context, Effort, Experiment, INTERRUPTED, NOT_JUDGED, Outcome, Parameters, Progress,
+    is_complete,
+};
+use crate::peers::omniorb;
 use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
 use crate::rates::{Group, Releases, Run};
-use crate::results::{ObtainedScheduling, labels};
+use crate::results::{ObtainedScheduling, all_real_time, labels};
 use staircase::{Measured, Stair};
 
 mod conclusions;
@@ -65,14 +69,9 @@ impl Experiment for OrbPriorityInversion {
         let done = line_up
             .start(context, &plan, &mut measured, progress)
             .and_then(|()| line_up.measure(context, &plan, &mut measured, progress));
-        let complete = match done {
-            Ok(()) => true,
-            Err(LabError::Interrupted) => false,
-            Err(error) => return Err(error),
-        };
+        let complete = is_complete(done)?;
         let scheduling = line_up.scheduling;
-        let real_time =
-            !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time);
+        let real_time = all_real_time(&scheduling);
         let mut notes = std::mem::take(&mut measured.notes);
         notes.extend(conclusions::notes(&measured));
         notes.push(COLD.to_owned());
@@ -190,12 +189,8 @@ impl LineUp {
         });
         let groups = plan.run(0, 0, self.real_time).groups;
         let start = |name: &str| -> Result<Option<_>, LabError> {
-            let mut contestant = match name == OMNIORB {
-                false => RateContestant::rtorb(launcher, name, &objects)?,
-                true => match OmniOrb::find(&launcher.interrupt)? {
-                    Some(peer) => RateContestant::omniorb(launcher, &peer, &objects)?,
-                    None => return Ok(None),
-                },
+            let Some(mut contestant) = RateContestant::named(launcher, name, &objects)? else {
+                return Ok(None);
             };
             let scheduling = contestant.roll_call(&groups)?;
             Ok(Some((contestant, scheduling)))
@@ -273,14 +268,10 @@ const PRIORITIES: [u8; CLIENTS] = [60, 45, 30, 15];
 const WORK_US: [u64; 2] = [0, 500];
 const ROUNDS: usize = 5;
 const PRESETS: [&str; 2] = ["tao", "default"];
-const OMNIORB: &str = "omniorb";
 const COLD: &str = "Without work, the rates alone make differences: a client that seldom calls finds colder caches than one that \
                     often does. This is in favour of the staircase; with work it is little beside the work.";
 const QUICK: &str =
     "A quick look: all rates are ten times the paper's. `--full` has its rates and sample counts.";
-const INTERRUPTED: &str =
-    "The run was interrupted: what is shown was measured, the rest is missing.";
-const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
 
 #[cfg(test)]
 mod tests {

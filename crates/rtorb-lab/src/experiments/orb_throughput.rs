@@ -11,9 +11,12 @@ use rtorb::rt::PriorityModel;
 use crate::burst::{Burst, Verb};
 use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::experiment::{
+    Context, Effort, Experiment, INTERRUPTED, NOT_JUDGED, Outcome, Parameters, Progress,
+    is_complete,
+};
 use crate::peers::omniorb::{self, OmniOrb};
-use crate::results::labels;
+use crate::results::{all_real_time, labels};
 use cells::{Cell, cells};
 use measured::Measured;
 
@@ -63,20 +66,13 @@ impl Experiment for OrbThroughput {
         };
         let scheduling: Vec<_> = line_up.iter().flat_map(Contestant::scheduling).collect();
         let mut measured = Measured::new();
-        let complete = match measure(context, &plan, &mut line_up, &mut measured, progress) {
-            Ok(()) => true,
-            Err(LabError::Interrupted) => false,
-            Err(error) => return Err(error),
-        };
+        let done = measure(context, &plan, &mut line_up, &mut measured, progress);
+        let complete = is_complete(done)?;
         notes.append(&mut measured.notes);
         if !complete {
-            notes.push(
-                "The run was interrupted: what is shown was measured, the rest is missing."
-                    .to_owned(),
-            );
+            notes.push(INTERRUPTED.to_owned());
         }
-        let real_time =
-            !scheduling.is_empty() && scheduling.iter().all(|process| process.real_time);
+        let real_time = all_real_time(&scheduling);
         if !real_time {
             notes.push(NOT_JUDGED.to_owned());
         }
@@ -292,4 +288,3 @@ fn our_key_bytes(line_up: &[Contestant]) -> usize {
 /// Leaves the CPU to others between bursts, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
 const KEY_BYTES_USUAL: usize = 24;
-const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";

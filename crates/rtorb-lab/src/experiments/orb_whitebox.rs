@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
+use crate::contestants::OMNIORB;
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::peers::omniorb::{self, OmniOrb};
 use crate::results::labels;
 use crate::whitebox::clients::LOW_CLIENTS;
@@ -53,11 +54,7 @@ impl Experiment for OrbWhitebox {
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let mut measured = Measured::default();
-        let complete = match measure(context, &mut measured, progress) {
-            Ok(()) => true,
-            Err(LabError::Interrupted) => false,
-            Err(error) => return Err(error),
-        };
+        let complete = is_complete(measure(context, &mut measured, progress))?;
         Ok(conclusions::outcome(measured, complete))
     }
 }
@@ -73,7 +70,7 @@ impl Who {
     fn name(&self) -> &'static str {
         match self {
             Self::Preset(name) => name,
-            Self::OmniOrb(_) => conclusions::OMNIORB,
+            Self::OmniOrb(_) => OMNIORB,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::awake::Awake;
 use super::server::RateObject;
 use super::{Group, Ran, Run};
-use crate::contestants::Orb;
+use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
 use crate::peers::omniorb::{self, OmniOrb};
 use crate::placement::obtained_by_priority;
@@ -51,6 +51,24 @@ impl Turn {
 }
 
 impl RateContestant {
+    /// Starts ours with the preset of that name, or the peer; `None` when that is not installed.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn named(
+        launcher: &Launcher,
+        name: &str,
+        objects: &[RateObject],
+    ) -> Result<Option<Self>, LabError> {
+        if name != OMNIORB {
+            return Self::rtorb(launcher, name, objects).map(Some);
+        }
+        match OmniOrb::find(&launcher.interrupt)? {
+            Some(peer) => Self::omniorb(launcher, &peer, objects).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Starts our server and clients with that preset.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::conclusions::{hardest, to_unloaded};
 use super::measured::{Key, Measured, Of, Role};
 use super::plan::{Cell, HIGH, LOW, Load, Plan, SATURATING_SHARE};
+use crate::experiment::{INTERRUPTED, NOT_JUDGED};
 
 /// A sentence or two a contestant, and how they are in order.
 pub(super) fn conclusions(measured: &Measured, plan: &Plan) -> Vec<String> {
@@ -146,9 +147,6 @@ const CONSTRUCTIONS: [(&str, &str); 6] = [
 const MEDIAN_FELT: f64 = 1.3;
 const TAIL_FELT: f64 = 1.5;
 const SHARE_TOLERANCE: f64 = 0.05;
-const INTERRUPTED: &str =
-    "The run was interrupted: what is shown was measured, the rest is missing.";
-const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
 const KIND_CASE: &str = "these preempt low-priority clients, so that few requests are on their way at once. That is the \
      kind case: with a server less urgent than its clients queues can form.";
 const OMNIORB: &str = "omniORB runs with its own defaults at both ends; its acceptor thread polls every 50 ms and may then hold \

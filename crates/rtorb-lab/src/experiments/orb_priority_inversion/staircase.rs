@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::OMNIORB;
-use crate::contestants::Orb;
+use crate::contestants::{OMNIORB, Orb};
 use crate::rates::Times;
 use crate::results::{Series, labels};
 use crate::statistics::{Recorder, median};

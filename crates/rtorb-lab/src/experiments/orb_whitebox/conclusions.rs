@@ -2,17 +2,14 @@
 
 use super::contestant::Sides;
 use super::measured::{Measured, What};
+use crate::contestants::OMNIORB;
 use crate::experiment::Outcome;
-use crate::results::{Highlight, Published, Target};
+use crate::results::{Highlight, Published, Target, all_real_time};
 use crate::whitebox::clients::LOW_CLIENTS;
 use crate::whitebox::perf::Phase;
 
-/// The name under which the peer stands among the presets.
-pub(super) const OMNIORB: &str = "omniorb";
-
 pub(super) fn outcome(mut measured: Measured, complete: bool) -> Outcome {
-    let real_time = measured.scheduling.iter().all(|process| process.real_time)
-        && !measured.scheduling.is_empty();
+    let real_time = all_real_time(&measured.scheduling);
     let mut notes = std::mem::take(&mut measured.notes);
     notes.extend(EXPLANATIONS.map(str::to_owned));
     Outcome {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::conclusions::OMNIORB;
 use super::contestant::{Contestant, Run, Sides};
+use crate::contestants::OMNIORB;
 use crate::error::LabError;
 use crate::results::{Labels, ObtainedScheduling, Series, labels};
 use crate::statistics::{Recorder, Statistics, median};
