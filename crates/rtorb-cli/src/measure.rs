@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::interrupt::Interrupt;
+use rtorb_lab::load::Load;
 use rtorb_lab::results::Results;
 use rtorb_lab::{experiments, preflight, report, summary};
 use serde_json::json;
@@ -34,6 +35,12 @@ pub(crate) struct Options {
     /// Only see whether everything runs, in seconds; the numbers mean nothing.
     #[arg(long, hide = true, conflicts_with = "full")]
     glance: bool,
+    /// Measure under load: hog, disk, network, several with commas between, or mix for all three.
+    ///
+    /// hog: five processes of low priority that compute; disk: files are written and forced to the disk; network: octets through the
+    /// loopback device. stress-ng makes the load where it is installed. It ends with the run.
+    #[arg(long, value_name = "LOAD", default_value = "none")]
+    load: Load,
     /// Where the report is written.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -60,7 +67,8 @@ pub(crate) fn run_experiments(
         _ => Effort::Quick,
     };
     let executable = std::env::current_exe().context("cannot find this program's own file")?;
-    let context = Context::new(effort, executable, interrupt)?;
+    let mut context = Context::new(effort, executable, interrupt)?;
+    context.load = options.load.clone();
     tell_preflight(&context);
     let mut all = Vec::new();
     for experiment in chosen {

@@ -23,6 +23,7 @@ use crate::demux::{self, Kind};
 use crate::inspect::ping::client_orb;
 use crate::ping_pong::{futex, tcp, unix};
 use crate::placement::Placement;
+use crate::probe;
 use crate::rates;
 use crate::rates::server::RateObject;
 use crate::whitebox::clients::Clients;
@@ -105,6 +106,10 @@ fn play(role: &[String]) -> Result<(), String> {
             lane_server(PriorityModel::ClientPropagated, number(priority)?)
         }
         ["cubit-client", reference] => cubit_client(reference),
+        ["probe"] => {
+            ready("");
+            probe::serve(BufReader::new(io::stdin()), io::stdout())
+        }
         ["demux-server", endpoint, operations, objects] => {
             demux_server(endpoint, kind(operations)?, number(objects)?)
         }

@@ -10,11 +10,13 @@ use tempfile::TempDir;
 use crate::error::LabError;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
+use crate::load::Load;
 use crate::placement::Placement;
 use crate::preflight;
 use crate::processes::Launcher;
 use crate::results::{
-    Derived, Highlight, LabelValue, ObtainedScheduling, Published, Results, SCHEMA, Series, Target,
+    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
+    Target,
 };
 use crate::timestamp;
 
@@ -31,6 +33,11 @@ pub trait Experiment: Sync {
 
     /// What a run with this effort would do.
     fn parameters(&self, effort: Effort) -> Parameters;
+
+    /// Whether it measures with and without load itself. The others are run under the load that the user chose.
+    fn varies_load(&self) -> bool {
+        false
+    }
 
     /// Measures. An interrupt is not an error: the outcome says that it is not complete.
     ///
@@ -69,6 +76,10 @@ impl Effort {
 pub struct Context {
     /// How much to measure.
     pub effort: Effort,
+    /// The load to measure under; what an experiment that varies it sets beside none.
+    pub load: Load,
+    /// Tells this run from every other.
+    pub run: String,
     /// The host as it was at the beginning.
     pub host: Host,
     /// Starts measured processes.
@@ -95,6 +106,8 @@ impl Context {
             .map_err(LabError::file(std::env::temp_dir()))?;
         Ok(Self {
             effort,
+            load: Load::none(),
+            run: run_id(),
             host,
             launcher: Launcher {
                 executable,
@@ -139,6 +152,10 @@ pub struct Outcome {
     pub highlights: Vec<Highlight>,
     /// What was measured.
     pub series: Vec<Series>,
+    /// The labels whose values name the columns of the table; empty where ORB and transport do.
+    pub columns: Vec<String>,
+    /// The plots that show it.
+    pub plots: Vec<Plot>,
     /// What follows from it.
     pub derived: Vec<Derived>,
     /// What was promised, and whether it holds.
@@ -181,7 +198,19 @@ pub fn run(
 ) -> Result<Results, LabError> {
     let started = timestamp::rfc3339(SystemTime::now());
     let begin_ns = monotonic_ns();
+    let mut parameters = experiment.parameters(context.effort);
+    let running = match experiment.varies_load() {
+        true => None,
+        false => Some(context.load.start(context)?),
+    };
     let mut outcome = experiment.run(context, progress)?;
+    if let Some(running) = running {
+        label_with_load(&mut outcome.series, &context.load);
+        parameters.insert("load".to_owned(), context.load.to_string().into());
+        if !context.load.is_none() {
+            parameters.insert("load_generator".to_owned(), running.generator().into());
+        }
+    }
     if context.effort == Effort::Glance {
         outcome.notes.push(A_GLANCE.to_owned());
     }
@@ -190,21 +219,49 @@ pub fn run(
         experiment: experiment.name().to_owned(),
         title: experiment.title().to_owned(),
         reproduces: experiment.reproduces().to_owned(),
+        run: context.run.clone(),
         started,
         duration_s: (monotonic_ns() - begin_ns) as f64 / 1e9,
         complete: outcome.complete,
-        parameters: experiment.parameters(context.effort),
+        parameters,
         findings: preflight::findings(&context.host),
         host: context.host.clone(),
         scheduling: outcome.scheduling,
         highlights: outcome.highlights,
         series: outcome.series,
+        columns: outcome.columns,
+        plots: outcome.plots,
         derived: outcome.derived,
         targets: outcome.targets,
         conclusions: outcome.conclusions,
         published: outcome.published,
         notes: outcome.notes,
     })
+}
+
+/// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`.
+fn label_with_load(series: &mut [Series], load: &Load) {
+    if load.is_none() {
+        return;
+    }
+    for series in series {
+        let name = match series.labels.contains_key("load") {
+            true => "background_load",
+            false => "load",
+        };
+        series
+            .labels
+            .insert(name.to_owned(), load.to_string().into());
+    }
+}
+
+/// The moment and the process: no two runs on a host have both.
+fn run_id() -> String {
+    format!(
+        "{}-{}",
+        timestamp::rfc3339(SystemTime::now()),
+        std::process::id()
+    )
 }
 
 const A_GLANCE: &str =

@@ -5,6 +5,7 @@
 //! laboratory changes nothing of what it measures, and holds no number that was not measured.
 #![forbid(unsafe_code)]
 
+pub mod awake;
 pub mod burst;
 pub mod child;
 pub mod contestants;
@@ -16,11 +17,13 @@ pub mod experiments;
 pub mod host;
 pub mod inspect;
 pub mod interrupt;
+pub mod load;
 pub mod operations;
 pub mod peers;
 pub mod ping_pong;
 pub mod placement;
 pub mod preflight;
+pub mod probe;
 pub mod processes;
 pub mod rates;
 pub mod report;

@@ -23,7 +23,6 @@ use std::str::FromStr;
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub mod awake;
 pub mod clients;
 pub mod contestants;
 pub mod server;

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::preflight::Finding;
-use crate::statistics::{Percentile, Recorder, Statistics};
+use crate::statistics::{Bucket, Percentile, Recorder, Statistics};
+pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
+
+mod plot;
 
 /// One run of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +23,9 @@ pub struct Results {
     pub title: String,
     /// The table or figure that it reproduces.
     pub reproduces: String,
+    /// Which run it is of: the same in every file that one command wrote, and in no other.
+    #[serde(default)]
+    pub run: String,
     /// When the run began, UTC, as RFC 3339 has it.
     pub started: String,
     /// How long it took, in seconds.
@@ -38,6 +44,12 @@ pub struct Results {
     pub highlights: Vec<Highlight>,
     /// What was measured.
     pub series: Vec<Series>,
+    /// The labels whose values name the columns of the table; empty where ORB and transport do.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// The plots that show it.
+    #[serde(default)]
+    pub plots: Vec<Plot>,
     /// What follows from it.
     pub derived: Vec<Derived>,
     /// What was promised, and whether it holds.
@@ -150,6 +162,17 @@ impl std::fmt::Display for LabelValue {
     }
 }
 
+impl LabelValue {
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Bool(_) | Self::Text(_) => None,
+        }
+    }
+}
+
 impl From<bool> for LabelValue {
     fn from(value: bool) -> Self {
         Self::Bool(value)
@@ -214,6 +237,9 @@ pub struct Series {
     pub rounds_p99: Vec<f64>,
     /// The curve of the percentile plot.
     pub percentiles: Vec<Percentile>,
+    /// How many samples were how large, smallest first, without the sizes that none had.
+    #[serde(default)]
+    pub histogram: Vec<Bucket>,
     /// Answers that were wrong: 0, or the series says nothing about speed.
     pub wrong: u64,
     /// Calls a second over the whole of the measured time, including the wait for the last oneway to be served.
@@ -232,6 +258,7 @@ impl Series {
             rounds_p50: Vec::new(),
             rounds_p99: Vec::new(),
             percentiles: recorder.percentiles(),
+            histogram: recorder.buckets(),
             wrong: 0,
             calls_per_second: None,
         }

@@ -101,6 +101,28 @@ impl Recorder {
         curve
     }
 
+    /// The histogram that the report draws: buckets that grow by a twentieth, without the empty ones.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<Bucket> {
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for step in self.histogram.iter_recorded() {
+            let value = step.value_iterated_to().clamp(self.min_ns, self.max_ns);
+            let count = step.count_since_last_iteration();
+            match buckets.last_mut() {
+                Some(last) if value as f64 <= last.from * BUCKET_GROWTH => {
+                    last.to = value as f64;
+                    last.count += count;
+                }
+                _ => buckets.push(Bucket {
+                    from: value as f64,
+                    to: value as f64,
+                    count,
+                }),
+            }
+        }
+        buckets
+    }
+
     /// The sample standard deviation (divisor n - 1), as the papers report jitter.
     fn stddev_ns(&self) -> f64 {
         if self.count < 2 {
@@ -153,6 +175,17 @@ pub struct Percentile {
     pub value: f64,
 }
 
+/// A bar of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// The smallest sample in it, to three significant digits, in the unit of its series.
+    pub from: f64,
+    /// The largest one.
+    pub to: f64,
+    /// How many there are.
+    pub count: u64,
+}
+
 /// The median of a few values, such as the medians of rounds; the mean of the middle two when their number is even.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -171,6 +204,8 @@ const SAMPLE_NS_MAX: u64 = 60_000_000_000;
 /// One part in a thousand: finer than any machine repeats.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const POINTS_PER_DECADE: f64 = 10.0;
+/// Some fifty buckets a decade: finer than a screen shows.
+const BUCKET_GROWTH: f64 = 1.05;
 
 #[cfg(test)]
 mod tests {
@@ -241,6 +276,28 @@ mod tests {
             "three significant digits: {}",
             ninetieth.value
         );
+    }
+
+    #[test]
+    fn buckets_hold_every_sample_in_order() {
+        let buckets = recorded((1..=10_000).chain([5_000_000])).buckets();
+        assert_eq!(
+            buckets.iter().map(|bucket| bucket.count).sum::<u64>(),
+            10_001
+        );
+        assert!(buckets.windows(2).all(|pair| pair[0].to < pair[1].from));
+        assert!(
+            buckets
+                .iter()
+                .all(|bucket| bucket.to <= bucket.from * BUCKET_GROWTH)
+        );
+        let last = buckets.last().unwrap();
+        assert_eq!(
+            (last.from, last.to, last.count),
+            (5_000_000.0, 5_000_000.0, 1)
+        );
+        assert!(buckets.len() < 250, "{}", buckets.len());
+        assert!(Recorder::new().buckets().is_empty());
     }
 
     #[test]

@@ -20,6 +20,7 @@ fn results() -> Results {
         experiment: "orb/throughput".to_owned(),
         title: "A <title> & more".to_owned(),
         reproduces: "P0 Figure 2".to_owned(),
+        run: "2026-11-20T13:14:15Z-7".to_owned(),
         started: "2026-11-20T13:14:15Z".to_owned(),
         duration_s: 12.5,
         complete: false,
@@ -44,6 +45,8 @@ fn results() -> Results {
             .into_iter()
             .flat_map(|orb| [series(orb, "long", 0), series(orb, "octetseq", 1024)])
             .collect(),
+        columns: Vec::new(),
+        plots: Vec::new(),
         derived: vec![Derived {
             name: "time_above_raw".to_owned(),
             labels: labels([

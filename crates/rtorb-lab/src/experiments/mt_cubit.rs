@@ -71,6 +71,7 @@ pub(super) fn run(
         },
         series: measured.series(real_time),
         notes,
+        ..Outcome::default()
     })
 }
 

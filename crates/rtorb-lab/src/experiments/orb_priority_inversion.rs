@@ -98,6 +98,7 @@ impl Experiment for OrbPriorityInversion {
             published: conclusions::published(&measured),
             series: measured.series(real_time),
             notes,
+            ..Outcome::default()
         })
     }
 }

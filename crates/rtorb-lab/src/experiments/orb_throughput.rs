@@ -92,6 +92,7 @@ impl Experiment for OrbThroughput {
             published: conclusions::published(&measured),
             series,
             notes,
+            ..Outcome::default()
         })
     }
 }

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::awake::Awake;
 use super::server::RateObject;
 use super::{Group, Ran, Run};
+use crate::awake::Awake;
 use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
 use crate::peers::omniorb::{self, OmniOrb};
