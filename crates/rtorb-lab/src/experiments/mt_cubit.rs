@@ -17,7 +17,7 @@ use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
 use crate::results::{ObtainedScheduling, all_real_time};
 use measured::Measured;
-pub(super) use plan::{CONDITIONS, HARDEST, Plan};
+pub(super) use plan::{CONDITIONS, EXTREMES, HARDEST, Plan};
 use plan::{Cell, HIGH, LOW, Load, ROUNDS, high, low};
 
 mod conclusions;

@@ -48,7 +48,7 @@ fn plan(effort: Effort) -> Plan {
             run: Duration::from_millis(400),
             run_of_others: Duration::from_millis(400),
             conditions: &HARDEST,
-            low_clients: &[0, 10, 50],
+            low_clients: &[0, 50],
             leaves_out: Some(
                 "A quick look: the hardest condition alone. `--full` adds the papers' own (10 Hz, requests without work) with \
                  their sample counts, both loads with and without work, and more numbers of low-priority clients; \

@@ -68,7 +68,7 @@ impl Plan {
                 objects: &OBJECTS[..2],
             },
             Effort::Quick => Self {
-                rounds: 7,
+                rounds: 5,
                 count: 2_000,
                 objects: &OBJECTS,
             },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mt_cubit::{self, CONDITIONS, Paper, Plan};
+use super::mt_cubit::{self, CONDITIONS, EXTREMES, Paper, Plan};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 
@@ -49,11 +49,12 @@ fn plan(effort: Effort) -> Plan {
             high_hz: 250,
             run: Duration::from_millis(400),
             run_of_others: Duration::from_millis(400),
-            conditions: &CONDITIONS,
+            conditions: &EXTREMES,
             low_clients: &[0, 1, 10, 50],
             leaves_out: Some(
-                "A quick look: the high-priority client calls 250 times a second instead of 20. `--full` has the papers' rate \
-                 and sample counts, and more numbers of low-priority clients.",
+                "A quick look: the high-priority client calls 250 times a second instead of 20, under the papers' load and under the \
+                 hardest one. `--full` has the papers' rate and sample counts, the loads between, and more numbers of \
+                 low-priority clients.",
             ),
         },
         // The papers' rate, and their 4,000 calls over the rounds; a fifth of them where the papers have none.

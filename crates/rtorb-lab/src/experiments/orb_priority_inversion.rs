@@ -124,8 +124,8 @@ impl Plan {
             },
             Effort::Quick => Self {
                 faster: 10,
-                run: Duration::from_millis(500),
-                run_with_work: Duration::from_millis(500),
+                run: Duration::from_millis(400),
+                run_with_work: Duration::from_millis(400),
             },
             // Over the rounds, the paper's 1,000 calls of the client that calls once a second.
             Effort::Full => Self {

@@ -120,7 +120,7 @@ impl Plan {
             },
             Effort::Quick => Self {
                 effort,
-                rounds: 9,
+                rounds: 6,
                 warm_up: 100,
                 count: 2_000,
                 budget_ns: 40_000_000,

@@ -58,6 +58,10 @@ pub(in crate::experiments) const CONDITIONS: [Condition; 4] = [
     Condition::new(Load::Saturating, 500),
 ];
 
+/// The papers' own and the hardest one.
+pub(in crate::experiments) const EXTREMES: [Condition; 2] =
+    [PAPERS, Condition::new(Load::Saturating, 500)];
+
 /// That of them in which an architecture shows what it is.
 pub(in crate::experiments) const HARDEST: [Condition; 1] = [Condition::new(Load::Saturating, 500)];
 
