@@ -16,7 +16,7 @@ use crate::preflight;
 use crate::processes::Launcher;
 use crate::results::{
     Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
-    Target,
+    Target, all_real_time,
 };
 use crate::timestamp;
 
@@ -168,6 +168,27 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+impl Outcome {
+    /// Takes back what cannot be promised, and says what every reader must know.
+    fn judge(&mut self, effort: Effort) {
+        let mut note = |text: &str| {
+            if !self.notes.iter().any(|known| known == text) {
+                self.notes.push(text.to_owned());
+            }
+        };
+        if !self.complete {
+            note(INTERRUPTED);
+        }
+        if !self.targets.is_empty() && !all_real_time(&self.scheduling) {
+            self.targets.clear();
+            note(NOT_JUDGED);
+        }
+        if effort == Effort::Glance {
+            note(A_GLANCE);
+        }
+    }
+}
+
 /// Whether a measurement came to its end: an interrupt is no error, and what was measured before it is shown.
 ///
 /// # Errors
@@ -211,9 +232,7 @@ pub fn run(
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    if context.effort == Effort::Glance {
-        outcome.notes.push(A_GLANCE.to_owned());
-    }
+    outcome.judge(context.effort);
     Ok(Results {
         schema: SCHEMA.to_owned(),
         experiment: experiment.name().to_owned(),
@@ -266,3 +285,41 @@ fn run_id() -> String {
 
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_are_judged_in_real_time_only() {
+        let judged = |real_time: bool| {
+            let mut outcome = Outcome {
+                complete: true,
+                targets: vec![Target::at_most("holds", 1.0, 2.0, "us")],
+                scheduling: vec![ObtainedScheduling {
+                    process: "measured".to_owned(),
+                    threads: 1,
+                    policy: "SCHED_FIFO".to_owned(),
+                    priority: 50,
+                    cpus: "1".to_owned(),
+                    real_time,
+                }],
+                ..Outcome::default()
+            };
+            outcome.judge(Effort::Quick);
+            (outcome.targets.len(), outcome.notes)
+        };
+        assert_eq!(judged(true), (1, vec![]));
+        assert_eq!(judged(false), (0, vec![NOT_JUDGED.to_owned()]));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_once() {
+        let mut outcome = Outcome {
+            notes: vec![INTERRUPTED.to_owned()],
+            ..Outcome::default()
+        };
+        outcome.judge(Effort::Glance);
+        assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
+    }
+}

@@ -51,19 +51,14 @@ pub(super) fn run(
     let scheduling = line_up.scheduling;
     let real_time = all_real_time(&scheduling);
     let mut notes = std::mem::take(&mut measured.notes);
-    notes.extend(words::notes(&measured, real_time, complete));
+    notes.extend(words::notes(&measured, real_time));
     notes.extend(plan.leaves_out.map(str::to_owned));
     Ok(Outcome {
         complete,
         scheduling,
         highlights: conclusions::highlights(&measured, plan),
         derived: conclusions::derived(&measured),
-        // The promises are for one CPU and SCHED_FIFO: elsewhere they are not judged.
-        targets: if real_time {
-            conclusions::targets(&measured)
-        } else {
-            Vec::new()
-        },
+        targets: conclusions::targets(&measured),
         conclusions: words::conclusions(&measured, plan),
         published: match paper {
             Paper::P0 => published::p0(&measured),

@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use crate::contestants::OMNIORB;
 use crate::error::LabError;
-use crate::experiment::{
-    Context, Effort, Experiment, INTERRUPTED, NOT_JUDGED, Outcome, Parameters, Progress,
-    is_complete,
-};
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::peers::omniorb;
 use crate::rates::contestants::RateContestant;
 use crate::rates::server::RateObject;
@@ -78,22 +75,12 @@ impl Experiment for OrbPriorityInversion {
         if context.effort == Effort::Quick {
             notes.push(QUICK.to_owned());
         }
-        if !complete {
-            notes.push(INTERRUPTED.to_owned());
-        }
-        if !real_time {
-            notes.push(NOT_JUDGED.to_owned());
-        }
         Ok(Outcome {
             complete,
             scheduling,
             highlights: conclusions::highlights(&measured),
             derived: conclusions::derived(&measured),
-            targets: if real_time {
-                conclusions::targets(&measured)
-            } else {
-                Vec::new()
-            },
+            targets: conclusions::targets(&measured),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
             series: measured.series(real_time),

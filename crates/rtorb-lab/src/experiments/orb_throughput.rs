@@ -11,10 +11,7 @@ use rtorb::rt::PriorityModel;
 use crate::burst::{Burst, Verb};
 use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
-use crate::experiment::{
-    Context, Effort, Experiment, INTERRUPTED, NOT_JUDGED, Outcome, Parameters, Progress,
-    is_complete,
-};
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::peers::omniorb::{self, OmniOrb};
 use crate::results::{all_real_time, labels};
 use cells::{Cell, cells};
@@ -69,25 +66,13 @@ impl Experiment for OrbThroughput {
         let done = measure(context, &plan, &mut line_up, &mut measured, progress);
         let complete = is_complete(done)?;
         notes.append(&mut measured.notes);
-        if !complete {
-            notes.push(INTERRUPTED.to_owned());
-        }
-        let real_time = all_real_time(&scheduling);
-        if !real_time {
-            notes.push(NOT_JUDGED.to_owned());
-        }
-        let series = measured.series(real_time);
+        let series = measured.series(all_real_time(&scheduling));
         Ok(Outcome {
             complete,
             scheduling,
             highlights: conclusions::highlights(&measured),
             derived: conclusions::derived(&measured),
-            // The promises are for one CPU and SCHED_FIFO: elsewhere they are not judged.
-            targets: if real_time {
-                conclusions::targets(&measured)
-            } else {
-                Vec::new()
-            },
+            targets: conclusions::targets(&measured),
             conclusions: Vec::new(),
             published: conclusions::published(&measured),
             series,

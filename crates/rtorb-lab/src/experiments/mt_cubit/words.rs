@@ -3,7 +3,6 @@
 use super::conclusions::{hardest, to_unloaded};
 use super::measured::{Key, Measured, Of, Role};
 use super::plan::{Cell, HIGH, LOW, Load, Plan, SATURATING_SHARE};
-use crate::experiment::{INTERRUPTED, NOT_JUDGED};
 
 /// A sentence or two a contestant, and how they are in order.
 pub(super) fn conclusions(measured: &Measured, plan: &Plan) -> Vec<String> {
@@ -25,18 +24,13 @@ pub(super) fn conclusions(measured: &Measured, plan: &Plan) -> Vec<String> {
 }
 
 /// What a reader must know.
-pub(super) fn notes(measured: &Measured, real_time: bool, complete: bool) -> Vec<String> {
+pub(super) fn notes(measured: &Measured, real_time: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if !complete {
-        notes.push(INTERRUPTED.to_owned());
-    }
     if real_time {
         notes.push(format!(
             "The high-priority client and its object have SCHED_FIFO {HIGH}, low-priority clients and theirs {LOW}, and the \
              processes themselves 50, with the threads of pools without lanes and of omniORB: {KIND_CASE}"
         ));
-    } else {
-        notes.push(NOT_JUDGED.to_owned());
     }
     if measured.keys(Role::High).any(|key| key.preset == "omniorb") {
         notes.push(OMNIORB.to_owned());
@@ -215,6 +209,5 @@ mod tests {
             "{}",
             found[2]
         );
-        assert_eq!(notes(&measured, false, false).len(), 2);
     }
 }
