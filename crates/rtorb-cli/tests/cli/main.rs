@@ -9,3 +9,4 @@ mod lab;
 mod ping;
 mod priorities;
 mod support;
+mod traces;

@@ -1,0 +1,192 @@
+//! What a run leaves behind when it is interrupted, killed, or run by somebody without rights: results that hold, and nothing
+//! else.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rtorb_lab::experiments;
+use rtorb_lab::results::Results;
+use rustix::process::Signal;
+
+use crate::support::{Running, within};
+
+#[test]
+fn an_interrupt_at_any_moment_leaves_a_report_and_nothing_else() {
+    let settings = settings();
+    // While it starts, in the first experiments, and under way.
+    for after_ms in [20, 700, 4_000] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = Marked::start(folder.path(), &["measure", "--load", "mix"]);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        run.running.signal(Signal::INT);
+        let status = run.running.ended();
+        // A signal that comes before anybody listens ends the process as it ends any other.
+        assert!(
+            matches!(status, Some(1) | None),
+            "{status:?} after {after_ms} ms"
+        );
+        assert_eq!(run.left_behind(), [""; 0], "after {after_ms} ms");
+        if status.is_some() {
+            run.report_holds(after_ms);
+        }
+    }
+    assert_eq!(self::settings(), settings);
+}
+
+#[test]
+fn a_killed_run_leaves_no_process_and_no_load() {
+    let settings = settings();
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Marked::start(
+        folder.path(),
+        &["lab", "run", "orb/throughput", "--load", "mix"],
+    );
+    // The run itself, contestants and load.
+    within(Duration::from_secs(60), || {
+        (run.left_behind().len() >= 8).then_some(())
+    })
+    .expect("the run starts its processes");
+    run.running.signal(Signal::KILL);
+    run.running.ended();
+    let gone = within(Duration::from_secs(15), || {
+        run.left_behind().is_empty().then_some(())
+    });
+    assert!(gone.is_some(), "{:?}", run.left_behind());
+    assert_eq!(self::settings(), settings);
+}
+
+#[test]
+fn without_rights_every_experiment_runs_and_says_what_it_could_not_obtain() {
+    if !rustix::process::geteuid().is_root() {
+        // Whoever is not root has run all the other tests this way.
+        eprintln!("skipped: only root can give up rights");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.path().join("rtorb");
+    fs::copy(assert_cmd::cargo::cargo_bin!("rtorb"), &program).unwrap();
+    let out = folder.path().join("report");
+    let output = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+        ])
+        .args(["prlimit", "--rtprio=0", "--memlock=65536"])
+        .arg(&program)
+        .args(["measure", "--glance", "--out"])
+        .arg(&out)
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("SCHED_FIFO is refused"), "{said}");
+    for experiment in experiments::ALL {
+        let results = Results::read(&Results::path(&out, experiment.name())).unwrap();
+        let name = experiment.name();
+        assert!(results.complete, "{name}");
+        assert!(
+            results.targets.is_empty(),
+            "{name}: promises are for real time: {:?}",
+            results.targets
+        );
+        for scheduling in &results.scheduling {
+            assert!(!scheduling.real_time, "{name}: {scheduling:?}");
+        }
+        for series in &results.series {
+            let label = series.labels.get("real_time");
+            assert_ne!(label, Some(&true.into()), "{name}: {:?}", series.labels);
+        }
+        assert!(
+            !results.series.is_empty() || !results.notes.is_empty(),
+            "{name}"
+        );
+    }
+    let page = fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(page.contains("Not measured in real time."));
+}
+
+/// A run that is told from all other processes by a variable of its environment, which its descendants inherit.
+struct Marked {
+    running: Running,
+    mark: String,
+    out: PathBuf,
+}
+
+impl Marked {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mark = format!("RTORB_MARK={}", folder.display());
+        let (name, value) = mark.split_once('=').unwrap();
+        let out = folder.join("report");
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command.args(arguments).arg("--out").arg(&out);
+        command.env(name, value).env("TMPDIR", folder);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self {
+            running: Running(command.spawn().unwrap()),
+            out,
+            mark,
+        }
+    }
+
+    /// The processes of this run that there are, by their command lines.
+    fn left_behind(&self) -> Vec<String> {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let of_this_run = processes.filter_map(|process| {
+            let environment = fs::read(process.path().join("environ")).ok()?;
+            let mut variables = environment.split(|octet| *octet == 0);
+            variables.find(|variable| *variable == self.mark.as_bytes())?;
+            let command = fs::read(process.path().join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&command).replace('\0', " "))
+        });
+        of_this_run.filter(|command| !command.is_empty()).collect()
+    }
+
+    /// What was measured can be read, and the page shows it.
+    fn report_holds(&self, after_ms: u64) {
+        let Ok(all) = Results::read_folder(&self.out) else {
+            // Nothing was measured yet, and nothing half-written is there.
+            assert!(after_ms < 4_000);
+            return;
+        };
+        assert!(all.len() < experiments::ALL.len());
+        assert!(
+            all.iter()
+                .flat_map(|results| &results.series)
+                .all(|series| series.wrong == 0)
+        );
+        let page = fs::read_to_string(self.out.join("index.html")).unwrap();
+        for results in &all {
+            assert!(page.contains(&results.experiment));
+        }
+    }
+}
+
+/// What a run could have changed on this host.
+fn settings() -> Vec<(String, String)> {
+    let mut paths = vec![
+        "/proc/sys/kernel/sched_rt_runtime_us".to_owned(),
+        "/proc/sys/kernel/sched_rt_period_us".to_owned(),
+        "/proc/sys/vm/swappiness".to_owned(),
+        "/proc/sys/kernel/perf_event_paranoid".to_owned(),
+        "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned(),
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor".to_owned(),
+    ];
+    let interrupts = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+    paths.extend(interrupts.map(|irq| irq.path().join("smp_affinity").display().to_string()));
+    paths.sort();
+    let read = |path: String| fs::read_to_string(&path).ok().map(|value| (path, value));
+    paths.into_iter().filter_map(read).collect()
+}
