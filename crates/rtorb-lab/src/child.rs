@@ -21,6 +21,7 @@ use crate::burst;
 use crate::cubit::{Bench, Server, Serving};
 use crate::demux::{self, Kind};
 use crate::inspect::ping::client_orb;
+use crate::load;
 use crate::ping_pong::{futex, tcp, unix};
 use crate::placement::Placement;
 use crate::probe;
@@ -106,6 +107,7 @@ fn play(role: &[String]) -> Result<(), String> {
             lane_server(PriorityModel::ClientPropagated, number(priority)?)
         }
         ["cubit-client", reference] => cubit_client(reference),
+        ["load", ref role @ ..] => load::own::play(role),
         ["probe"] => {
             ready("");
             probe::serve(BufReader::new(io::stdin()), io::stdout())

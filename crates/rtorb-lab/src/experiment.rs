@@ -225,7 +225,8 @@ pub fn run(
         false => Some(context.load.start(context)?),
     };
     let mut outcome = experiment.run(context, progress)?;
-    if let Some(running) = running {
+    if let Some(mut running) = running {
+        running.check()?;
         label_with_load(&mut outcome.series, &context.load);
         parameters.insert("load".to_owned(), context.load.to_string().into());
         if !context.load.is_none() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use crate::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
@@ -201,6 +201,44 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// How the child ended, with what it said last; `None` while it runs.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.exited_within(Duration::ZERO)?;
+        let mut said = Vec::new();
+        // What it left behind may hold the pipe open, and then there is no end to wait for.
+        if is_readable(self.output.as_fd(), 0) {
+            let mut chunk = [0; 4096];
+            let count = self.output.read(&mut chunk).unwrap_or(0);
+            said.extend_from_slice(&chunk[..count]);
+        }
+        let said = String::from_utf8_lossy(&said);
+        let said = said.trim().trim_start_matches("error ");
+        Some(match said {
+            "" => status.to_string(),
+            _ => format!("{status}: {said}"),
+        })
+    }
+
+    /// Ends the child and every process that it has made, at once: for those that have nothing to say at their end.
+    pub fn kill_group(&self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // An error means that all are gone, which is what we want.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Waits until a group that was killed is gone. What writes to a disk ends when the disk has answered.
+    pub fn await_group_end(&mut self) {
+        let _ = self.child.wait();
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        let deadline_ns = monotonic_ns() + nanoseconds(GROUP_END_TIMEOUT);
+        while test_kill_process_group(group).is_ok() && monotonic_ns() < deadline_ns {
+            std::thread::sleep(EXIT_POLL);
+        }
+    }
+
     fn tell(&mut self, line: &dyn Display) -> Result<(), LabError> {
         let sent = match self.input.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
@@ -314,6 +352,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const BURST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a child may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
+/// A disk answers sooner, or is broken.
+const GROUP_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Two seconds' worth.
 const INTERRUPTS_MAX: usize = 40;
 const EXIT_POLL: Duration = Duration::from_millis(2);

@@ -6,6 +6,7 @@ mod cubit;
 mod idl;
 mod ior;
 mod lab;
+mod load;
 mod ping;
 mod priorities;
 mod support;
