@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::results::{Labels, Results, Series};
 
+mod columns;
 mod counts;
+pub(crate) mod words;
 
 /// A table of text, ready for a terminal or a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +19,14 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The medians over rounds of every series that is a call, in microseconds; of an experiment that counts, the counts.
+/// The medians over rounds of every series that is a call, in microseconds; of an experiment that counts, the counts. Where an
+/// experiment names its columns, with the largest sample beside each, in the unit of the series.
 #[must_use]
 pub fn medians(results: &Results) -> Table {
     if let Some(table) = counts::counts(results) {
+        return table;
+    }
+    if let Some(table) = columns::medians(results) {
         return table;
     }
     let rows = row_names(results);
@@ -54,9 +60,12 @@ pub fn medians(results: &Results) -> Table {
     }
 }
 
-/// The whole distribution of every call: from the fastest to the slowest, in microseconds.
+/// The whole distribution of every call, from the fastest to the slowest: in microseconds, or in the unit of the series.
 #[must_use]
 pub fn tails(results: &Results) -> Table {
+    if let Some(table) = columns::tails(results) {
+        return table;
+    }
     let head = [
         "us",
         "contestant",

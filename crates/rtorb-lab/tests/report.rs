@@ -8,7 +8,8 @@ use rtorb_lab::host::Host;
 use rtorb_lab::preflight;
 use rtorb_lab::report;
 use rtorb_lab::results::{
-    Derived, Highlight, ObtainedScheduling, Published, Results, SCHEMA, Series, Target, labels,
+    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published, PublishedPoints,
+    Results, SCHEMA, Series, StatisticName, Target, labels,
 };
 use rtorb_lab::statistics::Recorder;
 
@@ -70,6 +71,66 @@ fn results() -> Results {
         notes: vec!["omniORB was left out.</script><script>alert(1)</script>".to_owned()],
     }
 }
+
+/// Results that ask for one plot of every kind, and whose labels are markup.
+fn declared() -> Results {
+    let mut series = Vec::new();
+    for (pattern, load) in [("harmonic", "none"), (HOSTILE, HOSTILE)] {
+        for timers in [1u32, 5, 20] {
+            let mut recorder = Recorder::new();
+            (1..=1_000u64)
+                .for_each(|index| recorder.record(u64::from(timers) * 1_000 + index * index / 50));
+            let of = labels([
+                ("timers", timers.into()),
+                ("pattern", pattern.into()),
+                ("load", load.into()),
+                ("real_time", true.into()),
+            ]);
+            series.push(Series::from_recorder(of, &recorder));
+        }
+    }
+    let plot = |id: &str, kind| Plot {
+        id: id.to_owned(),
+        title: format!("Plot {id}"),
+        caption: "What it says.".to_owned(),
+        kind,
+        choose: vec!["load".to_owned()],
+        lines: vec!["pattern".to_owned()],
+        x: "timers".to_owned(),
+        x_title: "timers".to_owned(),
+        ..Plot::default()
+    };
+    let published = PublishedPoints {
+        source: "P3 5.1".to_owned(),
+        name: "QNX".to_owned(),
+        of: labels([("load", "none".into())]),
+        points: vec![(LabelValue::Number(1), 3.0), (LabelValue::Number(20), 60.0)],
+    };
+    Results {
+        experiment: "os/interval-jitter".to_owned(),
+        complete: true,
+        series,
+        columns: vec!["timers".to_owned()],
+        plots: vec![
+            Plot {
+                values: vec![StatisticName::Min, StatisticName::Mean, StatisticName::Max],
+                published: vec![published],
+                log_y: true,
+                ..plot("jitter", PlotKind::Lines)
+            },
+            plot("bars", PlotKind::Bars),
+            Plot {
+                log_x: true,
+                ..plot("spread", PlotKind::Histogram)
+            },
+            plot("tail", PlotKind::Percentiles),
+        ],
+        derived: Vec::new(),
+        ..results()
+    }
+}
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)><a href=\"http://example.org\">x</a>";
 
 fn series(orb: &str, operation: &str, len: usize) -> Series {
     let mut recorder = Recorder::new();
@@ -179,38 +240,48 @@ fn a_browser_draws_every_figure() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     results().write(folder.path()).unwrap();
+    declared().write(folder.path()).unwrap();
     let page = report::write(folder.path()).unwrap();
-    for width in ["390", "1400"] {
-        let profile = folder.path().join(format!("profile-{width}"));
-        let output = Command::new(browser)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-                "--disable-sync",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--virtual-time-budget=20000",
-            ])
-            .arg(format!("--window-size={width},2000"))
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .arg("--dump-dom")
-            .arg(format!("file://{}", page.display()))
-            .output()
-            .unwrap();
-        let dom = String::from_utf8_lossy(&output.stdout);
-        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes.
+    for width in [360, 390, 1400] {
+        let dom = dom(browser, &page, width);
+        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes; and those declared.
         assert!(
-            dom.contains("data-figures=\"4\""),
+            dom.contains("data-figures=\"8\""),
             "width {width}: {}",
             &dom[..dom.len().min(400)]
         );
-        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 4);
+        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 8);
         assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
+        assert!(!dom.contains("<img src=x"), "labels are text");
+        for link in ["<a href=\"http://example", "xlink:href=\"http://example"] {
+            assert!(!dom.contains(link), "and never links");
+        }
     }
+}
+
+/// The page as the browser has it when its scripts are through.
+fn dom(browser: &str, page: &Path, width: u32) -> String {
+    let profile = page.with_file_name(format!("profile-{width}"));
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-sync",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--virtual-time-budget=20000",
+        ])
+        .arg(format!("--window-size={width},2000"))
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// A headless browser; `None`, with the reason printed, when there is none and none is required.

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot, Scatter};
+use serde_json::Value;
 
-use crate::results::{LabelValue, Results, Series};
+use crate::results::{self, LabelValue, PlotKind, Results, Series};
+use crate::summary::words::varying;
 use crate::summary::{calls, contestant, contestants, row_name, row_name_of, row_names, text};
 
+mod declared;
 mod low_clients;
 mod staircase;
 mod whitebox;
@@ -19,32 +22,98 @@ pub(super) struct Figure {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) caption: String,
+    /// The scales that the reader may change; `None` where they are part of what the figure says.
+    pub(super) scales: Option<Scales>,
     pub(super) choices: Vec<Choice>,
+}
+
+/// What a figure begins with, and the reader may change.
+#[derive(Clone, Copy)]
+pub(super) struct Scales {
+    /// Whether the horizontal axis is logarithmic; `None` where it cannot be chosen.
+    pub(super) log_x: Option<bool>,
+    pub(super) log_y: bool,
+    /// Whether the vertical axis counts samples, so that it may show shares instead.
+    pub(super) counts: bool,
+}
+
+impl Scales {
+    fn of(plot: &results::Plot, series: &[&Series]) -> Self {
+        let is_number = |one: &&Series| {
+            one.labels
+                .get(&plot.x)
+                .is_some_and(|x| x.number().is_some())
+        };
+        Self {
+            log_x: match plot.kind {
+                PlotKind::Histogram => Some(plot.log_x),
+                PlotKind::Lines if series.iter().all(is_number) => Some(plot.log_x),
+                // Names have no logarithm, and a tail needs one.
+                PlotKind::Lines | PlotKind::Bars | PlotKind::Percentiles => None,
+            },
+            log_y: plot.log_y || plot.kind == PlotKind::Percentiles,
+            counts: plot.kind == PlotKind::Histogram,
+        }
+    }
 }
 
 pub(super) struct Choice {
     pub(super) name: String,
     /// The plot as the library's script takes it, safe inside a script element.
     pub(super) json: String,
+    /// Which series of the file it was drawn from; empty where the figure says so.
+    pub(super) source: String,
 }
 
 /// Every figure that the results of an experiment have something for.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
-    let figures = [
+    let mut figures: Vec<Figure> = results
+        .plots
+        .iter()
+        .map(|plot| declared::figure(results, plot))
+        .collect();
+    figures.extend([
         low_clients::figure(results),
         staircase::figure(results),
         whitebox::counts(results),
         whitebox::phases(results),
         above_raw(results),
-        medians(results),
-        tails(results),
-        sizes(results),
-        counts(results),
-    ];
+    ]);
+    let says_itself = !results.plots.is_empty() || !results.columns.is_empty();
+    figures.extend(match says_itself {
+        true => percentiles(results).into_iter().collect(),
+        false => vec![
+            medians(results),
+            tails(results),
+            sizes(results),
+            counts(results),
+        ],
+    });
+    figures.retain(|figure| !figure.choices.is_empty());
     figures
-        .into_iter()
-        .filter(|figure| !figure.choices.is_empty())
-        .collect()
+}
+
+/// The tails of an experiment that says how it is shown and has none of its own: a line for each column of its table.
+fn percentiles(results: &Results) -> Option<Figure> {
+    let shown = |plot: &results::Plot| plot.kind == PlotKind::Percentiles;
+    let timed: Vec<&Series> = calls(results)
+        .filter(|series| series.unit == "ns" && series.count > 1)
+        .collect();
+    if timed.is_empty() || results.plots.iter().any(shown) {
+        return None;
+    }
+    let mut choose = varying(&timed);
+    choose.retain(|name| !results.columns.contains(name));
+    let plot = results::Plot {
+        id: "tails".to_owned(),
+        title: TAIL_TITLE.to_owned(),
+        caption: TAIL_CAPTION.to_owned(),
+        kind: PlotKind::Percentiles,
+        choose,
+        lines: results.columns.clone(),
+        ..results::Plot::default()
+    };
+    Some(declared::figure(results, &plot))
 }
 
 /// What an ORB is to blame for: its time less that of the octets alone.
@@ -66,6 +135,7 @@ fn above_raw(results: &Results) -> Figure {
         caption: "The call less the raw exchange of the same octets on the same transport, median over rounds. What \
                   the servant does is in it too, and is the larger part for long sequences."
             .to_owned(),
+        scales: None,
         choices: transports
             .iter()
             .flat_map(|transport| {
@@ -124,6 +194,7 @@ fn medians(results: &Results) -> Figure {
         caption: "The bars without an ORB are the physical limit: two processes that hand each other the same octets. \
                   Choose a name in the legend to hide or show it."
             .to_owned(),
+        scales: None,
         choices: choices
             .into_iter()
             .filter(|(_, rows)| to_compare && !rows.is_empty())
@@ -164,12 +235,14 @@ fn tails(results: &Results) -> Figure {
     Figure {
         id: id(results, "tails"),
         title: "The tail: how slow is one call in a thousand".to_owned(),
-        caption: "Further right is rarer, higher is slower; both scales are logarithmic. A flat line is a call whose \
-                  time can be relied on; the last point is the slowest call of all."
-            .to_owned(),
+        caption: TAIL_CAPTION.to_owned(),
+        scales: None,
         choices: match contestants(results).len() {
             1 => vec![choice("all", tails_of_rows(results))],
-            _ => preferred(row_names(results)).iter().map(|row| choice(row, tails_plot(results, row))).collect(),
+            _ => preferred(row_names(results))
+                .iter()
+                .map(|row| choice(row, tails_plot(results, row)))
+                .collect(),
         },
     }
 }
@@ -226,6 +299,13 @@ fn tail(series: &Series) -> (Vec<f64>, Vec<f64>) {
 }
 
 fn tail_layout() -> Layout {
+    Layout::new()
+        .x_axis(tail_axis())
+        .y_axis(axis("us").type_(AxisType::Log))
+}
+
+/// How rare a sample is, in the words of a reader.
+fn tail_axis() -> Axis {
     let ticks = [
         (1.0, "fastest"),
         (2.0, "50 %"),
@@ -236,13 +316,10 @@ fn tail_layout() -> Layout {
         (1e5, "99.999 %"),
         (1e6, "99.9999 %"),
     ];
-    let x_axis = Axis::new()
+    Axis::new()
         .type_(AxisType::Log)
         .tick_values(ticks.iter().map(|(at, _)| *at).collect())
-        .tick_text(ticks.iter().map(|(_, text)| (*text).to_owned()).collect());
-    Layout::new()
-        .x_axis(x_axis)
-        .y_axis(axis("us").type_(AxisType::Log))
+        .tick_text(ticks.iter().map(|(_, text)| (*text).to_owned()).collect())
 }
 
 fn sizes(results: &Results) -> Figure {
@@ -258,6 +335,7 @@ fn sizes(results: &Results) -> Figure {
         id: id(results, "sizes"),
         title: "Time against size".to_owned(),
         caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
+        scales: None,
         choices: operations
             .iter()
             .map(|operation| {
@@ -279,6 +357,7 @@ fn counts(results: &Results) -> Figure {
         caption:
             "Medians, from zero up; a flat line means that the time does not grow with the number."
                 .to_owned(),
+        scales: None,
         choices: counted
             .map(|label| choice(label, counts_plot(results, label)))
             .collect(),
@@ -377,9 +456,14 @@ fn axis(title: &str) -> Axis {
     Axis::new().title(title)
 }
 
-/// Ours is blue, the peer orange, the octets alone grey: told apart in light and dark, and by most who see few colours.
+/// That of a contestant, or one for all others.
 fn color(contestant: &str) -> &'static str {
-    match contestant {
+    known_color(contestant).unwrap_or("#8a63d2")
+}
+
+/// Ours is blue, the peer orange, the octets alone grey: told apart in light and dark, and by most who see few colours.
+fn known_color(contestant: &str) -> Option<&'static str> {
+    Some(match contestant {
         "rtorb tcp" => "#2f7ed8",
         "rtorb unix" => "#7cb5f0",
         "omniorb tcp" => "#d9822b",
@@ -395,15 +479,33 @@ fn color(contestant: &str) -> &'static str {
         "rtorb minicool" => "#8a63d2",
         "rtorb corbaplus" => "#c2577e",
         "omniorb" => "#d9822b",
-        _ => "#8a63d2",
-    }
+        _ => return None,
+    })
 }
 
 fn choice(name: &str, plot: Plot) -> Choice {
+    let mut drawn: Value = serde_json::from_str(&plot.to_json()).expect("the library writes JSON");
+    escape(&mut drawn);
     // A `<` could end the script element that the text stands in.
     Choice {
         name: name.to_owned(),
-        json: plot.to_json().replace('<', "\\u003c"),
+        json: drawn.to_string().replace('<', "\\u003c"),
+        source: String::new(),
+    }
+}
+
+/// The library takes some of HTML for markup, links among them: a label's text is text.
+fn escape(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains(['&', '<', '>']) => {
+            *text = text
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;");
+        }
+        Value::Array(values) => values.iter_mut().for_each(escape),
+        Value::Object(members) => members.values_mut().for_each(escape),
+        _ => {}
     }
 }
 
@@ -426,6 +528,9 @@ fn id(results: &Results, kind: &str) -> String {
 /// What an experiment may count.
 const COUNTED: [&str; 1] = ["objects"];
 const ABOVE_RAW: &str = "time_above_raw";
+const TAIL_TITLE: &str = "The tail: how large is one sample in a thousand";
+const TAIL_CAPTION: &str = "Further right is rarer, higher is slower; both scales are logarithmic. A flat line is a time that can be \
+     relied on; the last point is the slowest of all.";
 const TAIL_HOVER: &str = "one in %{x:.0f}: %{y:.2f} us";
 const LINE_COLORS: [&str; 8] = [
     "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87", "#1aa0b8", "#b3a125",

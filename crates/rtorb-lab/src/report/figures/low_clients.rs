@@ -32,6 +32,7 @@ pub(super) fn figure(results: &Results) -> Figure {
                   reply. A flat solid line is an ORB that keeps its priorities; one that rises with the dotted one \
                   inverts them. Jitter is the standard deviation, as in the papers."
             .to_owned(),
+        scales: None,
         choices: choices.collect(),
     }
 }

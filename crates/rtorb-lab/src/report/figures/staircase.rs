@@ -25,6 +25,7 @@ pub(super) fn figure(results: &Results) -> Figure {
         caption: "The client that calls most often has the highest priority and stands left. If priorities are kept, the \
                   bars of a colour rise from left to right, or are even."
             .to_owned(),
+        scales: None,
         choices: kinds.iter().map(|kind| one(results, kind)).collect(),
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn counts(results: &Results) -> Figure {
         title: "What a request costs besides time".to_owned(),
         caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it."
             .to_owned(),
+        scales: None,
         choices: counted
             .map(|(what, name, unit)| choice(name, counts_plot(results, what, unit)))
             .collect(),
@@ -39,6 +40,7 @@ pub(super) fn phases(results: &Results) -> Figure {
         caption: "Ten concurrent clients. Bars with lines are time in the kernel. The pause that the high-priority client \
                   makes is left out."
             .to_owned(),
+        scales: None,
         choices: choices
             .map(|side| choice(&format!("{side} side"), phases_plot(results, side)))
             .collect::<Vec<Choice>>(),
