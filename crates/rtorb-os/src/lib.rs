@@ -13,6 +13,7 @@
 //! | a table read without a lock | [`slab::Slab`] |
 //! | something for whoever comes first, and never a wait | [`turnstile::Turnstile`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
+//! | a tick that interrupts, to measure what it costs | [`signal_timer`] |
 //! | memory without page faults | [`memory`] |
 //! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
 //!
@@ -27,6 +28,7 @@ mod refused;
 pub mod ring;
 pub mod sched;
 pub mod shared_memory;
+pub mod signal_timer;
 pub mod slab;
 pub mod socket;
 pub mod sync;

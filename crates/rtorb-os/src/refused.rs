@@ -53,6 +53,8 @@ pub enum What {
     Thread,
     /// Memory shared with another process.
     SharedMemory,
+    /// A timer that sends signals.
+    SignalTimer,
 }
 
 impl What {
@@ -93,6 +95,10 @@ impl What {
             }
             Self::Thread => "lower the number of threads or their stack size, or raise `ulimit -u`",
             Self::SharedMemory => "see that the folder exists, can be written and has room",
+            Self::SignalTimer if errno == Errno::INVAL => {
+                "start it at a moment and with a period that are not 0"
+            }
+            Self::SignalTimer => "use fewer timers, or raise `ulimit -i`",
         }
     }
 }
@@ -115,6 +121,7 @@ impl fmt::Display for What {
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
             Self::SharedMemory => f.write_str("shared memory"),
+            Self::SignalTimer => f.write_str("a timer that sends signals"),
         }
     }
 }
@@ -160,6 +167,8 @@ mod tests {
             (What::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
             (What::Thread, Errno::AGAIN, "ulimit -u"),
             (What::SharedMemory, Errno::NOENT, "folder"),
+            (What::SignalTimer, Errno::AGAIN, "ulimit -i"),
+            (What::SignalTimer, Errno::INVAL, "not 0"),
         ];
         for (what, errno, remedy) in rows {
             let text = Refused { what, errno }.to_string();
