@@ -10,10 +10,14 @@ pub mod orb_latency_jitter;
 pub mod orb_priority_inversion;
 pub mod orb_throughput;
 pub mod orb_whitebox;
+pub mod os_clock_overhead;
+pub mod os_interval_jitter;
 pub mod os_mutex;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 7] = [
+pub const ALL: [&dyn Experiment; 9] = [
+    &os_clock_overhead::OsClockOverhead,
+    &os_interval_jitter::OsIntervalJitter,
     &os_mutex::OsMutex,
     &orb_throughput::OrbThroughput,
     &orb_demux::OrbDemux,

@@ -180,6 +180,14 @@ fn preemption(preempt_rt: bool, release: &str) -> String {
 }
 
 /// The configuration that the kernel was built with, from the places where it may be kept.
+/// How often a second the kernel's own tick comes on a CPU that computes (CONFIG_HZ); `None` when its configuration cannot
+/// be read.
+pub(crate) fn kernel_tick_hz(release: &str) -> Option<u32> {
+    let config = kernel_config(release)?;
+    let mut lines = config.lines();
+    lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
+}
+
 fn kernel_config(release: &str) -> Option<String> {
     if let Some(text) = read(format!("/boot/config-{release}")) {
         return Some(text);

@@ -8,6 +8,7 @@
 pub mod awake;
 pub mod burst;
 pub mod child;
+pub mod computation;
 pub mod contestants;
 pub mod cubit;
 pub mod demux;

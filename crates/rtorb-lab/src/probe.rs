@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::computation::Computation;
 use crate::error::LabError;
+use crate::experiments::{os_clock_overhead, os_interval_jitter};
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
 
@@ -30,6 +32,15 @@ pub enum Question {
         /// How many samples the answer has.
         count: usize,
     },
+    /// How many steps a computation has that lasts so long: the number `steps`.
+    Calibrate {
+        /// In nanoseconds.
+        computation_ns: u64,
+    },
+    /// Executions of a program that a tick interrupts.
+    ClockOverhead(os_clock_overhead::probe::Question),
+    /// Tasks with a timer each.
+    IntervalJitter(os_interval_jitter::probe::Question),
 }
 
 /// What a probe answers.
@@ -51,6 +62,17 @@ fn run(question: &Question) -> Result<Answer, String> {
             samples: vec![vec![0; *count]],
             ..Answer::default()
         }),
+        Question::Calibrate { computation_ns } => Ok(calibrate(*computation_ns)),
+        Question::ClockOverhead(question) => os_clock_overhead::probe::run(question),
+        Question::IntervalJitter(question) => os_interval_jitter::probe::run(question),
+    }
+}
+
+fn calibrate(computation_ns: u64) -> Answer {
+    let steps = Computation::lasting(computation_ns).steps;
+    Answer {
+        numbers: BTreeMap::from([(STEPS.to_owned(), steps as f64)]),
+        ..Answer::default()
     }
 }
 
@@ -84,6 +106,24 @@ impl Probe {
             .parse()
             .map_err(|what: String| LabError::process(self.process.name(), what))?;
         Ok(head.with_samples(&octets))
+    }
+
+    /// The computation that lasts so long on the probe's CPU when nothing interrupts it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(crate) fn calibrate(&mut self, lasting: Duration) -> Result<Computation, LabError> {
+        let computation_ns = u64::try_from(lasting.as_nanos()).unwrap_or(u64::MAX);
+        let answer = self.ask(&Question::Calibrate { computation_ns }, CALIBRATION)?;
+        match answer.numbers.get(STEPS) {
+            Some(steps) => Ok(Computation {
+                steps: *steps as u64,
+            }),
+            None => Err(LabError::process(
+                self.process.name(),
+                "did not say how many steps a computation has",
+            )),
+        }
     }
 
     /// The process's id.
@@ -192,6 +232,10 @@ impl fmt::Display for Line<'_> {
     }
 }
 
+/// The number that answers [`Question::Calibrate`].
+const STEPS: &str = "steps";
+/// Some ten times what any experiment has calibrated.
+const CALIBRATION: Duration = Duration::from_secs(1);
 /// 32 MiB of them: ten times what any experiment takes at once.
 const SAMPLES_MAX: usize = 4 << 20;
 

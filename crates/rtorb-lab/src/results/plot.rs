@@ -73,7 +73,7 @@ pub enum StatisticName {
 }
 
 /// Points that a paper gives, in the unit of the plot's axis (microseconds for times).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedPoints {
     /// Where they stand, such as `P3 section 5.1`.
     pub source: String,

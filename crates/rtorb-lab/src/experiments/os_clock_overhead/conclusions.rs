@@ -1,0 +1,272 @@
+//! What the overheads say, beside what P3 says.
+
+use super::PROGRAM_NS;
+use super::measured::{Cell, Measured};
+use super::tick::Tick;
+use crate::results::{Plot, PlotKind, Published, PublishedPoints, StatisticName, labels};
+use crate::statistics::median;
+
+/// Whether a tick costs less when it comes more rarely, how much of the CPU ticks take, and whether they all came.
+pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
+    let of_ticks = Tick::ALL.into_iter().flat_map(|tick| {
+        [falls(measured, tick), shares(measured, tick)]
+            .into_iter()
+            .flatten()
+    });
+    of_ticks.chain(counts(measured)).collect()
+}
+
+/// From the finest resolution to the coarsest at which Eq. (5) is defined, compared within each round.
+fn falls(measured: &Measured, tick: Tick) -> Option<String> {
+    let cells: Vec<_> = measured
+        .cells(tick)
+        .filter(|(resolution_ns, _)| *resolution_ns < PROGRAM_NS)
+        .collect();
+    let [(fine_ns, finest), .., (coarse_ns, coarsest)] = cells[..] else {
+        return None;
+    };
+    let pairs = finest
+        .overhead_from_medians_ns
+        .iter()
+        .zip(&coarsest.overhead_from_medians_ns);
+    let (rounds, falling) = pairs.fold((0usize, 0usize), |(all, less), (fine, coarse)| {
+        (all + 1, less + usize::from(coarse < fine))
+    });
+    let verdict = match (falling * 4 >= rounds * 3, falling * 4 <= rounds) {
+        (true, _) => "falls as the resolution gets coarser, as P3 found",
+        (_, true) => "grows as the resolution gets coarser, against P3",
+        _ => "neither falls nor grows with the resolution beyond the noise of this run",
+    };
+    Some(format!(
+        "The overhead of a tick by {} {verdict}: {} us at {} us, {} us at {} us; less at the coarser one in {falling} of {rounds} \
+         rounds.",
+        tick.label(),
+        us(finest.typical_ns()?),
+        fine_ns / 1_000,
+        us(coarsest.typical_ns()?),
+        coarse_ns / 1_000,
+    ))
+}
+
+fn shares(measured: &Measured, tick: Tick) -> Option<String> {
+    let share = |(resolution_ns, cell): (u64, &Cell)| {
+        let share = median(&cell.shares(resolution_ns))?;
+        Some(format!(
+            "{:.2} % at {} us",
+            share * 100.0,
+            resolution_ns / 1_000
+        ))
+    };
+    let cells = measured.cells(tick);
+    let all: Vec<String> = cells
+        .filter(|(resolution_ns, _)| *resolution_ns <= SHARES_UP_TO_NS)
+        .filter_map(share)
+        .collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "Ticks by {} take of the CPU: {}.",
+            tick.label(),
+            all.join(", ")
+        )
+    })
+}
+
+fn counts(measured: &Measured) -> Option<String> {
+    let cells = Tick::ALL
+        .into_iter()
+        .flat_map(|tick| measured.cells(tick).map(|(_, cell)| cell));
+    let (all, off) = cells.fold((0.0, 0.0), |(all, off), cell| {
+        let (more, more_off) = cell.executions_and_off();
+        (all + more, off + more_off)
+    });
+    (all > 0.0).then(|| {
+        format!("In {off:.0} of {all:.0} executions the ticks that were counted differed by more than one from those that the measured \
+                 time has room for.")
+    })
+}
+
+/// P3's text beside the finest and the coarsest resolution at which its own equation is defined.
+pub(super) fn published(measured: &Measured) -> Vec<Published> {
+    let ours = |value: fn(&Cell) -> Option<f64>| {
+        let of = |tick: Tick| {
+            let cells = measured
+                .cells(tick)
+                .filter(|(resolution_ns, _)| *resolution_ns < PROGRAM_NS);
+            let values: Vec<f64> = cells.filter_map(|(_, cell)| value(cell)).collect();
+            let least = values.iter().copied().reduce(f64::min)?;
+            let most = values.iter().copied().reduce(f64::max)?;
+            Some(format!(
+                "{} to {} us by {}",
+                us(least),
+                us(most),
+                tick.label()
+            ))
+        };
+        let each: Vec<String> = Tick::ALL.into_iter().filter_map(of).collect();
+        each.join(", ")
+    };
+    let typical = ours(Cell::typical_ns);
+    if typical.is_empty() {
+        return Vec::new();
+    }
+    let max = ours(|cell| Some(cell.max_ns()));
+    let beside = |what: &str, published: &str, ours: &str| Published {
+        source: "P3 section 5.1".to_owned(),
+        what: what.to_owned(),
+        published: published.to_owned(),
+        ours: ours.to_owned(),
+    };
+    let mut all = vec![
+        beside(
+            "normal overhead of a tick, QNX on Pentium 133 and 166",
+            "around 5 to 7 us",
+            &typical,
+        ),
+        beside("maximum, QNX", "around 30 us", &max),
+        beside(
+            "normal overhead of a tick, Real-Time Linux on Pentium 133 and 166",
+            "around 20 us",
+            &typical,
+        ),
+        beside("maximum, Real-Time Linux", "around 60 us", &max),
+        beside(
+            "overhead of a tick, OSEKWorks on an MPC 555",
+            "around 60 us, 70 us at 0.1 ms",
+            &typical,
+        ),
+    ];
+    let fall = Tick::ALL
+        .into_iter()
+        .filter_map(|tick| falls(measured, tick));
+    all.push(beside(
+        "overhead against the distance of ticks",
+        "tends to decrease in general as the duration between clock ticks increases",
+        &fall.collect::<Vec<_>>().join(" "),
+    ));
+    all
+}
+
+pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
+    let [finest, .., coarsest] = resolutions_us else {
+        return Vec::new();
+    };
+    let level = |name: &str, value: f64| PublishedPoints {
+        source: "P3 section 5.1".to_owned(),
+        name: name.to_owned(),
+        points: vec![((*finest).into(), value), ((*coarsest).into(), value)],
+        ..PublishedPoints::default()
+    };
+    let mut published = vec![
+        level("QNX, normal, lower end", 5.0),
+        level("QNX, normal, upper end", 7.0),
+        level("QNX, maximum", 30.0),
+        level("Real-Time Linux", 20.0),
+        level("Real-Time Linux, maximum", 60.0),
+    ];
+    let mut osek = level("OSEKWorks", 60.0);
+    if let [100, next, ..] = resolutions_us {
+        osek.points[0] = ((*next).into(), 60.0);
+        osek.points.insert(0, ((*finest).into(), 70.0));
+    }
+    published.push(osek);
+    vec![Plot {
+        id: "overhead-against-resolution".to_owned(),
+        title: "What a tick costs, against the distance of ticks".to_owned(),
+        caption: "Minimum, mean and maximum of Eq. (5) over all executions. What else delays the program is divided by the number \
+                  of ticks and counted as theirs: the fewer ticks, the more of it. The published levels are from the text, \
+                  which names no resolution but 0.1 ms."
+            .to_owned(),
+        kind: PlotKind::Lines,
+        of: labels([("what", "overhead".into())]),
+        choose: vec!["tick".to_owned()],
+        x: "resolution_us".to_owned(),
+        x_title: "from tick to tick (us)".to_owned(),
+        values: vec![StatisticName::Min, StatisticName::Mean, StatisticName::Max],
+        log_x: true,
+        log_y: true,
+        published,
+        ..Plot::default()
+    }]
+}
+
+/// What a reader must know of the numbers.
+pub(super) fn notes(kernel_hz: Option<u32>, real_time: bool) -> Vec<String> {
+    let kernel = match kernel_hz {
+        Some(hz) => format!("The kernel's own tick (CONFIG_HZ={hz})"),
+        None => "The kernel's own tick".to_owned(),
+    };
+    let mut notes = vec![
+        "The tick is a real timer on the program's CPU. `signal`: a periodic POSIX timer whose signal the program's own thread \
+         handles. `thread`: a thread of higher priority that wakes at an absolute time and sleeps again, which is an interrupt \
+         and two context switches."
+            .to_owned(),
+        format!("{kernel} comes in all executions, those without ticks of ours too: it is in e, and not in the overhead."),
+        "Every execution begins in phase with its tick: the first comes one resolution after the beginning of the program. At \
+         resolutions longer than the program none would come and Eq. (5) would divide by 0: there the first comes in its middle."
+            .to_owned(),
+        "e is the shortest execution without ticks of the same round (Eq. 6). An execution shorter than that has a negative \
+         overhead, which counts as 0 in the series (`clamped_share`). Whatever else delays the program counts as overhead, as \
+         in P3; `overhead_from_medians` compares the median with and without ticks, so that it cancels."
+            .to_owned(),
+    ];
+    if !real_time {
+        notes.push(NOT_REAL_TIME.to_owned());
+    }
+    notes
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.2}", ns / 1e3)
+}
+
+/// Above this, a tick takes less of the CPU than this experiment sees.
+const SHARES_UP_TO_NS: u64 = 1_000_000;
+
+const NOT_REAL_TIME: &str = "Program and tick did not have SCHED_FIFO: others ran in between, and the thread may tick late or not \
+                             at all while the program runs. The numbers are those of the host, not of its timer.";
+
+#[cfg(test)]
+mod tests {
+    use super::super::measured::tests::measured;
+    use super::*;
+
+    #[test]
+    fn the_verdict_follows_the_numbers() {
+        let said = |overhead: fn(u64) -> u64| conclusions(&measured(overhead)).join("\n");
+        let falling = said(|resolution_ns| 9_000 - resolution_ns / 10_000);
+        assert!(falling.contains("falls as the resolution"), "{falling}");
+        assert!(falling.contains("in 3 of 3 rounds"), "{falling}");
+        let growing = said(|resolution_ns| 5_000 + resolution_ns / 10_000);
+        assert!(growing.contains("against P3"), "{growing}");
+    }
+
+    #[test]
+    fn shares_and_lost_ticks_are_told() {
+        let said = conclusions(&measured(|_| 5_000)).join("\n");
+        assert!(said.contains("1.00 % at 500 us"), "{said}");
+        assert!(said.contains("In 0 of 36 executions"), "{said}");
+    }
+
+    #[test]
+    fn every_published_figure_has_ours_beside_it() {
+        let all = published(&measured(|_| 5_000));
+        assert!(all.iter().all(|one| !one.ours.is_empty()));
+        assert!(all[0].ours.contains("5.00 to 5.00 us by signal"), "{all:?}");
+        assert!(published(&Measured::default()).is_empty());
+    }
+
+    #[test]
+    fn published_levels_span_the_axis() {
+        let plots = plots(&[100, 200, 10_000]);
+        let osek = plots[0].published.last().unwrap();
+        assert_eq!(
+            osek.points,
+            [
+                (100u64.into(), 70.0),
+                (200u64.into(), 60.0),
+                (10_000u64.into(), 60.0)
+            ]
+        );
+        assert!(super::plots(&[100]).is_empty());
+    }
+}

@@ -1,0 +1,188 @@
+//! The program P of P3 Eq. (1), timed in a process of its own while a tick interrupts it.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::{ThreadConfig, spawn};
+use serde::{Deserialize, Serialize};
+
+use super::tick::{Tick, Ticks, Times};
+use crate::computation::Computation;
+use crate::placement;
+use crate::probe::Answer;
+
+/// Executions of P, one configuration after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// What P computes.
+    pub(super) program: Computation,
+    /// The CPU of P and of the tick.
+    pub(super) cpu: Option<usize>,
+    /// Whether both have SCHED_FIFO.
+    pub(super) real_time: bool,
+    pub(super) executions: Vec<Executions>,
+}
+
+/// Executions in one configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Executions {
+    pub(super) tick: Tick,
+    /// From tick to tick.
+    pub(super) resolution_ns: u64,
+    /// From the beginning of P to the first tick.
+    pub(super) first_ns: u64,
+    pub(super) count: usize,
+}
+
+impl Executions {
+    /// Whether the first tick comes only after P: how e is measured.
+    pub(super) fn is_without_ticks(&self) -> bool {
+        self.first_ns >= super::NO_TICK_NS
+    }
+}
+
+/// Answers for each configuration two series: the time of each execution, and how many ticks there were in it.
+///
+/// # Errors
+/// What the host refused, or that the question asks for too much.
+pub(crate) fn run(question: &Question) -> Result<Answer, String> {
+    let count: usize = question.executions.iter().map(|some| some.count).sum();
+    if count > EXECUTIONS_MAX {
+        return Err(format!("{count} executions are too many for one question"));
+    }
+    let (let_go, go) = mpsc::channel();
+    let asked = question.clone();
+    let program = spawn("program", &question.config(PROGRAM_PRIORITY), move || {
+        let mut ticks = Ticks::for_this_thread(&asked.config(TICK_PRIORITY))?;
+        // The asker closes the channel when it has seen how the threads are scheduled.
+        let _: Result<(), _> = go.recv();
+        asked.execute_all(&mut ticks)
+    });
+    let program = program.map_err(|refused| refused.to_string())?;
+    // The program's thread makes the ticking one first.
+    std::thread::sleep(SETTLE);
+    let scheduling = placement::obtained_by_priority("clock-overhead", std::process::id());
+    drop::<mpsc::Sender<()>>(let_go);
+    let samples = program
+        .join()
+        .map_err(|_| "the program panicked".to_owned())?
+        .ok_or("the program did not begin")??;
+    Ok(Answer {
+        samples,
+        scheduling,
+        ..Answer::default()
+    })
+}
+
+impl Question {
+    fn config(&self, priority: u8) -> ThreadConfig {
+        ThreadConfig {
+            policy: self.real_time.then_some(SchedPolicy::Fifo(priority)),
+            affinity: self.cpu.into_iter().collect(),
+            ..ThreadConfig::default()
+        }
+    }
+
+    fn execute_all(&self, ticks: &mut Ticks) -> Result<Vec<Vec<u64>>, String> {
+        // The first execution brings code and data into the caches.
+        self.program.run();
+        let mut samples = Vec::with_capacity(2 * self.executions.len());
+        for executions in &self.executions {
+            let mut times_ns = Vec::with_capacity(executions.count);
+            let mut counts = Vec::with_capacity(executions.count);
+            for _ in 0..executions.count {
+                // Leaves the CPU to others, so that real-time throttling never has a reason to stop the program.
+                std::thread::sleep(PAUSE);
+                let (time_ns, count) = execute(self.program, *executions, ticks)?;
+                times_ns.push(time_ns);
+                counts.push(count);
+            }
+            samples.extend([times_ns, counts]);
+        }
+        Ok(samples)
+    }
+}
+
+/// Begins with the tick in phase: its first expiry is `first_ns` after the beginning of P.
+fn execute(
+    program: Computation,
+    executions: Executions,
+    ticks: &mut Ticks,
+) -> Result<(u64, u64), String> {
+    let begin_ns = monotonic_ns() + LEAD_NS;
+    let times = Times {
+        first_ns: begin_ns + executions.first_ns,
+        period_ns: executions.resolution_ns,
+    };
+    ticks.start(executions.tick, times)?;
+    while monotonic_ns() < begin_ns {
+        std::hint::spin_loop();
+    }
+    let before = ticks.count(executions.tick);
+    let from_ns = monotonic_ns();
+    program.run();
+    let to_ns = monotonic_ns();
+    let count = ticks.count(executions.tick) - before;
+    ticks.stop(executions.tick);
+    Ok((to_ns - from_ns, count))
+}
+
+/// Below the process's main thread, which sleeps meanwhile, and far below the tick.
+pub(super) const PROGRAM_PRIORITY: u8 = 40;
+/// Above everything that the laboratory runs.
+pub(super) const TICK_PRIORITY: u8 = 90;
+/// For starting the timer, before P begins.
+const LEAD_NS: u64 = 200_000;
+/// With P of about 10 ms: below nine tenths of the CPU.
+pub(super) const PAUSE: Duration = Duration::from_micros(1_200);
+const SETTLE: Duration = Duration::from_millis(2);
+/// Some ten seconds.
+const EXECUTIONS_MAX: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(count: usize) -> Question {
+        let executions = |tick| Executions {
+            tick,
+            resolution_ns: 1_000_000,
+            first_ns: 1_000_000,
+            count,
+        };
+        Question {
+            program: Computation::lasting(3_500_000),
+            cpu: rtorb_os::sched::current_affinity().last().copied(),
+            real_time: false,
+            executions: Tick::ALL.map(executions).to_vec(),
+        }
+    }
+
+    #[test]
+    fn each_configuration_is_answered_by_times_and_counts_of_ticks() {
+        let answer = run(&question(2)).unwrap();
+        assert_eq!(answer.samples.len(), 4);
+        assert!(answer.samples.iter().all(|samples| samples.len() == 2));
+        for times_and_counts in answer.samples.chunks_exact(2) {
+            let [times_ns, counts] = times_and_counts else {
+                unreachable!("two at a time");
+            };
+            for (time_ns, count) in times_ns.iter().zip(counts) {
+                // However long another thread kept the CPU: there are no more ticks than the time has room for.
+                assert!(*count <= time_ns / 1_000_000 + 1, "{count} in {time_ns}");
+            }
+        }
+        let names: Vec<_> = answer.scheduling.iter().map(|kind| &kind.process).collect();
+        assert!(
+            names.iter().any(|name| name.contains("program")),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn too_much_at_once_is_refused() {
+        assert!(run(&question(501)).unwrap_err().contains("too many"));
+    }
+}
