@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::error::LabError;
 use crate::host::Host;
+use crate::idle_states::DmaLatency;
 use crate::interrupt::Interrupt;
 use crate::load::Load;
 use crate::placement::Placement;
@@ -86,6 +87,8 @@ pub struct Context {
     pub launcher: Launcher,
     /// For sockets and the like; it is removed when the context is dropped.
     folder: TempDir,
+    /// Held for the whole of a run, where the host allows it; `host` says whether it does.
+    _dma_latency: Option<DmaLatency>,
 }
 
 impl Context {
@@ -98,7 +101,10 @@ impl Context {
         executable: PathBuf,
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
-        let host = Host::describe();
+        let mut host = Host::describe();
+        let dma_latency = DmaLatency::hold();
+        host.cpu_dma_latency_held = dma_latency.is_ok();
+        host.cpu_dma_latency_refused = dma_latency.as_ref().err().map(ToString::to_string);
         let placement = Placement::best(&host);
         let folder = tempfile::Builder::new()
             .prefix("rtorb-lab-")
@@ -115,6 +121,7 @@ impl Context {
                 interrupt,
             },
             folder,
+            _dma_latency: dma_latency.ok(),
         })
     }
 

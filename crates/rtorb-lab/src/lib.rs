@@ -16,6 +16,7 @@ pub mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod host;
+pub mod idle_states;
 pub mod inspect;
 pub mod interrupt;
 pub mod load;

@@ -24,20 +24,9 @@ impl Placement {
     /// The best that this host allows: an isolated CPU or else the last of several, and SCHED_FIFO when it is granted.
     #[must_use]
     pub fn best(host: &Host) -> Self {
-        let allowed = host
-            .cpus_allowed
-            .as_deref()
-            .map(cpu_list)
-            .unwrap_or_default();
-        let isolated = cpu_list(&host.cpus_isolated);
-        // Interrupts prefer the first CPU, and the laboratory itself needs one to wait on.
-        let cpu = isolated
-            .iter()
-            .find(|cpu| allowed.contains(cpu))
-            .or(allowed.last())
-            .copied();
+        let allowed = host.cpus_allowed.as_deref().unwrap_or_default();
         Self {
-            cpu,
+            cpu: best_cpu(allowed, &host.cpus_isolated),
             fifo: host.fifo_granted.then_some(FIFO_PRIORITY),
         }
     }
@@ -56,6 +45,19 @@ impl Placement {
         }
         Ok(())
     }
+}
+
+/// The CPU to measure on, of those that this process may use: an isolated one, or else the last.
+#[must_use]
+pub fn best_cpu(allowed: &str, isolated: &str) -> Option<usize> {
+    let allowed = cpu_list(allowed);
+    let isolated = cpu_list(isolated);
+    // Interrupts prefer the first CPU, and the laboratory itself needs one to wait on.
+    isolated
+        .iter()
+        .find(|cpu| allowed.contains(cpu))
+        .or(allowed.last())
+        .copied()
 }
 
 /// Whether a thread of this process is given SCHED_FIFO when it asks; the caller's own scheduling stays as it is.
