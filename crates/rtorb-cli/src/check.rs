@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::host::Host;
-use rtorb_lab::preflight::{self, Finding, Severity};
+use rtorb_lab::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
+use textwrap::{Options, wrap};
 
 use crate::NO;
-use crate::output::{line, print_json};
+use crate::output::{columns, line, print_json};
 
 /// Tell whether this host is fit for real time, and what to change.
 ///
-/// Exit status 0 means fit, 1 not fit.
+/// Nothing on the host is changed. Exit status 0 means fit, 1 not fit. docs/check.md explains each finding.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Print one JSON object: fit, findings, host.
@@ -28,12 +29,9 @@ impl Check {
         if self.json {
             print_json(&json!({ "fit": fit, "findings": findings, "host": host }))?;
         } else {
-            print_findings(&host, &findings)?;
-            line(if fit {
-                "This host is fit for real time."
-            } else {
-                "This host is not fit for real time."
-            })?;
+            for text in lines(&host, &findings, columns()) {
+                line(text)?;
+            }
         }
         Ok(if fit {
             ExitCode::SUCCESS
@@ -43,17 +41,185 @@ impl Check {
     }
 }
 
-fn print_findings(host: &Host, findings: &[Finding]) -> anyhow::Result<()> {
-    line(format!(
-        "{} {}, {} CPUs",
-        host.kernel_release, host.kernel_version, host.cpus_online
-    ))?;
-    for finding in findings {
-        line(format!("{:>6}  {}", finding.severity.word(), finding.what))?;
-        if finding.severity != Severity::Good {
-            line(format!("        why: {}", finding.why))?;
-            line(format!("        how: {}", finding.how))?;
+/// What a person reads, the gravest first, in lines of at most so many columns.
+fn lines(host: &Host, findings: &[Finding], width: usize) -> Vec<String> {
+    let mut lines = about(host, width);
+    for (severity, title) in GRAVE {
+        let found = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
+        for (place, finding) in found.enumerate() {
+            if place == 0 {
+                lines.extend([String::new(), title.to_owned()]);
+            }
+            lines.extend(grave(finding, width));
         }
     }
-    line("")
+    lines.extend(good(findings, width));
+    lines.push(String::new());
+    lines.extend(indented(&verdict(findings), ["", ""], width));
+    lines
+}
+
+fn about(host: &Host, width: usize) -> Vec<String> {
+    let cpu = host.cpu_model.as_deref().unwrap_or(&host.machine);
+    let mut text = format!(
+        "Linux {} {}, {}, {} x {cpu}",
+        host.kernel_release, host.kernel_version, host.machine, host.cpus_online
+    );
+    if let Some(cpu) = host.cpu_measured {
+        text.push_str(&format!("; measured on CPU {cpu}"));
+    }
+    indented(&text, ["", ""], width)
+}
+
+/// What, why and how.
+fn grave(finding: &Finding, width: usize) -> Vec<String> {
+    let what = format!("{}: {}", finding.topic.word(), finding.what);
+    let mut lines = indented(&what, ["  * ", "    "], width);
+    lines.extend(indented(
+        &finding.why,
+        ["      why: ", "           "],
+        width,
+    ));
+    lines.extend(indented(
+        &finding.how,
+        ["      how: ", "           "],
+        width,
+    ));
+    lines
+}
+
+/// What needs no change, in a paragraph for each topic.
+fn good(findings: &[Finding], width: usize) -> Vec<String> {
+    let good: Vec<&Finding> = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Good)
+        .collect();
+    let mut lines = Vec::new();
+    if !good.is_empty() {
+        lines.extend([String::new(), GOOD.to_owned()]);
+    }
+    for topic in TOPICS {
+        let of_it = good.iter().filter(|finding| finding.topic == topic);
+        let whats: Vec<&str> = of_it.map(|finding| finding.what.as_str()).collect();
+        if !whats.is_empty() {
+            let text = format!("{}: {}", topic.word(), whats.join("; "));
+            lines.extend(indented(&text, ["  * ", "    "], width));
+        }
+    }
+    lines
+}
+
+fn verdict(findings: &[Finding]) -> String {
+    let count = |severity| {
+        let of_it = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
+        of_it.count()
+    };
+    let verdict = if preflight::is_fit(findings) {
+        "This host is fit for real time"
+    } else {
+        "This host is not fit for real time"
+    };
+    format!(
+        "{verdict}: {} in the way, {} to improve, {} not visible, {} good.",
+        count(Severity::Unfit),
+        count(Severity::Advice),
+        count(Severity::Unknown),
+        count(Severity::Good)
+    )
+}
+
+/// The text with an indent for its first line and one for the others.
+fn indented(text: &str, [first, others]: [&str; 2], width: usize) -> Vec<String> {
+    let options = Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(others)
+        // A path or a command must stay one that can be copied.
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let lines = wrap(text, options).into_iter();
+    lines.map(std::borrow::Cow::into_owned).collect()
+}
+
+const GRAVE: [(Severity, &str); 3] = [
+    (
+        Severity::Unfit,
+        "UNFIT: deadlines cannot be relied on while it is so",
+    ),
+    (
+        Severity::Advice,
+        "ADVICE: deadlines hold less surely, or later, than they could",
+    ),
+    (Severity::Unknown, "UNKNOWN: not visible from here"),
+];
+const GOOD: &str = "GOOD: as it should be";
+const TOPICS: [Topic; 7] = [
+    Topic::Kernel,
+    Topic::Permissions,
+    Topic::Memory,
+    Topic::Cpus,
+    Topic::Clocks,
+    Topic::Interference,
+    Topic::Other,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_no_longer_than_the_terminal_is_wide() {
+        let host = Host::describe();
+        let findings = preflight::findings(&host);
+        for width in [60, 80, 100] {
+            for line in lines(&host, &findings, width) {
+                let one_word = line.split_whitespace().count() <= 2;
+                assert!(line.chars().count() <= width || one_word, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn everything_is_said_and_the_gravest_first() {
+        let host = Host::describe();
+        let of = |id: &str, severity| Finding {
+            id: id.to_owned(),
+            topic: Topic::Memory,
+            severity,
+            what: format!("what {id}"),
+            why: format!("why {id}"),
+            how: format!("how {id}"),
+        };
+        let mut findings = vec![
+            of("a", Severity::Unfit),
+            of("b", Severity::Advice),
+            of("c", Severity::Unknown),
+            of("d", Severity::Good),
+            of("e", Severity::Good),
+        ];
+        let text = lines(&host, &findings, 100).join("\n");
+        let places = [
+            "what a",
+            "why a",
+            "how a",
+            "what b",
+            "how b",
+            "what c",
+            "what d; what e",
+        ]
+        .map(|words| {
+            text.find(words)
+                .unwrap_or_else(|| panic!("{words}: {text}"))
+        });
+        assert!(places.is_sorted(), "{text}");
+        assert!(text.ends_with(
+            "This host is not fit for real time: 1 in the way, 1 to improve, 1 not visible, 2 good."
+        ));
+        findings.remove(0);
+        let text = lines(&host, &findings, 80).join("\n");
+        assert!(text.contains("This host is fit") && !text.contains("UNFIT"));
+    }
 }

@@ -41,6 +41,14 @@ pub(crate) fn is_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&io::stdout())
 }
 
+/// How many columns a line of text may have: those of the terminal, or 80, within what is readable.
+pub(crate) fn columns() -> usize {
+    Drawn::new()
+        .width()
+        .map_or(80, usize::from)
+        .clamp(COLUMNS_MIN, COLUMNS_MAX)
+}
+
 fn print(text: &str) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
     match output
@@ -51,3 +59,7 @@ fn print(text: &str) -> anyhow::Result<()> {
         _ => Ok(()),
     }
 }
+
+const COLUMNS_MIN: usize = 40;
+/// Longer lines are hard to read.
+const COLUMNS_MAX: usize = 100;
