@@ -8,9 +8,10 @@
 //! until its standard input ends; a client prints `ready` and answers bursts ([`crate::burst`]).
 
 use std::io::{self, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
@@ -80,25 +81,8 @@ fn play(role: &[String]) -> Result<(), String> {
     let words: Vec<&str> = role.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["exec", program, ref arguments @ ..] => Err(Command::new(program).args(arguments).exec()),
-        ["raw-server", "tcp"] => {
-            end_with_input()?;
-            tcp::serve(ready)
-        }
-        ["raw-server", "unix", path] => {
-            end_with_input()?;
-            unix::serve(Path::new(path), ready)
-        }
-        ["raw-server", "futex", path] => {
-            end_with_input()?;
-            futex::serve(Path::new(path), ready)
-        }
-        ["raw-client", "tcp", address] => {
-            tcp::connect(address).and_then(|mut client| answer(|burst| client.burst(burst)))
-        }
-        ["raw-client", "unix", path] => unix::connect(Path::new(path))
-            .and_then(|mut client| answer(|burst| client.burst(burst))),
-        ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
-            .and_then(|mut client| answer(|burst| client.burst(burst))),
+        ["tool", program, ref arguments @ ..] => Err(exec_tool(program, arguments)),
+        ["raw-server" | "raw-client", ..] => raw(&words),
         ["cubit-server", endpoint] => cubit_server(endpoint),
         ["declared-lane-server", priority] => {
             lane_server(PriorityModel::ServerDeclared, number(priority)?)
@@ -147,6 +131,39 @@ fn play(role: &[String]) -> Result<(), String> {
         _ => return Err(format!("a child has no role {words:?}")),
     };
     done.map_err(|error| format!("{}: {error}", words.join(" ")))
+}
+
+/// One end of the exchange of octets without an ORB.
+fn raw(role: &[&str]) -> io::Result<()> {
+    let ends_with_input = || end_with_input().map_err(io::Error::other);
+    match *role {
+        ["raw-server", "tcp"] => ends_with_input().and_then(|()| tcp::serve(ready)),
+        ["raw-server", "unix", path] => {
+            ends_with_input().and_then(|()| unix::serve(Path::new(path), ready))
+        }
+        ["raw-server", "futex", path] => {
+            ends_with_input().and_then(|()| futex::serve(Path::new(path), ready))
+        }
+        ["raw-client", "tcp", address] => {
+            tcp::connect(address).and_then(|mut client| answer(|burst| client.burst(burst)))
+        }
+        ["raw-client", "unix", path] => unix::connect(Path::new(path))
+            .and_then(|mut client| answer(|burst| client.burst(burst))),
+        ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
+            .and_then(|mut client| answer(|burst| client.burst(burst))),
+        _ => Err(io::Error::other("there is no such exchange")),
+    }
+}
+
+/// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal.
+pub(crate) fn exec_tool(program: &str, arguments: &[&str]) -> io::Error {
+    match io::stdout().as_fd().try_clone_to_owned() {
+        Ok(output) => Command::new(program)
+            .args(arguments)
+            .stderr(Stdio::from(output))
+            .exec(),
+        Err(error) => error,
+    }
 }
 
 fn cubit_server(endpoint: &str) -> io::Result<()> {

@@ -13,11 +13,13 @@ pub mod orb_whitebox;
 pub mod os_clock_overhead;
 pub mod os_interval_jitter;
 pub mod os_mutex;
+pub mod os_wakeup;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 9] = [
+pub const ALL: [&dyn Experiment; 10] = [
     &os_clock_overhead::OsClockOverhead,
     &os_interval_jitter::OsIntervalJitter,
+    &os_wakeup::OsWakeup,
     &os_mutex::OsMutex,
     &orb_throughput::OrbThroughput,
     &orb_demux::OrbDemux,

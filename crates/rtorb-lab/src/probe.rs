@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::computation::Computation;
 use crate::error::LabError;
-use crate::experiments::{os_clock_overhead, os_interval_jitter};
+use crate::experiments::{os_clock_overhead, os_interval_jitter, os_wakeup};
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
 
@@ -41,6 +41,8 @@ pub enum Question {
     ClockOverhead(os_clock_overhead::probe::Question),
     /// Tasks with a timer each.
     IntervalJitter(os_interval_jitter::probe::Question),
+    /// How late a periodic thread wakes: `os/wakeup`.
+    Wakeup(os_wakeup::Question),
 }
 
 /// What a probe answers.
@@ -65,6 +67,7 @@ fn run(question: &Question) -> Result<Answer, String> {
         Question::Calibrate { computation_ns } => Ok(calibrate(*computation_ns)),
         Question::ClockOverhead(question) => os_clock_overhead::probe::run(question),
         Question::IntervalJitter(question) => os_interval_jitter::probe::run(question),
+        Question::Wakeup(question) => question.answer(),
     }
 }
 

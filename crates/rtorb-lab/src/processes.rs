@@ -201,6 +201,32 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// All that a tool prints until it ends, which may take as long as `within` and ten seconds more.
+    ///
+    /// # Errors
+    /// That it failed, with what it printed, or did not end; or the interrupt.
+    pub fn output_to_end(&mut self, within: Duration) -> Result<String, LabError> {
+        let timeout = BURST_TIMEOUT + within;
+        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+        while self.read_more(deadline_ns, timeout)? > 0 {
+            if self.buffer.len() > OUTPUT_BYTES_MAX {
+                return Err(LabError::process(&self.name, "printed without an end"));
+            }
+        }
+        let printed = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
+        match self.exited_within(POLITE) {
+            Some(status) if status.success() => Ok(printed),
+            Some(status) => {
+                let what = format!("failed ({status}): {}", printed.trim_end());
+                Err(LabError::process(&self.name, what))
+            }
+            None => Err(LabError::process(
+                &self.name,
+                "closed its output and did not end",
+            )),
+        }
+    }
+
     /// How the child ended, with what it said last; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
         let status = self.exited_within(Duration::ZERO)?;
@@ -283,8 +309,19 @@ impl Process {
         Ok(self.buffer.drain(..count).collect())
     }
 
-    /// Reads what there is, waiting for it; wakes now and then to see whether the run should end.
     fn fill(&mut self, deadline_ns: u64, timeout: Duration) -> Result<(), LabError> {
+        match self.read_more(deadline_ns, timeout)? {
+            0 => {
+                let what = self.how_it_ended();
+                Err(LabError::process(&self.name, what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads what there is, waiting for it; wakes now and then to see whether the run should end. 0 is the end.
+    fn read_more(&mut self, deadline_ns: u64, timeout: Duration) -> Result<usize, LabError> {
+        let mut chunk = [0; 1 << 16];
         loop {
             if self.interrupt.requested() {
                 return Err(LabError::Interrupted);
@@ -297,25 +334,20 @@ impl Process {
                 });
             }
             let wait_ns = (deadline_ns - now_ns).min(nanoseconds(INTERRUPT_POLL));
-            if is_readable(self.output.as_fd(), wait_ns) {
-                break;
+            if !is_readable(self.output.as_fd(), wait_ns) {
+                continue;
             }
-        }
-        let mut chunk = [0; 1 << 16];
-        match self.output.read(&mut chunk) {
-            Ok(0) => {
-                let what = self.how_it_ended();
-                Err(LabError::process(&self.name, what))
+            match self.output.read(&mut chunk) {
+                Ok(count) => {
+                    self.buffer.extend_from_slice(&chunk[..count]);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let what = format!("cannot be read from: {error}");
+                    return Err(LabError::process(&self.name, what));
+                }
             }
-            Ok(count) => {
-                self.buffer.extend_from_slice(&chunk[..count]);
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(LabError::process(
-                &self.name,
-                format!("cannot be read from: {error}"),
-            )),
         }
     }
 
@@ -358,5 +390,7 @@ const GROUP_END_TIMEOUT: Duration = Duration::from_secs(5);
 const INTERRUPTS_MAX: usize = 40;
 const EXIT_POLL: Duration = Duration::from_millis(2);
 const INTERRUPT_POLL: Duration = Duration::from_millis(50);
+/// Far more than any tool here prints.
+const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// An IOR with many profiles fits well.
 const LINE_BYTES_MAX: usize = 1 << 20;

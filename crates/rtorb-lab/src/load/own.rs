@@ -3,16 +3,14 @@
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{ThreadConfig, spawn};
 
 use super::{FILE_BYTES, HOGS, Kind, WRITE_BYTES};
+use crate::child::exec_tool;
 
 /// Plays the role; returns when the time is over, or with what went wrong.
 ///
@@ -21,7 +19,7 @@ use super::{FILE_BYTES, HOGS, Kind, WRITE_BYTES};
 pub(crate) fn play(role: &[&str]) -> io::Result<()> {
     lower_priority()?;
     match role {
-        ["exec", program, arguments @ ..] => Err(exec(program, arguments)),
+        ["exec", program, arguments @ ..] => Err(exec_tool(program, arguments)),
         [kind, folder, seconds] => {
             let kind = Kind::ALL.into_iter().find(|known| known.name() == *kind);
             let kind = kind.ok_or_else(|| io::Error::other("no such load"))?;
@@ -37,17 +35,6 @@ fn lower_priority() -> io::Result<()> {
     apply_policy(SchedPolicy::Other).map_err(io::Error::other)?;
     rustix::process::nice(NICE)?;
     Ok(())
-}
-
-/// What the program complains about goes where the laboratory reads it, and not between its progress.
-fn exec(program: &str, arguments: &[&str]) -> io::Error {
-    match io::stdout().as_fd().try_clone_to_owned() {
-        Ok(output) => Command::new(program)
-            .args(arguments)
-            .stderr(Stdio::from(output))
-            .exec(),
-        Err(error) => error,
-    }
 }
 
 fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
