@@ -1,20 +1,24 @@
 //! `rtorb measure`: the main job. Describes and checks the host, runs every experiment, and writes the report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::interrupt::Interrupt;
 use rtorb_lab::load::Load;
+use rtorb_lab::report::Failure;
 use rtorb_lab::results::Results;
-use rtorb_lab::{experiments, preflight, report, summary};
+use rtorb_lab::{experiments, preflight, report};
 use serde_json::json;
 
 use crate::NO;
-use crate::output::{line, print_json, print_table};
+use crate::output::print_json;
 use crate::progress::Report;
+
+mod closing;
 
 /// Measure this host and the ORB on it, and write a report.
 ///
@@ -70,34 +74,84 @@ pub(crate) fn run_experiments(
     let mut context = Context::new(effort, executable, interrupt)?;
     context.load = options.load.clone();
     tell_preflight(&context);
-    let mut all = Vec::new();
-    for experiment in chosen {
-        if context.interrupted() {
-            break;
-        }
-        let mut progress = Report::new(experiment.name());
-        let results = experiment::run(*experiment, &context, &mut progress);
-        progress.finish();
-        let results =
-            results.with_context(|| format!("{} could not be measured", experiment.name()))?;
-        results
-            .write(&options.out)
-            .with_context(|| format!("cannot write below {}", options.out.display()))?;
-        all.push(results);
-    }
-    let page = report::write(&options.out)
-        .with_context(|| format!("cannot write the report in {}", options.out.display()))?;
+    let measured = measure_each(chosen, &context, options)?;
+    let page =
+        match measured.all.is_empty() {
+            true => None,
+            false => {
+                let run = report::Run {
+                    id: &context.run,
+                    failures: &measured.failures,
+                };
+                let page = report::write_run(&options.out, &run);
+                Some(page.with_context(|| {
+                    format!("cannot write the report in {}", options.out.display())
+                })?)
+            }
+        };
     if options.json {
-        print_json(&json!({ "report": page, "results": all }))?;
+        print_json(&json!({ "report": page, "results": measured.all }))?;
     } else {
-        print_results(&all, &page)?;
+        closing::print(&measured, page.as_deref())?;
     }
-    let complete = all.len() == chosen.len() && all.iter().all(|results| results.complete);
+    // One that was asked for alone and several of which none could be measured: an error like any other.
+    if let (None, Some(failure)) = (&page, measured.failures.first()) {
+        anyhow::bail!(
+            "{} could not be measured: {}",
+            failure.experiment,
+            failure.why
+        );
+    }
+    let complete =
+        measured.all.len() == chosen.len() && measured.all.iter().all(|results| results.complete);
     Ok(if complete {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(NO)
     })
+}
+
+/// What a run came to.
+pub(crate) struct Measured {
+    pub(crate) all: Vec<Results>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// Runs the experiments until somebody wants the end. One that fails does not take the others with it.
+fn measure_each(
+    chosen: &[&dyn Experiment],
+    context: &Context,
+    options: &Options,
+) -> anyhow::Result<Measured> {
+    let mut measured = Measured {
+        all: Vec::new(),
+        failures: Vec::new(),
+    };
+    for (at, experiment) in chosen.iter().enumerate() {
+        if context.interrupted() {
+            break;
+        }
+        let mut progress = Report::new(experiment.name(), at + 1, chosen.len());
+        let results = experiment::run(*experiment, context, &mut progress);
+        progress.finish();
+        match results {
+            Ok(results) => {
+                results
+                    .write(&options.out)
+                    .with_context(|| format!("cannot write below {}", options.out.display()))?;
+                measured.all.push(results);
+            }
+            Err(LabError::Interrupted) => break,
+            Err(error) => {
+                eprintln!("{}: could not be measured: {error}", experiment.name());
+                measured.failures.push(Failure {
+                    experiment: experiment.name().to_owned(),
+                    why: error.to_string(),
+                });
+            }
+        }
+    }
+    Ok(measured)
 }
 
 /// What stands in the way of real time is said before the numbers, once.
@@ -110,28 +164,4 @@ fn tell_preflight(context: &Context) {
             );
         }
     }
-}
-
-fn print_results(all: &[Results], page: &Path) -> anyhow::Result<()> {
-    for results in all {
-        line(format!("\n{}: {}", results.experiment, results.title))?;
-        print_table(&summary::medians(results))?;
-        for target in &results.targets {
-            let verdict = if target.holds { "holds" } else { "MISSED" };
-            line(format!(
-                "{verdict:>6}  {}: {:.3}, at most {:.2}",
-                target.what, target.value, target.limit
-            ))?;
-        }
-        for conclusion in &results.conclusions {
-            line(format!(" found  {conclusion}"))?;
-        }
-        for note in &results.notes {
-            line(format!("  note  {note}"))?;
-        }
-        if !results.is_real_time() {
-            line("  note  NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU")?;
-        }
-    }
-    line(format!("\nReport: {}", page.display()))
 }

@@ -1,6 +1,7 @@
 //! How far a run is: a bar on a terminal, plain lines elsewhere. It is drawn between bursts only, by no thread of its own.
 
 use std::io::IsTerminal;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_lab::experiment::Progress;
@@ -9,6 +10,7 @@ use rtorb_lab::experiment::Progress;
 #[derive(Debug)]
 pub(crate) struct Report {
     name: String,
+    begun: Instant,
     bar: ProgressBar,
     on_terminal: bool,
     steps: usize,
@@ -16,17 +18,29 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// For the experiment of this name.
-    pub(crate) fn new(name: &str) -> Self {
+    /// For the experiment of this name, which is the `place`th of so many.
+    pub(crate) fn new(name: &str, place: usize, of: usize) -> Self {
         let on_terminal = std::io::stderr().is_terminal();
         let target = if on_terminal {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
         };
+        let name = match of {
+            1 => name.to_owned(),
+            _ => format!("[{place}/{of}] {name}"),
+        };
         let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style("{prefix}: {wide_msg}"));
+        bar.set_prefix(name.clone());
+        bar.set_message("begins");
+        bar.tick();
+        if !on_terminal {
+            eprintln!("{name}: begins");
+        }
         Self {
-            name: name.to_owned(),
+            name,
+            begun: Instant::now(),
             bar,
             on_terminal,
             steps: 0,
@@ -34,9 +48,10 @@ impl Report {
         }
     }
 
-    /// Leaves the terminal as it was.
+    /// Leaves one line behind: that it is over, and how long it took.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+        eprintln!("{}: {:.0} s", self.name, self.begun.elapsed().as_secs_f64());
     }
 }
 
@@ -44,14 +59,9 @@ impl Progress for Report {
     fn begin(&mut self, steps: usize) {
         self.steps = steps;
         self.bar.set_length(steps as u64);
-        let style =
-            ProgressStyle::with_template("{prefix} [{bar:30}] {percent}% {eta} left: {wide_msg}");
-        self.bar.set_style(
-            style
-                .expect("the template is a constant")
-                .progress_chars("=> "),
-        );
-        self.bar.set_prefix(self.name.clone());
+        self.bar.set_style(style(
+            "{prefix} [{bar:24}] {percent}% {eta} left: {wide_msg}",
+        ));
     }
 
     fn step(&mut self, next: &str) {
@@ -74,4 +84,10 @@ impl Progress for Report {
             false => eprintln!("{}: {text}", self.name),
         }
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .expect("the templates are constants")
+        .progress_chars("=> ")
 }

@@ -32,6 +32,9 @@ mod virtualisation;
 /// The host as it was when an experiment began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
+    /// Its name in the network (`uname -n`).
+    #[serde(default)]
+    pub name: Option<String>,
     /// `uname -r`.
     pub kernel_release: String,
     /// `uname -v`.
@@ -155,6 +158,7 @@ impl Host {
         let cpu = cpu_measured.unwrap_or(0);
         let answers = &system.answers;
         Self {
+            name: system.read("/proc/sys/kernel/hostname"),
             preemption: kernel::preemption(system, configuration, preempt_rt),
             preempt_rt,
             kernel_options: KernelOptions::of(system, configuration, preempt_rt),

@@ -5,59 +5,102 @@ use std::path::{Path, PathBuf};
 use askama::Template;
 
 use crate::experiments::ALL;
-use crate::preflight::{self, Finding, Severity};
 use crate::results::{Results, write_atomically};
-use crate::summary::{self, Table};
-use figures::Figure;
+use groups::Group;
+use hosts::HostPart;
+use section::Section;
 
 mod figures;
+mod groups;
 mod host_rows;
+mod hosts;
+mod section;
 
-/// Writes `index.html` in a folder from the results below it, and answers its path.
+/// Which run a page is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What its results have as `run`.
+    pub id: &'a str,
+    /// The experiments of this run that could not be measured.
+    pub failures: &'a [Failure],
+}
+
+/// An experiment that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its name.
+    pub experiment: String,
+    /// Why, and what to do.
+    pub why: String,
+}
+
+/// Writes `index.html` in a folder from all results below it, whenever and wherever measured, and answers its path.
 ///
 /// # Errors
 /// That there are no results, or what the file system said.
 pub fn write(folder: &Path) -> std::io::Result<PathBuf> {
-    let mut all = Results::read_folder(folder)?;
-    // In the order of a run; what this program does not know comes last.
-    let place = |results: &Results| {
-        ALL.iter()
-            .position(|known| known.name() == results.experiment)
-    };
-    all.sort_by_key(|results| place(results).unwrap_or(ALL.len()));
-    let page = render(&all)?;
-    let path = folder.join("index.html");
-    write_atomically(&path, page.as_bytes())?;
-    Ok(path)
+    write_page(folder, &render(&Results::read_folder(folder)?)?)
 }
 
-/// The page of these results.
+/// Writes `index.html` in a folder from the results of one run below it, and answers its path. Those of other runs are only named.
+///
+/// # Errors
+/// That the run left no results there, or what the file system said.
+pub fn write_run(folder: &Path, run: &Run<'_>) -> std::io::Result<PathBuf> {
+    write_page(folder, &render_run(&Results::read_folder(folder)?, run)?)
+}
+
+/// The page of all these results.
 ///
 /// # Errors
 /// That there are none.
 pub fn render(all: &[Results]) -> std::io::Result<String> {
-    let Some(first) = all.first() else {
+    render_page(all.iter().collect(), Vec::new(), &[])
+}
+
+/// The page of those of these results that are of one run.
+///
+/// # Errors
+/// That there are none.
+pub fn render_run(all: &[Results], run: &Run<'_>) -> std::io::Result<String> {
+    let (shown, others) = all.iter().partition(|results| results.run == run.id);
+    render_page(shown, others, run.failures)
+}
+
+fn render_page(
+    mut shown: Vec<&Results>,
+    mut others: Vec<&Results>,
+    failures: &[Failure],
+) -> std::io::Result<String> {
+    in_order(&mut shown);
+    in_order(&mut others);
+    let first = shown.iter().map(|results| &results.started).min();
+    let last = shown.iter().map(|results| &results.started).max();
+    let (Some(first), Some(last)) = (first, last) else {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
             "there are no results",
         ));
     };
-    let script = if all.iter().any(|results| !results.series.is_empty()) {
-        plotly_script()
-    } else {
-        String::new()
-    };
+    let hosts = hosts::of(&shown);
+    let sections: Vec<Section> = shown
+        .iter()
+        .map(|results| Section::of(results, &hosts))
+        .collect();
+    let has_figures = sections.iter().any(|section| !section.figures.is_empty());
     let page = Page {
-        started: &first.started,
-        host_line: host_rows::line(&first.host),
-        host: host_rows::rows(&first.host),
-        fit: preflight::is_fit(&first.findings),
-        unfit: of(first, Severity::Unfit),
-        advice: of(first, Severity::Advice),
-        unknown: of(first, Severity::Unknown),
-        good: of(first, Severity::Good),
-        experiments: all.iter().map(Section::of).collect(),
-        plotly_script: script,
+        first: said(first),
+        last: said(last),
+        runs: runs(&shown),
+        groups: groups::of(sections),
+        hosts,
+        others,
+        failures,
+        plotly_script: if has_figures {
+            plotly_script()
+        } else {
+            String::new()
+        },
     };
     page.render().map_err(std::io::Error::other)
 }
@@ -65,85 +108,55 @@ pub fn render(all: &[Results]) -> std::io::Result<String> {
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
-    started: &'a str,
-    host_line: String,
-    host: Vec<(&'static str, String)>,
-    fit: bool,
-    unfit: Vec<&'a Finding>,
-    advice: Vec<&'a Finding>,
-    unknown: Vec<&'a Finding>,
-    good: Vec<&'a Finding>,
-    experiments: Vec<Section<'a>>,
+    /// When the first and the last experiment began.
+    first: String,
+    last: String,
+    /// How many runs the results are of.
+    runs: usize,
+    groups: Vec<Group<'a>>,
+    hosts: Vec<HostPart<'a>>,
+    /// Results beside these that are not shown.
+    others: Vec<&'a Results>,
+    failures: &'a [Failure],
     plotly_script: String,
 }
 
-/// One experiment on the page.
-struct Section<'a> {
-    results: &'a Results,
-    anchor: String,
-    real_time: bool,
-    medians: Table,
-    tails: Table,
-    figures: Vec<Figure>,
+impl Page<'_> {
+    fn said(moment: &str) -> String {
+        said(moment)
+    }
 }
 
-impl<'a> Section<'a> {
-    fn of(results: &'a Results) -> Self {
-        Self {
-            results,
-            anchor: results.experiment.replace('/', "-"),
-            real_time: results.is_real_time(),
-            medians: summary::medians(results),
-            tails: summary::tails(results),
-            figures: figures::figures(results),
-        }
-    }
-
-    /// Processes that were not scheduled in real time: shown in plain sight.
-    fn not_real_time(&self) -> Vec<String> {
-        let processes = self
-            .results
-            .scheduling
+/// In the order of a run; what this program does not know comes last.
+fn in_order(results: &mut [&Results]) {
+    let place = |results: &Results| {
+        let known = ALL
             .iter()
-            .filter(|process| !process.real_time);
-        let describe = processes.map(|process| {
-            format!(
-                "{}: {}, CPUs {}",
-                process.process, process.policy, process.cpus
-            )
-        });
-        describe.collect()
-    }
+            .position(|known| known.name() == results.experiment);
+        known.unwrap_or(ALL.len())
+    };
+    results.sort_by_key(|results| place(results));
+}
 
-    /// Whether it counts, and times nothing.
-    fn counts(&self) -> bool {
-        !self.results.series.is_empty() && summary::calls(self.results).next().is_none()
-    }
+fn runs(results: &[&Results]) -> usize {
+    let mut ids: Vec<&str> = results.iter().map(|results| results.run.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.len()
+}
 
-    fn duration(&self) -> String {
-        format!("{:.0} s", self.results.duration_s)
-    }
-
-    fn samples(&self) -> u64 {
-        let counts = self.results.series.iter().map(|series| series.count);
-        match self.counts() {
-            // The same requests are counted in many ways.
-            true => counts.max().unwrap_or(0),
-            false => counts.sum(),
-        }
-    }
-
-    fn wrong(&self) -> u64 {
-        self.results.series.iter().map(|series| series.wrong).sum()
+/// `2026-11-20T13:14:15Z` as a reader writes it.
+fn said(moment: &str) -> String {
+    match moment.strip_suffix('Z').and_then(|utc| utc.split_once('T')) {
+        Some((day, time)) => format!("{day} {time} UTC"),
+        None => moment.to_owned(),
     }
 }
 
-fn of(results: &Results, severity: Severity) -> Vec<&Finding> {
-    results
-        .findings
-        .iter()
-        .filter(|finding| finding.severity == severity)
-        .collect()
+fn write_page(folder: &Path, page: &str) -> std::io::Result<PathBuf> {
+    let path = folder.join("index.html");
+    write_atomically(&path, page.as_bytes())?;
+    Ok(path)
 }
 
 /// The plotting library's own script, without the one for formulas that it comes with.

@@ -215,6 +215,7 @@ fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
         "text is not taken for markup"
     );
     assert!(!page.contains("<script>alert"));
+    assert!(page.contains("<noscript>"));
     assert!(page.contains("It is what it is."));
     for fetching in ["<script src", "<link ", "<img src=\"http", "@import"] {
         assert!(!page.contains(fetching), "{fetching}");
@@ -223,6 +224,66 @@ fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
         page.contains("default-src 'none'"),
         "the page itself forbids the network"
     );
+}
+
+#[test]
+fn the_page_of_a_run_names_what_others_left_and_shows_none_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    results().write(folder.path()).unwrap();
+    let mut other = declared();
+    other.run = "2026-10-01T00:00:00Z-1".to_owned();
+    other.started = "2026-10-01T00:00:00Z".to_owned();
+    other.title = "Measured on another day".to_owned();
+    other.write(folder.path()).unwrap();
+    let failures = [report::Failure {
+        experiment: "os/wakeup".to_owned(),
+        why: "the probe <died>".to_owned(),
+    }];
+    let run = report::Run {
+        id: &results().run,
+        failures: &failures,
+    };
+    let page = std::fs::read_to_string(report::write_run(folder.path(), &run).unwrap()).unwrap();
+    assert!(!page.contains("Measured on another day") && !page.contains("Plot jitter"));
+    assert!(page.contains("of other runs"));
+    assert!(page.contains("href=\"results/os/interval-jitter.json\""));
+    assert!(page.contains("measured 2026-10-01 00:00:00 UTC"));
+    assert!(page.contains("os/wakeup: the probe &#60;died&#62;"));
+    let all = std::fs::read_to_string(report::write(folder.path()).unwrap()).unwrap();
+    assert!(all.contains("Measured on another day") && all.contains("Results of 2 runs."));
+    assert!(!all.contains("of other runs"));
+    let unknown = report::Run {
+        id: "no such run",
+        failures: &[],
+    };
+    assert!(report::write_run(folder.path(), &unknown).is_err());
+}
+
+#[test]
+fn results_of_two_hosts_never_look_like_those_of_one() {
+    let mut other = declared();
+    other.host.name = Some("board".to_owned());
+    other.host.cpu_model = Some("Cortex-A53".to_owned());
+    let page = report::render(&[results(), other]).unwrap();
+    assert!(page.contains("Measured on 2 hosts."));
+    assert!(page.contains("host 1: ") && page.contains("host 2: "));
+    assert!(page.contains("Cortex-A53"));
+    let page = report::render(&[results(), declared()]).unwrap();
+    assert!(!page.contains("Measured on"), "one host is not numbered");
+}
+
+#[test]
+fn every_figure_says_which_series_it_was_drawn_from() {
+    let page = report::render(&[declared()]).unwrap();
+    let figures = page.matches("data-figure>").count();
+    let link = "Data: <a href=\"results/os/interval-jitter.json\">";
+    assert_eq!((figures, page.matches(link).count()), (4, 4));
+    assert!(page.contains(
+        "data-source=\"3 series with load=none, pattern=harmonic, real_time=true, 3000 samples\""
+    ));
+    assert!(!page.contains("data-source=\"\""));
+    let page = report::render(&[results()]).unwrap();
+    assert!(!page.contains("data-source=\"\""));
 }
 
 #[test]
@@ -252,6 +313,11 @@ fn a_browser_draws_every_figure() {
         );
         assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 8);
         assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
+        let fits = dom.split("data-fits=\"").nth(1).map(|rest| &rest[..20]);
+        assert!(
+            fits.is_some_and(|fits| fits.starts_with("yes")),
+            "width {width}: {fits:?}"
+        );
         assert!(!dom.contains("<img src=x"), "labels are text");
         for link in ["<a href=\"http://example", "xlink:href=\"http://example"] {
             assert!(!dom.contains(link), "and never links");

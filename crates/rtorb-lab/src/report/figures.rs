@@ -61,7 +61,7 @@ pub(super) struct Choice {
     pub(super) name: String,
     /// The plot as the library's script takes it, safe inside a script element.
     pub(super) json: String,
-    /// Which series of the file it was drawn from; empty where the figure says so.
+    /// Which series of the file it was drawn from, in words.
     pub(super) source: String,
 }
 
@@ -140,7 +140,9 @@ fn above_raw(results: &Results) -> Figure {
             .iter()
             .flat_map(|transport| {
                 [("short messages", false), ("long messages", true)].map(|(name, large)| {
-                    choice(&format!("{transport}, {name}"), above_raw_plot(results, transport, large))
+                    let plot = above_raw_plot(results, transport, large);
+                    let of_transport = |series: &&Series| text(&series.labels, "transport").as_ref() == Some(transport);
+                    choice(&format!("{transport}, {name}"), plot, calls(results).filter(of_transport))
                 })
             })
             .collect(),
@@ -198,7 +200,10 @@ fn medians(results: &Results) -> Figure {
         choices: choices
             .into_iter()
             .filter(|(_, rows)| to_compare && !rows.is_empty())
-            .map(|(name, rows)| choice(name, medians_plot(results, &rows)))
+            .map(|(name, rows)| {
+                let shown = calls(results).filter(|series| rows.contains(&row_name(series)));
+                choice(name, medians_plot(results, &rows), shown)
+            })
             .collect(),
     }
 }
@@ -238,10 +243,13 @@ fn tails(results: &Results) -> Figure {
         caption: TAIL_CAPTION.to_owned(),
         scales: None,
         choices: match contestants(results).len() {
-            1 => vec![choice("all", tails_of_rows(results))],
+            1 => vec![choice("all", tails_of_rows(results), calls(results))],
             _ => preferred(row_names(results))
                 .iter()
-                .map(|row| choice(row, tails_plot(results, row)))
+                .map(|row| {
+                    let shown = calls(results).filter(|series| row_name(series) == *row);
+                    choice(row, tails_plot(results, row), shown)
+                })
                 .collect(),
         },
     }
@@ -340,7 +348,8 @@ fn sizes(results: &Results) -> Figure {
             .iter()
             .map(|operation| {
                 let is_of = |series: &Series| text(&series.labels, "operation").as_ref() == Some(operation);
-                choice(operation, against(results, "payload_bytes", "octets of payload", is_of))
+                let plot = against(results, "payload_bytes", "octets of payload", is_of);
+                choice(operation, plot, calls(results).filter(|series| is_of(series)))
             })
             .collect(),
     }
@@ -359,7 +368,7 @@ fn counts(results: &Results) -> Figure {
                 .to_owned(),
         scales: None,
         choices: counted
-            .map(|label| choice(label, counts_plot(results, label)))
+            .map(|label| choice(label, counts_plot(results, label), calls(results)))
             .collect(),
     }
 }
@@ -483,15 +492,40 @@ fn known_color(contestant: &str) -> Option<&'static str> {
     })
 }
 
-fn choice(name: &str, plot: Plot) -> Choice {
+/// A drawing, and the series that it was drawn from.
+fn choice<'a>(name: &str, plot: Plot, series: impl Iterator<Item = &'a Series>) -> Choice {
     let mut drawn: Value = serde_json::from_str(&plot.to_json()).expect("the library writes JSON");
     escape(&mut drawn);
     // A `<` could end the script element that the text stands in.
     Choice {
         name: name.to_owned(),
         json: drawn.to_string().replace('<', "\\u003c"),
-        source: String::new(),
+        source: source(&series.collect::<Vec<_>>()),
     }
+}
+
+/// How many series and samples there are, and what the series have in common.
+fn source(series: &[&Series]) -> String {
+    let (Some(first), samples) = (
+        series.first(),
+        series.iter().map(|one| one.count).sum::<u64>(),
+    ) else {
+        return String::new();
+    };
+    let differ = varying(series);
+    let shared = first
+        .labels
+        .iter()
+        .filter(|(name, _)| !differ.contains(name));
+    let shared: Vec<String> = shared
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let with = if shared.is_empty() { "" } else { " with " };
+    format!(
+        "{} series{with}{}, {samples} samples",
+        series.len(),
+        shared.join(", ")
+    )
 }
 
 /// The library takes some of HTML for markup, links among them: a label's text is text.

@@ -19,6 +19,7 @@ pub(super) fn line(host: &Host) -> String {
 /// Everything known about the host, name and value.
 pub(super) fn rows(host: &Host) -> Vec<(&'static str, String)> {
     let mut rows = vec![
+        ("Name", or_unknown(&host.name)),
         (
             "Kernel",
             format!("{} {}", host.kernel_release, host.kernel_version),

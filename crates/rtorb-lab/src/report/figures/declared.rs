@@ -4,7 +4,7 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot as Drawn, Scatter};
 
-use super::{Choice, Figure, LINE_COLORS, Scales, choice, id, known_color};
+use super::{Figure, LINE_COLORS, Scales, choice, id, known_color};
 use crate::results::{
     LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
 };
@@ -44,10 +44,11 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
                     .trim_start()
                     .to_owned();
             }
-            choices.push(Choice {
-                source: drawing.source(),
-                ..choice(&name, drawing.draw())
-            });
+            choices.push(choice(
+                &name,
+                drawing.draw(),
+                drawing.series.iter().copied(),
+            ));
         }
     }
     Figure {
@@ -251,26 +252,6 @@ impl Drawing<'_> {
         match is_number {
             true => super::axis(&title),
             false => super::axis(&title).type_(AxisType::Category),
-        }
-    }
-
-    /// What was drawn, in words: which series, and how many samples they have.
-    fn source(&self) -> String {
-        let fixed: Vec<String> = self
-            .plot
-            .of
-            .iter()
-            .chain(self.chosen)
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let samples: u64 = self.series.iter().map(|one| one.count).sum();
-        let count = match self.series.len() {
-            1 => "1 series".to_owned(),
-            many => format!("{many} series"),
-        };
-        match fixed.is_empty() {
-            true => format!("{count}, {samples} samples"),
-            false => format!("{count} with {}, {samples} samples", fixed.join(", ")),
         }
     }
 

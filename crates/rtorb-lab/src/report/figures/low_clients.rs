@@ -100,6 +100,7 @@ fn one(results: &Results, of: &(String, String), kind: Kind) -> Choice {
     choice(
         &format!("{load}, {work_us} us of work, {}", kind.name()),
         plot,
+        calls(results).filter(|series| condition(series) == *of),
     )
 }
 

@@ -66,7 +66,7 @@ fn one(results: &Results, of: &(String, String)) -> Choice {
     } else {
         "from the release"
     };
-    choice(&format!("{work_us} us of work, {since}"), plot)
+    choice(&format!("{work_us} us of work, {since}"), plot, of_kind())
 }
 
 fn stairs(results: &Results) -> impl Iterator<Item = &Series> {

@@ -22,7 +22,10 @@ pub(super) fn counts(results: &Results) -> Figure {
             .to_owned(),
         scales: None,
         choices: counted
-            .map(|(what, name, unit)| choice(name, counts_plot(results, what, unit)))
+            .map(|(what, name, unit)| {
+                let shown = results.series.iter().filter(|series| is(series, "what", what));
+                choice(name, counts_plot(results, what, unit), shown.filter(|series| !is(series, "clients", "1")))
+            })
             .collect(),
     }
 }
@@ -42,7 +45,13 @@ pub(super) fn phases(results: &Results) -> Figure {
             .to_owned(),
         scales: None,
         choices: choices
-            .map(|side| choice(&format!("{side} side"), phases_plot(results, side)))
+            .map(|side| {
+                let of_phases = |series: &&Series| {
+                    is(series, "what", PHASES) && is(series, "side", side) && !is(series, "clients", "1")
+                };
+                let shown = results.series.iter().filter(of_phases);
+                choice(&format!("{side} side"), phases_plot(results, side), shown)
+            })
             .collect::<Vec<Choice>>(),
     }
 }

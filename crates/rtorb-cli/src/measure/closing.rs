@@ -1,0 +1,96 @@
+//! What a run prints when it is over: each experiment's table and verdicts, then all of them in a line each.
+
+use std::path::Path;
+
+use rtorb_lab::results::Results;
+use rtorb_lab::summary;
+
+use super::Measured;
+use crate::output::{line, print_table};
+
+/// Prints what was measured, and where its report is.
+pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<()> {
+    for results in &measured.all {
+        print_experiment(results)?;
+    }
+    let Some(page) = page else {
+        return line("Nothing was measured, and no report written.");
+    };
+    if measured.all.len() + measured.failures.len() > 1 {
+        print_overview(measured)?;
+    }
+    line(format!("\nReport: {}", page.display()))
+}
+
+fn print_experiment(results: &Results) -> anyhow::Result<()> {
+    line(format!("\n{}: {}", results.experiment, results.title))?;
+    let medians = summary::medians(results);
+    if !medians.rows.is_empty() {
+        print_table(&medians)?;
+    }
+    for target in &results.targets {
+        let verdict = if target.holds { "holds" } else { "MISSED" };
+        line(format!(
+            "{verdict:>6}  {}: {:.3}, at most {:.2}",
+            target.what, target.value, target.limit
+        ))?;
+    }
+    for conclusion in &results.conclusions {
+        line(format!(" found  {conclusion}"))?;
+    }
+    for note in &results.notes {
+        line(format!("  note  {note}"))?;
+    }
+    if !results.is_real_time() {
+        line("  note  NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU")?;
+    }
+    Ok(())
+}
+
+fn print_overview(measured: &Measured) -> anyhow::Result<()> {
+    line("\nAll experiments:")?;
+    for results in &measured.all {
+        line(format!("  {:<24}{}", results.experiment, verdict(results)))?;
+    }
+    for failure in &measured.failures {
+        line(format!(
+            "  {:<24}COULD NOT BE MEASURED: {}",
+            failure.experiment, failure.why
+        ))?;
+    }
+    let targets = || measured.all.iter().flat_map(|results| &results.targets);
+    let missed = targets().filter(|target| !target.holds).count();
+    let held = targets().count() - missed;
+    let not_real_time = measured
+        .all
+        .iter()
+        .filter(|results| !results.is_real_time());
+    line(format!(
+        "\nPromises: {held} held, {missed} missed. Not real-time: {} of {} experiments.",
+        not_real_time.count(),
+        measured.all.len()
+    ))
+}
+
+/// Such as `3 held, 1 MISSED, not real-time`.
+fn verdict(results: &Results) -> String {
+    let missed = results
+        .targets
+        .iter()
+        .filter(|target| !target.holds)
+        .count();
+    let held = results.targets.len() - missed;
+    let mut words = Vec::new();
+    match (held, missed) {
+        (0, 0) => words.push("no promise judged".to_owned()),
+        (held, 0) => words.push(format!("{held} held")),
+        (held, missed) => words.push(format!("{held} held, {missed} MISSED")),
+    }
+    if !results.is_real_time() {
+        words.push("not real-time".to_owned());
+    }
+    if !results.complete {
+        words.push("interrupted".to_owned());
+    }
+    words.join(", ")
+}
