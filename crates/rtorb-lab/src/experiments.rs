@@ -11,12 +11,16 @@ pub mod orb_priority_inversion;
 pub mod orb_throughput;
 pub mod orb_whitebox;
 pub mod os_clock_overhead;
+pub mod os_context_switch;
 pub mod os_interval_jitter;
 pub mod os_mutex;
+pub mod os_ready_queue;
 pub mod os_wakeup;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 10] = [
+pub const ALL: [&dyn Experiment; 12] = [
+    &os_context_switch::OsContextSwitch,
+    &os_ready_queue::OsReadyQueue,
     &os_clock_overhead::OsClockOverhead,
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod awake;
+mod begin_together;
 pub mod burst;
 pub mod child;
 pub mod computation;

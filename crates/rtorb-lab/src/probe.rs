@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::computation::Computation;
 use crate::error::LabError;
-use crate::experiments::{os_clock_overhead, os_interval_jitter, os_wakeup};
+use crate::experiments::{
+    os_clock_overhead, os_context_switch, os_interval_jitter, os_ready_queue, os_wakeup,
+};
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
 
@@ -43,6 +45,10 @@ pub enum Question {
     IntervalJitter(os_interval_jitter::probe::Question),
     /// How late a periodic thread wakes: `os/wakeup`.
     Wakeup(os_wakeup::Question),
+    /// How long a hand-over of the CPU takes.
+    ContextSwitch(os_context_switch::probe::Question),
+    /// How long a switch takes while other tasks are ready.
+    ReadyQueue(os_ready_queue::probe::Question),
 }
 
 /// What a probe answers.
@@ -68,6 +74,8 @@ fn run(question: &Question) -> Result<Answer, String> {
         Question::ClockOverhead(question) => os_clock_overhead::probe::run(question),
         Question::IntervalJitter(question) => os_interval_jitter::probe::run(question),
         Question::Wakeup(question) => question.answer(),
+        Question::ContextSwitch(question) => os_context_switch::probe::answer(question),
+        Question::ReadyQueue(question) => os_ready_queue::probe::answer(question),
     }
 }
 

@@ -125,7 +125,7 @@ impl Drop for FutexClient {
 }
 
 /// Sleeps until the word is no longer `old`; answers what it became, `None` when the deadline passed.
-fn sleep_while(word: &AtomicU32, old: u32, deadline_ns: Option<u64>) -> Option<u32> {
+pub(crate) fn sleep_while(word: &AtomicU32, old: u32, deadline_ns: Option<u64>) -> Option<u32> {
     loop {
         let now = word.load(Ordering::Acquire);
         if now != old {

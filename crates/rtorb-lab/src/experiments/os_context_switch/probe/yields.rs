@@ -1,0 +1,94 @@
+//! Two threads of equal priority that call sched_yield(2) again and again: each goes behind the other.
+//!
+//! A sample is the mean of a batch of yields, which is short, so that what else the host does falls into few of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::thread::yield_now;
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::futex;
+
+use super::{BUDGET_NS, LOW, Question, Samples, WARM_UP, YIELDS, rounds, run};
+use crate::ping_pong::futex::sleep_while;
+use crate::probe::Answer;
+
+pub(super) fn time(question: &Question) -> Result<Answer, String> {
+    let timed = Arc::new(Yields::default());
+    let other = Arc::clone(&timed);
+    let samples = Samples::with_room_for(question.samples);
+    let alone_ns = Vec::with_capacity(question.samples + WARM_UP as usize);
+    let rounds = rounds(question);
+    let deadline_ns = monotonic_ns() + BUDGET_NS;
+    run(
+        question,
+        [LOW, LOW],
+        move || timed.time(rounds, deadline_ns, (alone_ns, samples)),
+        move || other.take_turns(deadline_ns),
+    )
+}
+
+#[derive(Debug, Default)]
+struct Yields {
+    begun: AtomicU32,
+    /// How often the other thread ran.
+    turns: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Yields {
+    fn time(
+        &self,
+        rounds: u32,
+        deadline_ns: u64,
+        (mut alone_ns, mut samples): (Vec<u64>, Samples),
+    ) -> Samples {
+        for _ in 0..rounds {
+            let begin_ns = monotonic_ns();
+            (0..YIELDS).for_each(|_| yield_now());
+            alone_ns.push((monotonic_ns() - begin_ns) / u64::from(YIELDS));
+        }
+        self.begun.store(1, Release);
+        futex::wake(&self.begun, 1);
+        for (round, alone_ns) in (1..=rounds).zip(alone_ns) {
+            let begin_ns = monotonic_ns();
+            let in_turns = self.yield_in_turns();
+            let end_ns = monotonic_ns();
+            match (round > WARM_UP, in_turns) {
+                (true, true) => {
+                    samples.push((end_ns - begin_ns) / u64::from(2 * YIELDS), alone_ns);
+                }
+                (true, false) => samples.dropped += 1,
+                (false, _) => {}
+            }
+            if end_ns > deadline_ns {
+                break;
+            }
+        }
+        self.over.store(true, Relaxed);
+        samples
+    }
+
+    /// Whether the other thread ran once in every yield of the batch, as it does under SCHED_FIFO on one CPU.
+    fn yield_in_turns(&self) -> bool {
+        let mut in_turns = true;
+        for _ in 0..YIELDS {
+            let turns = self.turns.load(Relaxed);
+            yield_now();
+            in_turns &= self.turns.load(Relaxed) == turns + 1;
+        }
+        in_turns
+    }
+
+    fn take_turns(&self, deadline_ns: u64) {
+        sleep_while(&self.begun, 0, Some(deadline_ns));
+        let mut turn = 0;
+        // The clock is read rarely, since that is a part of what is timed.
+        while !self.over.load(Relaxed) && (turn % 1_024 != 0 || monotonic_ns() < deadline_ns) {
+            turn += 1;
+            self.turns.store(turn, Relaxed);
+            yield_now();
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! The samples of all configurations, and what follows from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::comparison::{Comparison, Verdict};
+use crate::experiment::Outcome;
+use crate::probe::Answer;
+use crate::results::{
+    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
+    StatisticName, Target, all_real_time, labels,
+};
+use crate::statistics::{Recorder, median};
+
+/// One task set under one clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Configuration {
+    pub(super) resolution_us: u64,
+    pub(super) tasks: u32,
+}
+
+impl Configuration {
+    /// Every one of P3.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        TASKS.into_iter().flat_map(|tasks| {
+            RESOLUTIONS_US.map(|resolution_us| Self {
+                resolution_us,
+                tasks,
+            })
+        })
+    }
+}
+
+/// What was measured so far.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    timed: BTreeMap<Configuration, Timed>,
+    scheduling: Vec<ObtainedScheduling>,
+}
+
+impl Measured {
+    /// Adds a round of a configuration; rounds are counted from 0.
+    pub(super) fn add(&mut self, round: usize, configuration: Configuration, answer: &Answer) {
+        let timed = self.timed.entry(configuration).or_default();
+        timed.dropped += answer.numbers.get("dropped").copied().unwrap_or(0.0) as u64;
+        if let Some(samples_ns) = answer.samples.first() {
+            samples_ns.iter().for_each(|ns| timed.recorder.record(*ns));
+            timed
+                .rounds
+                .extend(Round::of(samples_ns).map(|found| (round, found)));
+        }
+        for found in &answer.scheduling {
+            self.add_scheduling(found);
+        }
+    }
+
+    /// What was found.
+    pub(super) fn outcome(&self) -> Outcome {
+        let series = self
+            .timed
+            .iter()
+            .filter(|(_, timed)| timed.recorder.count() > 0);
+        Outcome {
+            scheduling: self.scheduling.clone(),
+            highlights: self.highlights(),
+            series: series
+                .map(|(configuration, timed)| timed.series(self.labels(*configuration)))
+                .collect(),
+            columns: vec!["resolution_us".to_owned()],
+            plots: plots(),
+            derived: self.derived(),
+            targets: self.whole_queues().into_iter().collect(),
+            conclusions: self.conclusions(),
+            published: self.published(),
+            ..Outcome::default()
+        }
+    }
+
+    /// Task sets differ in how many threads of a kind they have: the largest number is shown.
+    fn add_scheduling(&mut self, found: &ObtainedScheduling) {
+        let same = |known: &&mut ObtainedScheduling| {
+            (&known.process, &known.policy, known.priority, &known.cpus)
+                == (&found.process, &found.policy, found.priority, &found.cpus)
+        };
+        match self.scheduling.iter_mut().find(same) {
+            Some(known) => known.threads = known.threads.max(found.threads),
+            None => self.scheduling.push(found.clone()),
+        }
+    }
+
+    fn labels(&self, configuration: Configuration) -> Labels {
+        labels([
+            ("ready_tasks", configuration.tasks.into()),
+            ("resolution_us", configuration.resolution_us.into()),
+            ("real_time", all_real_time(&self.scheduling).into()),
+        ])
+    }
+
+    /// What share of the samples had not the queue that they should have.
+    fn whole_queues(&self) -> Option<Target> {
+        let (kept, dropped) = self.kept_and_dropped();
+        let percent = 100.0 * dropped as f64 / (kept + dropped) as f64;
+        let what = "samples that do not count, because an interference task had left the ready queue before task 2 began";
+        (kept + dropped > 0).then(|| Target::at_most(what, percent, DROPPED_PERCENT_MAX, "%"))
+    }
+
+    fn kept_and_dropped(&self) -> (u64, u64) {
+        let timed = self.timed.values();
+        timed.fold((0, 0), |(kept, dropped), timed| {
+            (kept + timed.recorder.count(), dropped + timed.dropped)
+        })
+    }
+
+    fn highlights(&self) -> Vec<Highlight> {
+        let highlight = |(resolution_us, tasks)| {
+            let longest = Configuration {
+                resolution_us,
+                tasks,
+            };
+            let compared = self.longest_to_shortest(resolution_us, Statistic::Median)?;
+            Some(Highlight {
+                what: format!(
+                    "context switch with {tasks} tasks, clock of {}",
+                    milliseconds(resolution_us)
+                ),
+                value: self.timed.get(&longest)?.median_ns()? / 1e3,
+                unit: "us".to_owned(),
+                beside: format!("{:.2} times that with {TASKS_MIN}", compared.ratio()),
+            })
+        };
+        let longest = RESOLUTIONS_US
+            .into_iter()
+            .map(|resolution_us| (resolution_us, TASKS_MAX));
+        longest.filter_map(highlight).collect()
+    }
+
+    fn longest_to_shortest(&self, resolution_us: u64, statistic: Statistic) -> Option<Comparison> {
+        let rounds = |tasks| {
+            let configuration = Configuration {
+                resolution_us,
+                tasks,
+            };
+            self.timed.get(&configuration).map(|timed| &timed.rounds)
+        };
+        let (longest, shortest) = (rounds(TASKS_MAX)?, rounds(TASKS_MIN)?);
+        Comparison::of(longest.iter().filter_map(|(round, found)| {
+            Some((statistic.of(found), statistic.of(shortest.get(round)?)))
+        }))
+    }
+
+    /// In each round, the median over the task sets of the quotient of fine and coarse clock.
+    fn fine_to_coarse(&self, statistic: Statistic) -> Option<Comparison> {
+        let [fine, coarse] = RESOLUTIONS_US;
+        let figure = |resolution_us, tasks, round: &usize| {
+            let timed = self.timed.get(&Configuration {
+                resolution_us,
+                tasks,
+            })?;
+            Some(statistic.of(timed.rounds.get(round)?)).filter(|figure| *figure > 0.0)
+        };
+        let rounds: BTreeSet<usize> = self
+            .timed
+            .values()
+            .flat_map(|timed| timed.rounds.keys().copied())
+            .collect();
+        Comparison::of(rounds.iter().filter_map(|round| {
+            let quotients: Vec<f64> = TASKS
+                .into_iter()
+                .filter_map(|tasks| {
+                    Some(figure(fine, tasks, round)? / figure(coarse, tasks, round)?)
+                })
+                .collect();
+            Some((median(&quotients)?, 1.0))
+        }))
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        let derived = |name: &str, labels, compared: Comparison| Derived {
+            name: name.to_owned(),
+            labels,
+            unit: "ratio".to_owned(),
+            value: compared.ratio(),
+            rounds: compared.ratios,
+        };
+        let mut found = Vec::new();
+        for statistic in Statistic::ALL {
+            for resolution_us in RESOLUTIONS_US {
+                let labels = labels([
+                    ("resolution_us", resolution_us.into()),
+                    ("statistic", statistic.label().into()),
+                ]);
+                let compared = self.longest_to_shortest(resolution_us, statistic);
+                found.extend(
+                    compared.map(|compared| derived("longest_to_shortest_queue", labels, compared)),
+                );
+            }
+            let labels = labels([("statistic", statistic.label().into())]);
+            let compared = self.fine_to_coarse(statistic);
+            found
+                .extend(compared.map(|compared| derived("fine_to_coarse_clock", labels, compared)));
+        }
+        found
+    }
+
+    fn conclusions(&self) -> Vec<String> {
+        let queue = RESOLUTIONS_US.into_iter().filter_map(|resolution_us| {
+            conclusion(
+                &format!(
+                    "Clock of {}: the ready queue of {TASKS_MAX} tasks beside that of {TASKS_MIN}",
+                    milliseconds(resolution_us)
+                ),
+                |statistic| self.longest_to_shortest(resolution_us, statistic),
+            )
+        });
+        let [fine, coarse] = RESOLUTIONS_US.map(milliseconds);
+        let clock = conclusion(
+            &format!("The clock of {fine} beside that of {coarse}"),
+            |statistic| self.fine_to_coarse(statistic),
+        );
+        let (kept, dropped) = self.kept_and_dropped();
+        let counted = (kept + dropped > 0).then(|| {
+            format!(
+                "In {kept} of {} samples all interference tasks were in the ready queue when task 2 began; the others do not \
+                 count.",
+                kept + dropped
+            )
+        });
+        queue.chain(clock).chain(counted).collect()
+    }
+
+    fn published(&self) -> Vec<Published> {
+        let queue = RESOLUTIONS_US.into_iter().filter_map(|resolution_us| {
+            let ratio =
+                |statistic| Some(self.longest_to_shortest(resolution_us, statistic)?.ratio());
+            Some(format!(
+                "clock of {}: minimum {:.2}, mean {:.2}, maximum {:.2} times",
+                milliseconds(resolution_us),
+                ratio(Statistic::Min)?,
+                ratio(Statistic::Mean)?,
+                ratio(Statistic::Max)?
+            ))
+        });
+        let queue: Vec<String> = queue.collect();
+        let clock = || {
+            let ratio = |statistic| Some(self.fine_to_coarse(statistic)?.ratio());
+            Some(format!(
+                "minimum {:.2}, mean {:.2}, maximum {:.2} times that under the coarser clock",
+                ratio(Statistic::Min)?,
+                ratio(Statistic::Mean)?,
+                ratio(Statistic::Max)?
+            ))
+        };
+        let row = |what: &str, published: &str, ours: String| Published {
+            source: "P3 section 5.3".to_owned(),
+            what: what.to_owned(),
+            published: published.to_owned(),
+            ours,
+        };
+        let mut rows = Vec::new();
+        if !queue.is_empty() {
+            let what = "the switch with 20 tasks ready beside that with 2";
+            let ours = queue.join("; ");
+            rows.extend(PUBLISHED_QUEUE.map(|published| row(what, published, ours.clone())));
+        }
+        if let Some(ours) = clock() {
+            rows.push(row("the switch under a finer clock", PUBLISHED_CLOCK, ours));
+        }
+        rows
+    }
+}
+
+/// The samples of a configuration.
+#[derive(Debug, Default)]
+struct Timed {
+    recorder: Recorder,
+    rounds: BTreeMap<usize, Round>,
+    dropped: u64,
+}
+
+impl Timed {
+    fn median_ns(&self) -> Option<f64> {
+        median(&self.rounds_p50())
+    }
+
+    fn rounds_p50(&self) -> Vec<f64> {
+        self.rounds.values().map(|round| round.median_ns).collect()
+    }
+
+    fn series(&self, labels: Labels) -> Series {
+        Series {
+            rounds_p50: self.rounds_p50(),
+            ..Series::from_recorder(labels, &self.recorder)
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Round {
+    min_ns: f64,
+    median_ns: f64,
+    mean_ns: f64,
+    max_ns: f64,
+}
+
+impl Round {
+    fn of(samples_ns: &[u64]) -> Option<Self> {
+        let samples: Vec<f64> = samples_ns.iter().map(|ns| *ns as f64).collect();
+        Some(Self {
+            min_ns: samples.iter().copied().reduce(f64::min)?,
+            median_ns: median(&samples)?,
+            mean_ns: samples.iter().sum::<f64>() / samples.len() as f64,
+            max_ns: samples.iter().copied().reduce(f64::max)?,
+        })
+    }
+}
+
+/// What P3 shows of a configuration, and the median, which a single disturbance does not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statistic {
+    Min,
+    Median,
+    Mean,
+    Max,
+}
+
+impl Statistic {
+    const ALL: [Self; 4] = [Self::Min, Self::Median, Self::Mean, Self::Max];
+
+    fn of(self, round: &Round) -> f64 {
+        match self {
+            Self::Min => round.min_ns,
+            Self::Median => round.median_ns,
+            Self::Mean => round.mean_ns,
+            Self::Max => round.max_ns,
+        }
+    }
+
+    /// The value of the label `statistic`.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::Median => "p50",
+            Self::Mean => "mean",
+            Self::Max => "max",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Min => "shortest",
+            Self::Median => "median",
+            Self::Mean => "mean",
+            Self::Max => "longest",
+        }
+    }
+}
+
+/// What a comparison says of all statistics together, and of each.
+fn conclusion(subject: &str, compared: impl Fn(Statistic) -> Option<Comparison>) -> Option<String> {
+    let all: Vec<(Statistic, Comparison)> = Statistic::ALL
+        .into_iter()
+        .filter_map(|statistic| Some((statistic, compared(statistic)?)))
+        .collect();
+    let have = |verdict: Verdict| {
+        let having = all
+            .iter()
+            .filter(|(_, compared)| compared.verdict() == verdict);
+        let names: Vec<&str> = having.map(|(statistic, _)| statistic.name()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let differences = [
+        have(Verdict::Longer).map(|names| format!("longer ({names})")),
+        have(Verdict::Shorter).map(|names| format!("shorter ({names})")),
+    ];
+    let differences: Vec<String> = differences.into_iter().flatten().collect();
+    let verdict = match (have(Verdict::Unknown), differences.is_empty()) {
+        (Some(_), _) => "too few rounds to tell".to_owned(),
+        (None, true) => "no difference beyond the noise of the rounds".to_owned(),
+        (None, false) => format!("the switch is {}", differences.join(" and ")),
+    };
+    let figures: Vec<String> = all
+        .iter()
+        .map(|(statistic, compared)| format!("{} {}", statistic.name(), compared.shown()))
+        .collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "{subject}: {verdict}. Median of the rounds' quotients: {}.",
+            figures.join(", ")
+        )
+    })
+}
+
+fn milliseconds(us: u64) -> String {
+    format!("{} ms", us as f64 / 1e3)
+}
+
+fn plots() -> Vec<Plot> {
+    let choose = vec!["resolution_us".to_owned()];
+    vec![
+        Plot {
+            id: "ready-queue".to_owned(),
+            title: "A context switch against the number of tasks".to_owned(),
+            caption: "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
+                      are made ready at the same moment."
+                .to_owned(),
+            kind: PlotKind::Lines,
+            choose: choose.clone(),
+            x: "ready_tasks".to_owned(),
+            x_title: "tasks".to_owned(),
+            values: vec![StatisticName::Min, StatisticName::Mean, StatisticName::Max],
+            log_y: true,
+            ..Plot::default()
+        },
+        Plot {
+            id: "ready-queue-percentiles".to_owned(),
+            title: "The worst of so many context switches, by the number of tasks".to_owned(),
+            caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
+            kind: PlotKind::Percentiles,
+            choose,
+            lines: vec!["ready_tasks".to_owned()],
+            log_y: true,
+            ..Plot::default()
+        },
+    ]
+}
+
+/// P3 Table 5.
+const TASKS: [u32; 5] = [TASKS_MIN, 5, 10, 15, TASKS_MAX];
+const TASKS_MIN: u32 = 2;
+const TASKS_MAX: u32 = 20;
+/// P3 section 5.3: the finer first.
+const RESOLUTIONS_US: [u64; 2] = [500, 1_000];
+const DROPPED_PERCENT_MAX: f64 = 1.0;
+
+const PUBLISHED_QUEUE: [&str; 3] = [
+    "QNX: mean and minimum not sensitive; the maximum grows under the finer clock, by as much as 300 %",
+    "RTLinux: mean and maximum grow under any clock, to twice as much; the minimum remains the same",
+    "OSEKWorks: little difference",
+];
+const PUBLISHED_CLOCK: &str = "QNX: mean, maximum and minimum higher under the finer clock; RTLinux and OSEKWorks: the opposite";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(samples_ns: &[u64], dropped: u32) -> Answer {
+        Answer {
+            samples: vec![samples_ns.to_vec()],
+            numbers: [("dropped".to_owned(), f64::from(dropped))].into(),
+            scheduling: vec![ObtainedScheduling {
+                process: "task set: interference".to_owned(),
+                threads: samples_ns.len(),
+                policy: "SCHED_FIFO".to_owned(),
+                priority: 41,
+                cpus: "1".to_owned(),
+                real_time: true,
+            }],
+            ..Answer::default()
+        }
+    }
+
+    /// Seven rounds in which a switch takes as long as `switch_ns` says.
+    fn measured(switch_ns: impl Fn(Configuration) -> u64) -> Measured {
+        let mut measured = Measured::default();
+        for round in 0..7 {
+            for configuration in Configuration::all() {
+                let ns = switch_ns(configuration) + round as u64;
+                measured.add(round, configuration, &answer(&[ns, ns + 10, ns + 20], 0));
+            }
+        }
+        measured
+    }
+
+    #[test]
+    fn a_switch_that_grows_with_the_queue_is_found_and_one_that_does_not_is_not() {
+        let grows = measured(|configuration| 1_000 + 50 * u64::from(configuration.tasks)).outcome();
+        let words = grows.conclusions.join("\n");
+        let longer = "the switch is longer (shortest, median, mean, longest)";
+        assert_eq!(words.matches(longer).count(), 2, "{words}");
+        assert_eq!(words.matches("no difference").count(), 1, "{words}");
+        let flat = measured(|_| 1_000).outcome();
+        let words = flat.conclusions.join("\n");
+        assert_eq!(words.matches("no difference").count(), 3, "{words}");
+    }
+
+    #[test]
+    fn the_clock_is_compared_at_equal_task_sets() {
+        let outcome = measured(|configuration| 1_000 + configuration.resolution_us).outcome();
+        let words = outcome.conclusions.join("\n");
+        let shorter = "The clock of 0.5 ms beside that of 1 ms: the switch is shorter (shortest, median, mean, longest)";
+        assert!(words.contains(shorter), "{words}");
+        let derived = outcome
+            .derived
+            .iter()
+            .find(|derived| derived.name == "fine_to_coarse_clock")
+            .unwrap();
+        assert!((derived.value - 0.75).abs() < 0.01, "{derived:?}");
+        assert_eq!(derived.rounds.len(), 7);
+        assert_eq!(outcome.published.len(), 4);
+        assert_eq!(outcome.series.len(), 10);
+    }
+
+    #[test]
+    fn samples_with_a_shorter_queue_are_counted_against_the_promise() {
+        let mut measured = measured(|_| 1_000);
+        assert!(measured.outcome().targets[0].holds);
+        let configuration = Configuration::all().last().unwrap();
+        measured.add(7, configuration, &answer(&[1_000; 3], 30));
+        let outcome = measured.outcome();
+        assert!(!outcome.targets[0].holds, "{:?}", outcome.targets);
+        assert!(
+            outcome
+                .conclusions
+                .last()
+                .unwrap()
+                .contains("In 213 of 243 samples")
+        );
+    }
+
+    #[test]
+    fn the_largest_number_of_threads_of_a_kind_is_shown() {
+        let mut measured = Measured::default();
+        let configuration = Configuration::all().next().unwrap();
+        for threads in [2, 18, 3] {
+            measured.add(0, configuration, &answer(&vec![1_000; threads], 0));
+        }
+        assert_eq!(measured.scheduling.len(), 1);
+        assert_eq!(measured.scheduling[0].threads, 18);
+    }
+}
