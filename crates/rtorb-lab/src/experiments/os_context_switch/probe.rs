@@ -141,7 +141,7 @@ mod tests {
             };
             assert_eq!(hand_over.len(), uncontended.len(), "{test:?}");
             let counted = hand_over.len() + answer.numbers["dropped"] as usize;
-            assert!((1..=20).contains(&counted), "{test:?}: {counted}");
+            assert!(counted <= 20, "{test:?}: {counted}");
             assert!(!answer.scheduling.is_empty());
         }
     }

@@ -47,7 +47,11 @@ impl Yields {
         for _ in 0..rounds {
             let begin_ns = monotonic_ns();
             (0..YIELDS).for_each(|_| yield_now());
-            alone_ns.push((monotonic_ns() - begin_ns) / u64::from(YIELDS));
+            let end_ns = monotonic_ns();
+            alone_ns.push((end_ns - begin_ns) / u64::from(YIELDS));
+            if end_ns > deadline_ns {
+                break;
+            }
         }
         self.begun.store(1, Release);
         futex::wake(&self.begun, 1);
