@@ -11,6 +11,7 @@ use rtorb_lab::interrupt::Interrupt;
 use rtorb_lab::load::Load;
 use rtorb_lab::report::Failure;
 use rtorb_lab::results::Results;
+use rtorb_lab::square_wave::gpio::GpioLines;
 use rtorb_lab::{experiments, preflight, report};
 use serde_json::json;
 
@@ -45,6 +46,13 @@ pub(crate) struct Options {
     /// loopback device. stress-ng makes the load where it is installed. It ends with the run.
     #[arg(long, value_name = "LOAD", default_value = "none")]
     load: Load,
+    /// Measure orb/histogram and orb/payload through real GPIO lines.
+    ///
+    /// The generator of the square wave is wired to IN; the receiver sets OUT; MONITOR is an input that is wired to OUT, and
+    /// without it a latency ends when the line was set. Given twice, the first lines are those of the more urgent wave.
+    /// Without it a timer makes the pulse.
+    #[arg(long, value_name = "CHIP:IN:OUT[:MONITOR]")]
+    gpio: Vec<GpioLines>,
     /// Where the report is written.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -73,6 +81,7 @@ pub(crate) fn run_experiments(
     let executable = std::env::current_exe().context("cannot find this program's own file")?;
     let mut context = Context::new(effort, executable, interrupt)?;
     context.load = options.load.clone();
+    context.gpio = options.gpio.clone();
     tell_preflight(&context);
     let measured = measure_each(chosen, &context, options)?;
     let page =

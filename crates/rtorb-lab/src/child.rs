@@ -28,6 +28,9 @@ use crate::placement::Placement;
 use crate::probe;
 use crate::rates;
 use crate::rates::server::RateObject;
+use crate::square_wave::pulse::Pulse;
+use crate::square_wave::receiver::Receiver;
+use crate::square_wave::supplier::Supplier;
 use crate::whitebox::clients::Clients;
 use crate::whitebox::{self, Priorities};
 
@@ -114,6 +117,7 @@ fn play(role: &[String]) -> Result<(), String> {
             ready("");
             clients.serve()
         }
+        ["put", ref role @ ..] => return put(role),
         ["whitebox-server", preset, low, high] => {
             return whitebox_server(preset, priorities(low, high)?);
         }
@@ -219,6 +223,37 @@ fn demux_client(kind: Kind, references: &[&str]) -> io::Result<()> {
     let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
     let client = demux::Client::new(&orb, kind, references).map_err(io::Error::other)?;
     answer(|burst| client.burst(burst))
+}
+
+/// One of those from a digital input to a digital output ([`crate::square_wave`]).
+fn put(role: &[&str]) -> Result<(), String> {
+    match *role {
+        ["receiver", endpoint, priority, pulse] => put_receiver(endpoint, number(priority)?, pulse),
+        ["supplier", ref receivers @ ..] => put_supplier(receivers)?
+            .serve()
+            .map_err(|error| error.to_string()),
+        _ => Err(format!("a child has no role put {role:?}")),
+    }
+}
+
+fn put_receiver(endpoint: &str, priority: usize, pulse: &str) -> Result<(), String> {
+    let priority = u8::try_from(priority).map_err(|error| error.to_string())?;
+    let receiver = Receiver::open(endpoint, priority, &pulse.parse()?)?;
+    // What is refused, the host's findings tell.
+    let _ = rtorb_os::memory::lock_all();
+    receiver.run(ready)
+}
+
+/// Of each receiver the pulse and the reference.
+fn put_supplier(receivers: &[&str]) -> Result<Supplier, String> {
+    let receivers = receivers.as_chunks::<2>().0.iter();
+    let receivers: Vec<(Pulse, &str)> = receivers
+        .map(|[pulse, reference]| Ok((pulse.parse()?, *reference)))
+        .collect::<Result<_, String>>()?;
+    let supplier = Supplier::open(&receivers)?;
+    let _ = rtorb_os::memory::lock_all();
+    ready("");
+    Ok(supplier)
 }
 
 fn whitebox_server(preset: &str, priorities: Priorities) -> Result<(), String> {

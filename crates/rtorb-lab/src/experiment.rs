@@ -19,6 +19,7 @@ use crate::results::{
     Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
     Target, all_real_time,
 };
+use crate::square_wave::gpio::GpioLines;
 use crate::timestamp;
 
 /// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
@@ -79,6 +80,8 @@ pub struct Context {
     pub effort: Effort,
     /// The load to measure under; what an experiment that varies it sets beside none.
     pub load: Load,
+    /// Real lines for the experiments that measure from a digital input to a digital output: of the more urgent wave first.
+    pub gpio: Vec<GpioLines>,
     /// Tells this run from every other.
     pub run: String,
     /// The host as it was at the beginning.
@@ -113,6 +116,7 @@ impl Context {
         Ok(Self {
             effort,
             load: Load::none(),
+            gpio: Vec::new(),
             run: run_id(),
             host,
             launcher: Launcher {

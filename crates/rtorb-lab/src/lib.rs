@@ -31,6 +31,7 @@ pub mod processes;
 pub mod rates;
 pub mod report;
 pub mod results;
+pub mod square_wave;
 pub mod statistics;
 pub mod summary;
 mod timestamp;
