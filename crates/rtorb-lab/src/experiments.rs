@@ -6,7 +6,9 @@ use crate::experiment::Experiment;
 mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;
+pub mod orb_histogram;
 pub mod orb_latency_jitter;
+pub mod orb_payload;
 pub mod orb_priority_inversion;
 pub mod orb_throughput;
 pub mod orb_whitebox;
@@ -18,7 +20,7 @@ pub mod os_ready_queue;
 pub mod os_wakeup;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 12] = [
+pub const ALL: [&dyn Experiment; 14] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_clock_overhead::OsClockOverhead,
@@ -31,6 +33,8 @@ pub const ALL: [&dyn Experiment; 12] = [
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,
     &orb_priority_inversion::OrbPriorityInversion,
+    &orb_histogram::OrbHistogram,
+    &orb_payload::OrbPayload,
 ];
 
 /// The experiment of this name.

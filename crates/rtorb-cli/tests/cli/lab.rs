@@ -79,6 +79,24 @@ fn an_unknown_experiment_is_misuse_that_names_the_known() {
 }
 
 #[test]
+fn lines_that_are_none_and_chips_that_are_not_there_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (lines, status, word) in [
+        ("gpiochip0", 2, "CHIP:IN:OUT"),
+        ("rtorb-no-such-chip:1:2", 1, "/dev/rtorb-no-such-chip"),
+    ] {
+        let assert = rtorb()
+            .args(["lab", "run", "orb/payload", "--glance", "--gpio", lines])
+            .arg("--out")
+            .arg(folder.path())
+            .assert()
+            .code(status);
+        let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(told.contains(word), "{told}");
+    }
+}
+
+#[test]
 fn a_report_needs_results() {
     let folder = tempfile::tempdir().unwrap();
     let assert = rtorb()

@@ -1,0 +1,293 @@
+//! `orb/histogram`: how long a call takes from a digital input to a digital output, to one receiver and to two of different
+//! priority, without and with load.
+//!
+//! With two receivers, the edges of the less urgent wave come a little before those of the urgent one, by a lead that is
+//! spread evenly: so the urgent edge meets every moment of the other call, and would have to wait if anything on the way
+//! forgot the priority.
+
+use crate::contestants::Transport;
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::load::Load;
+use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
+use crate::square_wave::Run;
+use crate::square_wave::system::{self, Role, System};
+use measured::{Cell, Measured};
+
+mod conclusions;
+mod measured;
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbHistogram;
+
+impl Experiment for OrbHistogram {
+    fn name(&self) -> &'static str {
+        "orb/histogram"
+    }
+
+    fn title(&self) -> &'static str {
+        "How long a call takes from a digital input to a digital output, with one and two receivers, without and with load"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P4 Figures 6 to 9"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let plan = Plan::of(effort);
+        let runs = plan.rounds * LOADS.len() * TRANSPORTS.len() * Role::ALL.len();
+        let paced_ns = (runs * plan.edges) as u64 * PERIOD_NS;
+        let transports = TRANSPORTS.map(Transport::label).join(" ");
+        labels([
+            ("effort", effort.name().into()),
+            ("rounds", plan.rounds.into()),
+            ("edges_per_round", plan.edges.into()),
+            ("edges_hz", (1_000_000_000 / PERIOD_NS).into()),
+            ("low_leads_us_max", (LEAD_NS_MAX / 1_000).into()),
+            ("payload_bytes", 0usize.into()),
+            ("preset", PRESET.into()),
+            ("transports", transports.into()),
+            ("priority_high", u32::from(Role::High.priority()).into()),
+            ("priority_low", u32::from(Role::Low.priority()).into()),
+            ("paced_seconds", (paced_ns / 1_000_000_000).into()),
+            ("awake", true.into()),
+        ])
+    }
+
+    fn varies_load(&self) -> bool {
+        true
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let plan = Plan::of(context.effort);
+        let load = match context.load.is_none() {
+            true => Load::mix(),
+            false => context.load.clone(),
+        };
+        let mut measured = Measured::of(load.to_string());
+        let mut line_up = LineUp::default();
+        let done = line_up
+            .start(context, &mut measured, progress)
+            .and_then(|()| line_up.measure((context, plan, &load), &mut measured, progress));
+        let complete = is_complete(done)?;
+        let mut notes = system::notes(context);
+        notes.append(&mut measured.notes);
+        let pulse = system::pulse_of(context, Role::High);
+        let real_time = context.launcher.placement.fifo.is_some();
+        Ok(Outcome {
+            complete,
+            scheduling: line_up.scheduling,
+            highlights: conclusions::highlights(&measured),
+            series: measured.series(pulse.name(), real_time),
+            columns: vec!["load".to_owned()],
+            plots: plots(),
+            derived: conclusions::derived(&measured),
+            targets: conclusions::targets(&measured),
+            conclusions: conclusions::words(&measured),
+            published: conclusions::published(&measured),
+            notes,
+        })
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    rounds: usize,
+    /// Of each wave in each round.
+    edges: usize,
+}
+
+impl Plan {
+    fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Glance => Self {
+                rounds: 1,
+                edges: 30,
+            },
+            Effort::Quick => Self {
+                rounds: 2,
+                edges: 500,
+            },
+            Effort::Full => Self {
+                rounds: 10,
+                edges: 1_000,
+            },
+        }
+    }
+
+    fn run(&self, system: &System, receivers: usize) -> Run {
+        let wave = |role: &Role| {
+            let lead_ns_max = match role {
+                Role::High => 0,
+                Role::Low => LEAD_NS_MAX,
+            };
+            system.wave(*role, PERIOD_NS, lead_ns_max)
+        };
+        Run {
+            duration_ns: self.edges as u64 * PERIOD_NS,
+            payload_bytes: 0,
+            waves: system.roles[..receivers].iter().map(wave).collect(),
+        }
+    }
+}
+
+/// Those who take part: a supplier and two receivers for each transport.
+#[derive(Debug, Default)]
+struct LineUp {
+    systems: Vec<System>,
+    scheduling: Vec<ObtainedScheduling>,
+}
+
+impl LineUp {
+    fn start(
+        &mut self,
+        context: &Context,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        // Lines for one wave are lines for one receiver.
+        let receivers = match context.gpio.len() {
+            1 => 1,
+            _ => Role::ALL.len(),
+        };
+        // Two systems cannot have the same lines.
+        let transports = match context.gpio.is_empty() {
+            true => &TRANSPORTS[..],
+            false => &TRANSPORTS[..1],
+        };
+        for transport in transports {
+            let mut system = System::start(context, *transport, &Role::ALL[..receivers])?;
+            let few = Plan {
+                rounds: 1,
+                edges: 10,
+            };
+            let run = few.run(&system, receivers);
+            self.scheduling.extend(system.roll_call(&run)?);
+            self.systems.push(system);
+        }
+        if receivers == 1 {
+            let note = "There is one receiver, since lines of GPIO were given for one wave.";
+            progress.note(note);
+            measured.note(note.to_owned());
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        (context, plan, load): (&Context, Plan, &Load),
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let cells: usize = self.systems.iter().map(|system| system.roles.len()).sum();
+        progress.begin(plan.rounds * cells * LOADS.len());
+        for round in 0..plan.rounds {
+            for loaded in LOADS {
+                let load = if loaded { load.clone() } else { Load::none() };
+                let mut running = load.start(context)?;
+                if loaded {
+                    let generator = running.generator();
+                    measured.note(format!("The load {load} is made by {generator}."));
+                }
+                self.round((context, plan), (round, loaded), measured, progress)?;
+                running.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each system with each number of receivers.
+    fn round(
+        &mut self,
+        (context, plan): (&Context, Plan),
+        (round, loaded): (usize, bool),
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let count = self.systems.len();
+        for turn in 0..count {
+            let system = &mut self.systems[(turn + round) % count];
+            for receivers in 1..=system.roles.len() {
+                if context.interrupted() {
+                    return Err(LabError::Interrupted);
+                }
+                let run = plan.run(system, receivers);
+                let transport = system.transport.label();
+                match system.run(&run) {
+                    Ok(waves) => {
+                        for (role, latencies) in system.roles.iter().zip(&waves) {
+                            let cell = Cell {
+                                transport: system.transport,
+                                receivers,
+                                loaded,
+                                role: *role,
+                            };
+                            measured.add(cell, latencies);
+                        }
+                    }
+                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                    Err(error) => measured.note(format!(
+                        "{transport}, {receivers} receivers: a round was not measured: {error}"
+                    )),
+                }
+                progress.step(&format!(
+                    "round {} of {}: {transport}, {receivers} receivers{}",
+                    round + 1,
+                    plan.rounds,
+                    if loaded { ", under load" } else { "" }
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plots() -> Vec<Plot> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let plot = |id: &str, title: &str, kind| Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        kind,
+        x_title: "from the edge on the input until the output is set, us".to_owned(),
+        log_x: true,
+        log_y: true,
+        ..Plot::default()
+    };
+    vec![
+        Plot {
+            caption: "One receiver. P4 shows it for a kernel with PREEMPT_RT under load, and for one without, both without and with load."
+                .to_owned(),
+            of: labels([("part", "call".into()), ("receivers", 1usize.into())]),
+            choose: words(&["transport"]),
+            lines: words(&["load"]),
+            ..plot("one-receiver", "Without and with load (P4 Figures 6 to 8)", PlotKind::Histogram)
+        },
+        Plot {
+            caption: "Both receivers are called: the edges of the low one come up to 100 us before those of the high one."
+                .to_owned(),
+            of: labels([("part", "call".into()), ("receivers", 2usize.into())]),
+            choose: words(&["transport", "load"]),
+            lines: words(&["role"]),
+            ..plot("two-receivers", "Two receivers of different priority (P4 Figure 9)", PlotKind::Histogram)
+        },
+        Plot {
+            caption: "The high receiver alone, and while the low one is called too: without priority inversion the lines are one."
+                .to_owned(),
+            of: labels([("part", "call".into()), ("role", "high".into())]),
+            choose: words(&["transport"]),
+            lines: words(&["receivers", "load"]),
+            ..plot("high-alone-and-with-low", "What the high receiver feels of the low one", PlotKind::Percentiles)
+        },
+    ]
+}
+
+/// Without load, and with it.
+const LOADS: [bool; 2] = [false, true];
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+pub(super) const PRESET: &str = "tao";
+/// 1,000 edges a second, a square wave of 500 Hz.
+const PERIOD_NS: u64 = 1_000_000;
+/// Longer than a call takes.
+const LEAD_NS_MAX: u64 = 100_000;
