@@ -72,6 +72,7 @@ impl Experiment for OrbHistogram {
             .and_then(|()| line_up.measure((context, plan, &load), &mut measured, progress));
         let complete = is_complete(done)?;
         let mut notes = system::notes(context);
+        notes.push(COLD.to_owned());
         notes.append(&mut measured.notes);
         let pulse = system::pulse_of(context, Role::High);
         let real_time = context.launcher.placement.fifo.is_some();
@@ -191,7 +192,7 @@ impl LineUp {
             for loaded in LOADS {
                 let load = if loaded { load.clone() } else { Load::none() };
                 let mut running = load.start(context)?;
-                if loaded {
+                if loaded && round == 0 {
                     let generator = running.generator();
                     measured.note(format!("The load {load} is made by {generator}."));
                 }
@@ -287,6 +288,8 @@ fn plots() -> Vec<Plot> {
     ]
 }
 
+const COLD: &str = "Alone, the high receiver finds colder caches than while the low one's calls run the same code: this may make its \
+                    median with the low one smaller, and hide as much of a wait.";
 /// Without load, and with it.
 const LOADS: [bool; 2] = [false, true];
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
