@@ -2,7 +2,7 @@
 //! Figures 3 to 5).
 //!
 //! A program P of some 10 ms computes on one CPU while a real timer ticks there. What P takes longer than without ticks, over
-//! the number of ticks, is what one costs: Eq. (1) to (6), which [`equations`] solves.
+//! the number of ticks, is what one costs: Eq. (1) to (6), solved in the module `equations`.
 
 use std::time::Duration;
 

@@ -296,6 +296,13 @@ pub(super) fn plots() -> Vec<Plot> {
             ..Plot::default()
         },
         Plot {
+            id: "lateness-against-timers".to_owned(),
+            title: "How late a task wakes, against the number of timers".to_owned(),
+            caption: "Lateness: from the release to the wake-up. A task that is always equally late has no jitter.".to_owned(),
+            of: labels([("what", "lateness".into()), ("part", "lateness".into())]),
+            ..against_timers("", "", vec![StatisticName::Mean, StatisticName::P99])
+        },
+        Plot {
             id: "jitter-against-interval".to_owned(),
             title: "Interval jitter against the length of the interval, one task alone".to_owned(),
             caption: "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.".to_owned(),
