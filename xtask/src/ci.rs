@@ -13,8 +13,9 @@ struct Step {
 }
 
 /// The steps in order: the first is the README's test command, the second tries the interleavings of what has no lock, in
-/// a folder of its own because everything is built differently for it.
-const STEPS: [Step; 4] = [
+/// a folder of its own because everything is built differently for it, the third runs the program where there is no other
+/// file.
+const STEPS: [Step; 5] = [
     Step {
         arguments: &["test", "--workspace"],
         environment: &[("RTORB_REQUIRE_PEERS", "1")],
@@ -25,6 +26,10 @@ const STEPS: [Step; 4] = [
             ("RUSTFLAGS", "--cfg loom"),
             ("CARGO_TARGET_DIR", "target/loom"),
         ],
+    },
+    Step {
+        arguments: &["xtask", "static", "--try"],
+        environment: &[],
     },
     Step {
         arguments: &["fmt", "--all", "--check"],

@@ -1,22 +1,30 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, and `cargo xtask ci` for all that the gate runs.
+//! Checks of the workspace's own rules: `cargo xtask layers`, and `cargo xtask ci` for all that the gate runs;
+//! `cargo xtask static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
+mod elf;
 mod layers;
 mod metadata;
 mod sources;
+mod static_build;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use static_build::Mode;
+
 fn main() -> ExitCode {
-    let task = env::args().nth(1);
-    let done = match task.as_deref() {
-        Some("layers") => layers::run(&workspace()),
-        Some("ci") => ci::run(&workspace()),
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["layers"] => layers::run(&workspace()),
+        ["ci"] => ci::run(&workspace()),
+        ["static"] => static_build::run(&workspace(), Mode::Release),
+        ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
-            eprintln!("usage: cargo xtask layers|ci");
+            eprintln!("usage: cargo xtask layers | ci | static [--try]");
             return ExitCode::from(2);
         }
     };

@@ -122,6 +122,13 @@ impl fmt::Display for SchedPolicy {
     }
 }
 
+/// `struct sched_param` as the kernel has it. musl's functions of these names refuse whatever is asked (POSIX means whole
+/// processes by them, Linux threads), and its structure is another one: hence the system calls themselves.
+#[repr(C)]
+struct SchedParam {
+    sched_priority: libc::c_int,
+}
+
 /// Gives the calling thread a policy.
 ///
 /// # Errors
@@ -149,12 +156,18 @@ fn apply_to(thread: libc::pid_t, policy: SchedPolicy) -> Result<(), Refused> {
     if let SchedPolicy::Deadline { .. } = policy {
         return apply_deadline(thread, policy);
     }
-    let parameters = libc::sched_param {
+    let parameters = SchedParam {
         sched_priority: i32::from(policy.priority()),
     };
     // SAFETY: the parameters outlive the call; a thread that is not there is refused.
-    let answer =
-        unsafe { libc::sched_setscheduler(thread, policy.number(), &raw const parameters) };
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            thread,
+            policy.number(),
+            &raw const parameters,
+        )
+    };
     match answer {
         0 => Ok(()),
         _ => Err(policy.refused(last_error())),
@@ -169,11 +182,11 @@ fn apply_to(thread: libc::pid_t, policy: SchedPolicy) -> Result<(), Refused> {
 /// # Errors
 /// [`Refused`] when the thread has another policy, or may not have the priority.
 pub fn apply_priority(priority: u8) -> Result<(), Refused> {
-    let parameters = libc::sched_param {
+    let parameters = SchedParam {
         sched_priority: i32::from(priority),
     };
     // SAFETY: the parameters outlive the call; 0 is the calling thread.
-    let answer = unsafe { libc::sched_setparam(0, &raw const parameters) };
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setparam, 0, &raw const parameters) };
     match answer {
         0 => Ok(()),
         _ => Err(Refused {
