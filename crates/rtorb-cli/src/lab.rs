@@ -10,6 +10,7 @@ use rtorb_lab::{experiments, report};
 use serde_json::json;
 
 use crate::MISUSE;
+use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::output::{line, print_json};
 
@@ -35,6 +36,7 @@ enum LabSubcommand {
         #[command(flatten)]
         options: Options,
     },
+    Agent(Agent),
     /// Write DIR/index.html from the results below DIR.
     Report {
         /// A folder that `measure` or `lab run` wrote.
@@ -54,6 +56,7 @@ impl Lab {
                     return Ok(ExitCode::from(MISUSE));
                 }
             },
+            LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {
                     format!(

@@ -7,8 +7,10 @@ use clap::{Parser, Subcommand};
 use orb_options::Misuse;
 use rtorb_lab::whitebox::{CountingAllocator, stop_counting};
 
+mod agent;
 mod check;
 mod cubit;
+mod executable;
 mod idl;
 mod ior;
 mod lab;

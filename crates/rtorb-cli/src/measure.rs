@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_lab::agent::Agent;
 use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::interrupt::Interrupt;
@@ -16,6 +17,7 @@ use rtorb_lab::{experiments, preflight, report};
 use serde_json::json;
 
 use crate::NO;
+use crate::executable;
 use crate::output::print_json;
 use crate::progress::Report;
 
@@ -53,6 +55,11 @@ pub(crate) struct Options {
     /// Without it a timer makes the pulse.
     #[arg(long, value_name = "CHIP:IN:OUT[:MONITOR]")]
     gpio: Vec<GpioLines>,
+    /// Run the servers of the ORB's experiments on another host, where `rtorb lab agent` listens; clients stay here.
+    ///
+    /// Then only contestants over TCP take part. Experiments on the operating system measure this host.
+    #[arg(long, value_name = "ADDR:PORT")]
+    agent: Option<String>,
     /// Where the report is written.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -78,11 +85,16 @@ pub(crate) fn run_experiments(
         Options { glance: true, .. } => Effort::Glance,
         _ => Effort::Quick,
     };
-    let executable = std::env::current_exe().context("cannot find this program's own file")?;
+    let executable = executable::own()?;
     let mut context = Context::new(effort, executable, interrupt)?;
     context.load = options.load.clone();
     context.gpio = options.gpio.clone();
     tell_preflight(&context);
+    if let Some(address) = &options.agent {
+        let agent = Agent::connect(address)?;
+        tell_agent(&agent);
+        context.launcher.agent = Some(agent);
+    }
     let measured = measure_each(chosen, &context, options)?;
     let page =
         match measured.all.is_empty() {
@@ -102,6 +114,11 @@ pub(crate) fn run_experiments(
         print_json(&json!({ "report": page, "results": measured.all }))?;
     } else {
         closing::print(&measured, page.as_deref())?;
+    }
+    if let (Some(agent), Some(why)) = (&options.agent, context.launcher.agent_lost()) {
+        eprintln!(
+            "rtorb: the agent at {agent} was lost: {why}; the report has what was measured before"
+        );
     }
     // One that was asked for alone and several of which none could be measured: an error like any other.
     if let (None, Some(failure)) = (&page, measured.failures.first()) {
@@ -169,6 +186,33 @@ fn tell_preflight(context: &Context) {
         if finding.severity == preflight::Severity::Unfit {
             eprintln!(
                 "not fit for real time: {}; `rtorb check` says what to do",
+                finding.what
+            );
+        }
+    }
+}
+
+/// Who serves, and how.
+fn tell_agent(agent: &Agent) {
+    let host = agent.host();
+    let placement = agent.placement();
+    let cpu = placement
+        .cpu
+        .map_or("any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+    let policy = placement
+        .fifo
+        .map_or("no real-time priority".to_owned(), |priority| {
+            format!("SCHED_FIFO {priority}")
+        });
+    eprintln!(
+        "servers run on the agent's host, {}: Linux {}, on {cpu} with {policy}",
+        agent.address(),
+        host.kernel_release
+    );
+    for finding in preflight::findings(host) {
+        if finding.severity == preflight::Severity::Unfit {
+            eprintln!(
+                "the agent's host is not fit for real time: {}",
                 finding.what
             );
         }

@@ -87,11 +87,11 @@ fn play(role: &[String]) -> Result<(), String> {
         ["tool", program, ref arguments @ ..] => Err(exec_tool(program, arguments)),
         ["raw-server" | "raw-client", ..] => raw(&words),
         ["cubit-server", endpoint] => cubit_server(endpoint),
-        ["declared-lane-server", priority] => {
-            lane_server(PriorityModel::ServerDeclared, number(priority)?)
+        ["declared-lane-server", endpoint, priority] => {
+            lane_server(endpoint, PriorityModel::ServerDeclared, number(priority)?)
         }
-        ["propagated-lane-server", priority] => {
-            lane_server(PriorityModel::ClientPropagated, number(priority)?)
+        ["propagated-lane-server", endpoint, priority] => {
+            lane_server(endpoint, PriorityModel::ClientPropagated, number(priority)?)
         }
         ["cubit-client", reference] => cubit_client(reference),
         ["load", ref role @ ..] => load::own::play(role),
@@ -105,12 +105,12 @@ fn play(role: &[String]) -> Result<(), String> {
         ["demux-client", operations, ref references @ ..] => {
             demux_client(kind(operations)?, references)
         }
-        ["rate-server", preset, ref objects @ ..] => {
+        ["rate-server", endpoint, preset, ref objects @ ..] => {
             let objects: Vec<RateObject> = objects
                 .iter()
                 .map(|object| object.parse())
                 .collect::<Result<_, _>>()?;
-            return rates::server::Server::open(preset, &objects)?.run(ready);
+            return rates::server::Server::open(endpoint, preset, &objects)?.run(ready);
         }
         ["rate-clients", preset, ref references @ ..] => {
             let clients = rates::clients::Clients::open(preset, references)?;
@@ -141,7 +141,9 @@ fn play(role: &[String]) -> Result<(), String> {
 fn raw(role: &[&str]) -> io::Result<()> {
     let ends_with_input = || end_with_input().map_err(io::Error::other);
     match *role {
-        ["raw-server", "tcp"] => ends_with_input().and_then(|()| tcp::serve(ready)),
+        ["raw-server", "tcp", address] => {
+            ends_with_input().and_then(|()| tcp::serve(address, ready))
+        }
         ["raw-server", "unix", path] => {
             ends_with_input().and_then(|()| unix::serve(Path::new(path), ready))
         }
@@ -178,8 +180,8 @@ fn cubit_server(endpoint: &str) -> io::Result<()> {
     serve_cubit(&Server::open(serving).map_err(io::Error::other)?)
 }
 
-/// One lane of one thread and an object of its priority, over TCP.
-fn lane_server(model: PriorityModel, priority: usize) -> io::Result<()> {
+/// One lane of one thread and an object of its priority.
+fn lane_server(endpoint: &str, model: PriorityModel, priority: usize) -> io::Result<()> {
     let number = i16::try_from(priority).map_err(io::Error::other)?;
     let priority = Priority::new(number).map_err(io::Error::other)?;
     let lane = ThreadpoolLane {
@@ -194,7 +196,7 @@ fn lane_server(model: PriorityModel, priority: usize) -> io::Result<()> {
     let builder = Orb::builder()
         .strategies(Strategies::TAO)
         .lanes([lane])
-        .listen("iiop://127.0.0.1:0");
+        .listen(endpoint);
     let server = builder.and_then(|builder| Server::with(builder, policies));
     serve_cubit(&server.map_err(io::Error::other)?)
 }

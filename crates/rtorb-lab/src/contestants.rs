@@ -13,7 +13,6 @@ use crate::error::LabError;
 use crate::operations::MessageBytes;
 use crate::peers::omniorb::{self, OmniOrb};
 use crate::ping_pong::futex;
-use crate::placement::obtained;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
 
@@ -114,16 +113,12 @@ impl Contestant {
     pub fn raw(launcher: &Launcher, transport: Transport, folder: &Path) -> Result<Self, LabError> {
         let name = format!("raw {}", transport.label());
         let place = raw_place(transport, folder);
-        let role: Vec<&str> = ["raw-server", transport.label()]
-            .into_iter()
-            .chain(place.to_str())
-            .collect();
-        let role = if transport == Transport::Tcp {
-            &role[..2]
-        } else {
-            &role[..]
+        let listen = match transport {
+            Transport::Tcp => launcher.server_socket().to_string(),
+            Transport::Unix | Transport::Futex => place.display().to_string(),
         };
-        let mut server = launcher.start(&format!("{name} server"), role)?;
+        let role = ["raw-server", transport.label(), &listen];
+        let mut server = start_server(launcher, transport, &format!("{name} server"), &role)?;
         let address = server.ready()?;
         let mut client = launcher.start(
             &format!("{name} client"),
@@ -153,7 +148,7 @@ impl Contestant {
     ) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
         let endpoint = match transport {
-            Transport::Tcp => "iiop://127.0.0.1:0".to_owned(),
+            Transport::Tcp => launcher.server_endpoint(),
             _ => format!("uiop://{}", folder.join("rtorb.socket").display()),
         };
         Self::ours(
@@ -174,13 +169,14 @@ impl Contestant {
             PriorityModel::ClientPropagated => Architecture::LanePropagated,
         };
         let name = format!("rtorb {}", architecture.label().unwrap_or_default());
-        let priority = launcher.placement.fifo.unwrap_or(0).to_string();
+        let priority = launcher.server_placement().fifo.unwrap_or(0).to_string();
         let role = match model {
             PriorityModel::ServerDeclared => "declared-lane-server",
             PriorityModel::ClientPropagated => "propagated-lane-server",
         };
         let which = (architecture, Transport::Tcp);
-        Self::ours(launcher, &name, which, &[role, &priority])
+        let role = [role, &launcher.server_endpoint(), &priority];
+        Self::ours(launcher, &name, which, &role)
     }
 
     fn ours(
@@ -189,7 +185,7 @@ impl Contestant {
         (architecture, transport): (Architecture, Transport),
         server_role: &[&str],
     ) -> Result<Self, LabError> {
-        let mut server = launcher.start(&format!("{name} server"), server_role)?;
+        let mut server = start_server(launcher, transport, &format!("{name} server"), server_role)?;
         let reference = server.ready()?;
         let client_role = ["cubit-client", &reference];
         let mut client = launcher.start(&format!("{name} client"), &client_role)?;
@@ -267,7 +263,7 @@ impl Contestant {
     pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
         [&self.server, &self.client]
             .into_iter()
-            .filter_map(|process| obtained(process.name(), process.id()))
+            .filter_map(Process::scheduling)
             .collect()
     }
 }
@@ -289,6 +285,19 @@ impl fmt::Display for Contestant {
             write!(formatter, "{preset} ")?;
         }
         formatter.write_str(self.transport.label())
+    }
+}
+
+/// Over TCP, servers run where the launcher has them run; what shares memory or a file system runs here.
+fn start_server(
+    launcher: &Launcher,
+    transport: Transport,
+    name: &str,
+    role: &[&str],
+) -> Result<Process, LabError> {
+    match transport {
+        Transport::Tcp => launcher.start_server(name, role),
+        Transport::Unix | Transport::Futex => launcher.start(name, role),
     }
 }
 

@@ -34,6 +34,14 @@ pub enum LabError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// The agent on another host cannot be used, or an agent cannot be one.
+    #[error("the agent at {address}: {what}")]
+    Agent {
+        /// Where it is or should be.
+        address: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The file system refused.
     #[error("{}: {source}", path.display())]
     File {
@@ -55,6 +63,13 @@ impl LabError {
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
+    }
+
+    pub(crate) fn agent(address: &str, what: impl Into<String>) -> Self {
+        Self::Agent {
+            address: address.to_owned(),
+            what: what.into(),
+        }
     }
 
     pub(crate) fn process(process: &str, what: impl Into<String>) -> Self {

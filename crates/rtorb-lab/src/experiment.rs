@@ -41,6 +41,11 @@ pub trait Experiment: Sync {
         false
     }
 
+    /// Whether its servers run on the agent when there is one. The others measure on this host alone.
+    fn uses_agent(&self) -> bool {
+        false
+    }
+
     /// Measures. An interrupt is not an error: the outcome says that it is not complete.
     ///
     /// # Errors
@@ -123,6 +128,7 @@ impl Context {
                 executable,
                 placement,
                 interrupt,
+                agent: None,
             },
             folder,
             _dma_latency: dma_latency.ok(),
@@ -135,10 +141,10 @@ impl Context {
         self.folder.path()
     }
 
-    /// Whether somebody wants the run to end.
+    /// Whether the run must end: somebody wants it, or the agent is lost.
     #[must_use]
     pub fn interrupted(&self) -> bool {
-        self.launcher.interrupt.requested()
+        self.launcher.interrupt.requested() || self.launcher.agent_lost().is_some()
     }
 }
 
@@ -235,7 +241,12 @@ pub fn run(
         true => None,
         false => Some(context.load.start(context)?),
     };
-    let mut outcome = experiment.run(context, progress)?;
+    let mut outcome = match experiment.run(context, progress) {
+        // Nothing can be reached any more, whatever it looked like.
+        Err(_) if context.launcher.agent_lost().is_some() => Outcome::default(),
+        outcome => outcome?,
+    };
+    let server_host = describe_agent(experiment, context, &mut parameters, &mut outcome);
     if let Some(mut running) = running {
         running.check()?;
         label_with_load(&mut outcome.series, &context.load);
@@ -257,6 +268,7 @@ pub fn run(
         parameters,
         findings: preflight::findings(&context.host),
         host: context.host.clone(),
+        server_host,
         scheduling: outcome.scheduling,
         highlights: outcome.highlights,
         series: outcome.series,
@@ -268,6 +280,29 @@ pub fn run(
         published: outcome.published,
         notes: outcome.notes,
     })
+}
+
+/// Says what the agent had to do with it, and answers its host if that ran the servers.
+fn describe_agent(
+    experiment: &dyn Experiment,
+    context: &Context,
+    parameters: &mut Parameters,
+    outcome: &mut Outcome,
+) -> Option<Host> {
+    let agent = context.launcher.agent.as_ref()?;
+    if let Some(why) = agent.lost() {
+        outcome.complete = false;
+        let address = agent.address();
+        outcome.notes.push(format!(
+            "The agent at {address} was lost: {why}. What is shown was measured before, the rest is missing."
+        ));
+    }
+    if !experiment.uses_agent() {
+        outcome.notes.push(AGENT_UNUSED.to_owned());
+        return None;
+    }
+    parameters.insert("agent".to_owned(), agent.address().into());
+    Some(agent.host().clone())
 }
 
 /// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`.
@@ -295,6 +330,7 @@ fn run_id() -> String {
     )
 }
 
+const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
 

@@ -5,6 +5,7 @@
 //! laboratory changes nothing of what it measures, and holds no number that was not measured.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod awake;
 mod begin_together;
 pub mod burst;

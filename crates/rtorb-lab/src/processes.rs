@@ -2,24 +2,29 @@
 //!
 //! Three things end a child whatever happens: its owner's `Drop`, the end of its standard input, and the death signal
 //! that it asked the kernel for. It lives in a process group of its own, so that Ctrl-C at a terminal reaches the
-//! laboratory alone, which then ends its children in order.
+//! laboratory alone, which then ends its children in order. A server may run on an agent's host instead ([`crate::agent`]);
+//! whoever talks to it sees no difference.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
+use crate::agent::{self, Agent};
 use crate::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
-use crate::placement::Placement;
+use crate::placement::{Placement, obtained, obtained_by_priority};
+use crate::results::ObtainedScheduling;
 
 /// Starts measured processes.
 #[derive(Clone, Debug)]
@@ -30,6 +35,8 @@ pub struct Launcher {
     pub placement: Placement,
     /// Whether somebody wants the run to end.
     pub interrupt: Interrupt,
+    /// Who runs the servers; `None` runs them here.
+    pub agent: Option<Agent>,
 }
 
 impl Launcher {
@@ -38,49 +45,134 @@ impl Launcher {
     /// # Errors
     /// That the program could not be started.
     pub fn start(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
-        let mut command = Command::new(&self.executable);
-        command
-            .arg("child")
-            .args(["--parent", &std::process::id().to_string()]);
-        if let Some(cpu) = self.placement.cpu {
-            command.args(["--cpu", &cpu.to_string()]);
-        }
-        if let Some(priority) = self.placement.fifo {
-            command.args(["--fifo", &priority.to_string()]);
-        }
-        command
+        let mut child = child_command(&self.executable, self.placement)
             .args(role)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0);
-        let mut child = command
             .spawn()
             .map_err(|error| LabError::process(name, format!("cannot be started: {error}")))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both were asked to be pipes");
         };
-        let interrupt = self.interrupt.clone();
         Ok(Process {
             name: name.to_owned(),
-            child,
-            input: Some(input),
-            output,
+            running: Running::Here(child),
+            input: Some(File::from(OwnedFd::from(input))),
+            output: File::from(OwnedFd::from(output)),
             buffer: Vec::new(),
-            interrupt,
+            interrupt: self.interrupt.clone(),
+            agent: self.agent.clone(),
         })
     }
+
+    /// Starts a server in one of the roles that listen over TCP: on the agent, or here when there is none. It must be told to
+    /// listen on [`Self::server_socket`].
+    ///
+    /// # Errors
+    /// As [`Self::start`], or that there is no agent any more.
+    pub fn start_server(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+        let Some(agent) = &self.agent else {
+            return self.start(name, role);
+        };
+        let name = format!("{name} on {}", agent.address());
+        let (key, stream) = agent.start(role)?;
+        let input = stream
+            .try_clone()
+            .map_err(|error| LabError::process(&name, error.to_string()))?;
+        let connection = stream
+            .try_clone()
+            .map_err(|error| LabError::process(&name, error.to_string()))?;
+        Ok(Process {
+            name,
+            running: Running::There {
+                agent: agent.clone(),
+                key,
+                connection,
+            },
+            input: Some(File::from(OwnedFd::from(input))),
+            output: File::from(OwnedFd::from(stream)),
+            buffer: Vec::new(),
+            interrupt: self.interrupt.clone(),
+            agent: Some(agent.clone()),
+        })
+    }
+
+    /// Where servers listen: a free port of the agent's host, or of the loopback interface here.
+    #[must_use]
+    pub fn server_socket(&self) -> SocketAddr {
+        let address = self
+            .agent
+            .as_ref()
+            .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), Agent::server_address);
+        SocketAddr::new(address, 0)
+    }
+
+    /// The same as an ORB is told it.
+    #[must_use]
+    pub fn server_endpoint(&self) -> String {
+        format!("iiop://{}", self.server_socket())
+    }
+
+    /// How servers are placed.
+    #[must_use]
+    pub fn server_placement(&self) -> Placement {
+        self.agent.as_ref().map_or(self.placement, Agent::placement)
+    }
+
+    /// Whether clients and servers are given SCHED_FIFO.
+    #[must_use]
+    pub fn is_real_time(&self) -> bool {
+        self.placement.fifo.is_some() && self.server_placement().fifo.is_some()
+    }
+
+    /// Why there is no agent any more; `None` when there is, or never was.
+    #[must_use]
+    pub fn agent_lost(&self) -> Option<String> {
+        self.agent.as_ref().and_then(Agent::lost)
+    }
+}
+
+/// The program in the hidden subcommand `child`, as a child of the calling thread; the role is still to be said.
+pub(crate) fn child_command(executable: &Path, placement: Placement) -> Command {
+    let mut command = Command::new(executable);
+    command
+        .arg("child")
+        .args(["--parent", &std::process::id().to_string()]);
+    if let Some(cpu) = placement.cpu {
+        command.args(["--cpu", &cpu.to_string()]);
+    }
+    if let Some(priority) = placement.fifo {
+        command.args(["--fifo", &priority.to_string()]);
+    }
+    command.process_group(0);
+    command
 }
 
 /// A running child. Dropping it ends it.
 #[derive(Debug)]
 pub struct Process {
     name: String,
-    child: Child,
-    input: Option<ChildStdin>,
-    output: ChildStdout,
+    running: Running,
+    input: Option<File>,
+    output: File,
     /// What was read and not yet asked for.
     buffer: Vec<u8>,
     interrupt: Interrupt,
+    /// When it is lost, nothing that fails has another reason.
+    agent: Option<Agent>,
+}
+
+/// Where a process runs.
+#[derive(Debug)]
+enum Running {
+    Here(Child),
+    /// On the agent, which knows it by a key.
+    There {
+        agent: Agent,
+        key: u32,
+        /// The process's standard input and output.
+        connection: TcpStream,
+    },
 }
 
 impl Process {
@@ -92,10 +184,7 @@ impl Process {
         let line = self.line(START_TIMEOUT)?;
         match line.strip_prefix("ready") {
             Some(text) => Ok(text.trim().to_owned()),
-            None => Err(LabError::process(
-                &self.name,
-                line.strip_prefix("error ").unwrap_or(&line),
-            )),
+            None => Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
         }
     }
 
@@ -107,9 +196,7 @@ impl Process {
         let octets_after = |line: &str| Ok(line.parse::<SamplesHeader>()?.count * size_of::<u32>());
         let within = Duration::from_nanos(burst.budget_ns);
         let (line, octets) = self.ask_for_octets(burst, within, octets_after)?;
-        let header: SamplesHeader = line
-            .parse()
-            .map_err(|what: String| LabError::process(&self.name, what))?;
+        let header: SamplesHeader = line.parse().map_err(|what: String| self.failed(what))?;
         let times_ns = octets
             .chunks_exact(4)
             .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
@@ -134,7 +221,7 @@ impl Process {
         self.tell(question)?;
         let timeout = BURST_TIMEOUT + within;
         let line = self.line(timeout)?;
-        let count = octets_after(&line).map_err(|what| LabError::process(&self.name, what))?;
+        let count = octets_after(&line).map_err(|what| self.failed(what))?;
         let octets = self.bytes(count, timeout)?;
         Ok((line, octets))
     }
@@ -147,15 +234,36 @@ impl Process {
         self.tell(&question)?;
         let line = self.line(BURST_TIMEOUT)?;
         match line.strip_prefix("error ") {
-            Some(error) => Err(LabError::process(&self.name, error)),
+            Some(error) => Err(self.failed(error)),
             None => Ok(line),
         }
     }
 
-    /// The child's process id.
+    /// The process's id on this host; 0, which no process has, when it runs on the agent's.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.child.id()
+        match &self.running {
+            Running::Here(child) => child.id(),
+            Running::There { .. } => 0,
+        }
+    }
+
+    /// What its threads have ([`obtained`]); `None` when it is gone.
+    #[must_use]
+    pub fn scheduling(&self) -> Option<ObtainedScheduling> {
+        match &self.running {
+            Running::Here(child) => obtained(&self.name, child.id()),
+            Running::There { agent, key, .. } => agent.obtained(*key, &self.name),
+        }
+    }
+
+    /// The same for each priority ([`obtained_by_priority`]).
+    #[must_use]
+    pub fn scheduling_by_priority(&self) -> Vec<ObtainedScheduling> {
+        match &self.running {
+            Running::Here(child) => obtained_by_priority(&self.name, child.id()),
+            Running::There { agent, key, .. } => agent.obtained_by_priority(*key, &self.name),
+        }
     }
 
     /// What the child was named when it was started.
@@ -166,16 +274,17 @@ impl Process {
 
     /// Tells a tool what Ctrl-C tells it: to end, and to write what it has.
     pub fn interrupt(&self) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // An error means that it is gone, which is what we want.
-            let _ = kill_process(pid, Signal::INT);
+        if let Running::Here(child) = &self.running {
+            signal(child, Signal::INT);
         }
     }
 
     /// Waits until an interrupted tool has ended; ends it by [`Self::end`] when that takes too long.
     pub fn await_end(&mut self) {
         for _ in 0..INTERRUPTS_MAX {
-            if self.exited_within(INTERRUPT_POLL).is_some() {
+            if let Running::Here(child) = &mut self.running
+                && exited_within(child, INTERRUPT_POLL).is_some()
+            {
                 return;
             }
             // A signal that comes just before a tool falls asleep wakes it not: it gets another one.
@@ -186,19 +295,30 @@ impl Process {
 
     /// Ends the child: politely at first, by SIGKILL when it does not listen. Called by `Drop` too.
     pub fn end(&mut self) {
-        drop(self.input.take());
-        if self.exited_within(POLITE).is_some() {
-            return;
+        let first = self.input.take().is_some();
+        match &mut self.running {
+            Running::Here(child) => {
+                end_politely(child);
+            }
+            Running::There {
+                agent,
+                key,
+                connection,
+            } if first => {
+                agent::end_input(connection);
+                // An error means that there is no agent, and then it has no servers.
+                let _ = agent.end(*key);
+            }
+            Running::There { .. } => {}
         }
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // An error means that it is gone, which is what we want.
-            let _ = kill_process(pid, Signal::TERM);
+    }
+
+    /// What went wrong: the loss of the agent ends a run as an interrupt does, whatever else it brings.
+    fn failed(&self, what: impl Into<String>) -> LabError {
+        match self.agent.as_ref().and_then(Agent::lost) {
+            Some(_) => LabError::Interrupted,
+            None => LabError::process(&self.name, what),
         }
-        if self.exited_within(POLITE).is_some() {
-            return;
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 
     /// All that a tool prints until it ends, which may take as long as `within` and ten seconds more.
@@ -210,11 +330,12 @@ impl Process {
         let deadline_ns = monotonic_ns() + nanoseconds(timeout);
         while self.read_more(deadline_ns, timeout)? > 0 {
             if self.buffer.len() > OUTPUT_BYTES_MAX {
-                return Err(LabError::process(&self.name, "printed without an end"));
+                return Err(self.failed("printed without an end"));
             }
         }
         let printed = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
-        match self.exited_within(POLITE) {
+        let status = self.child().and_then(|child| exited_within(child, POLITE));
+        match status {
             Some(status) if status.success() => Ok(printed),
             Some(status) => {
                 let what = format!("failed ({status}): {}", printed.trim_end());
@@ -229,7 +350,7 @@ impl Process {
 
     /// How the child ended, with what it said last; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
-        let status = self.exited_within(Duration::ZERO)?;
+        let status = exited_within(self.child()?, Duration::ZERO)?;
         let mut said = Vec::new();
         // What it left behind may hold the pipe open, and then there is no end to wait for.
         if is_readable(self.output.as_fd(), 0) {
@@ -247,7 +368,7 @@ impl Process {
 
     /// Ends the child and every process that it has made, at once: for those that have nothing to say at their end.
     pub fn kill_group(&self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(group) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) {
             // An error means that all are gone, which is what we want.
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -255,8 +376,10 @@ impl Process {
 
     /// Waits until a group that was killed is gone. What writes to a disk ends when the disk has answered.
     pub fn await_group_end(&mut self) {
-        let _ = self.child.wait();
-        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
+        if let Some(child) = self.child() {
+            let _ = child.wait();
+        }
+        let Some(group) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) else {
             return;
         };
         let deadline_ns = monotonic_ns() + nanoseconds(GROUP_END_TIMEOUT);
@@ -265,25 +388,20 @@ impl Process {
         }
     }
 
+    /// `None` when it runs on the agent's host.
+    fn child(&mut self) -> Option<&mut Child> {
+        match &mut self.running {
+            Running::Here(child) => Some(child),
+            Running::There { .. } => None,
+        }
+    }
+
     fn tell(&mut self, line: &dyn Display) -> Result<(), LabError> {
         let sent = match self.input.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        sent.map_err(|error| {
-            LabError::process(&self.name, format!("takes no more questions: {error}"))
-        })
-    }
-
-    fn exited_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
-        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if monotonic_ns() < deadline_ns => std::thread::sleep(EXIT_POLL),
-                Ok(None) | Err(_) => return None,
-            }
-        }
+        sent.map_err(|error| self.failed(format!("takes no more questions: {error}")))
     }
 
     /// The next line of its output, without the line end.
@@ -295,7 +413,7 @@ impl Process {
                 return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
             }
             if self.buffer.len() > LINE_BYTES_MAX {
-                return Err(LabError::process(&self.name, "wrote a line without an end"));
+                return Err(self.failed("wrote a line without an end"));
             }
             self.fill(deadline_ns, timeout)?;
         }
@@ -313,7 +431,7 @@ impl Process {
         match self.read_more(deadline_ns, timeout)? {
             0 => {
                 let what = self.how_it_ended();
-                Err(LabError::process(&self.name, what))
+                Err(self.failed(what))
             }
             _ => Ok(()),
         }
@@ -324,6 +442,9 @@ impl Process {
         let mut chunk = [0; 1 << 16];
         loop {
             if self.interrupt.requested() {
+                return Err(LabError::Interrupted);
+            }
+            if self.agent.as_ref().and_then(Agent::lost).is_some() {
                 return Err(LabError::Interrupted);
             }
             let now_ns = monotonic_ns();
@@ -345,16 +466,22 @@ impl Process {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     let what = format!("cannot be read from: {error}");
-                    return Err(LabError::process(&self.name, what));
+                    return Err(self.failed(what));
                 }
             }
         }
     }
 
     fn how_it_ended(&mut self) -> String {
-        match self.exited_within(POLITE) {
-            Some(status) => format!("ended before it answered ({status})"),
-            None => "closed its output before it answered".to_owned(),
+        match &mut self.running {
+            Running::Here(child) => match exited_within(child, POLITE) {
+                Some(status) => format!("ended before it answered ({status})"),
+                None => "closed its output before it answered".to_owned(),
+            },
+            Running::There { agent, key, .. } => match agent.end(*key) {
+                Ok(how) => format!("{how} before it answered"),
+                Err(error) => error.to_string(),
+            },
         }
     }
 }
@@ -362,6 +489,39 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Ends a child whose standard input has ended: politely at first, by SIGKILL when it does not listen. Answers how it ended,
+/// unless that was by force.
+pub(crate) fn end_politely(child: &mut Child) -> Option<ExitStatus> {
+    if let Some(status) = exited_within(child, POLITE) {
+        return Some(status);
+    }
+    signal(child, Signal::TERM);
+    if let Some(status) = exited_within(child, POLITE) {
+        return Some(status);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
+fn exited_within(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
+    let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if monotonic_ns() < deadline_ns => std::thread::sleep(EXIT_POLL),
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // An error means that it is gone, which is what we want.
+        let _ = kill_process(pid, signal);
     }
 }
 

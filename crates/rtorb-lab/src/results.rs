@@ -34,8 +34,11 @@ pub struct Results {
     pub complete: bool,
     /// The parameters of this run.
     pub parameters: BTreeMap<String, LabelValue>,
-    /// Where it was run.
+    /// Where it was run: of two hosts, that of the clients.
     pub host: Host,
+    /// The host of the servers, when that was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_host: Option<Host>,
     /// What stood in the way of real time when it began.
     pub findings: Vec<Finding>,
     /// The scheduling that the measured processes really had.

@@ -27,6 +27,7 @@ fn results() -> Results {
         complete: false,
         parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
         findings: preflight::findings(&host),
+        server_host: None,
         host,
         scheduling: vec![ObtainedScheduling {
             process: "rtorb tcp server".to_owned(),

@@ -25,6 +25,7 @@ fn launcher() -> Launcher {
         executable,
         placement: Placement::default(),
         interrupt: Interrupt::new(),
+        agent: None,
     }
 }
 

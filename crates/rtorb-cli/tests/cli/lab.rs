@@ -8,7 +8,7 @@ use rtorb_lab::idle_states::DmaLatency;
 use rtorb_lab::results::{Results, SCHEMA};
 use rustix::process::Signal;
 
-use crate::support::{Running, json, rtorb, within};
+use crate::support::{Running, children, json, rtorb, within};
 
 #[test]
 fn experiments_are_listed() {
@@ -185,13 +185,4 @@ fn holds_awake(id: u32) -> bool {
     let allowed = device.write(true).open(DmaLatency::DEVICE).is_ok();
     assert_eq!(holds, allowed);
     holds
-}
-
-/// The processes that a process started and that run.
-fn children(id: u32) -> Vec<u32> {
-    let text =
-        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect()
 }

@@ -1,6 +1,7 @@
 //! The command from outside: arguments in, text and exit status out.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+mod agent;
 mod check;
 mod contestants;
 mod cubit;

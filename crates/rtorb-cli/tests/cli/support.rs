@@ -93,3 +93,12 @@ pub(crate) fn within<T>(timeout: Duration, mut ask: impl FnMut() -> Option<T>) -
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// The processes that a process started and that run.
+pub(crate) fn children(id: u32) -> Vec<u32> {
+    let text =
+        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect()
+}

@@ -91,7 +91,7 @@ impl LineUp {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         let launcher = &context.launcher;
-        self.real_time = launcher.placement.fifo.is_some();
+        self.real_time = launcher.is_real_time();
         self.raw = Some(Contestant::raw(launcher, Transport::Tcp, context.folder())?);
         let objects = self.objects();
         for name in plan

@@ -27,6 +27,10 @@ impl Experiment for OrbArchitectures {
         plan(effort).parameters()
     }
 
+    fn uses_agent(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         mt_cubit::run(context, &plan(context.effort), Paper::P1, progress)
     }

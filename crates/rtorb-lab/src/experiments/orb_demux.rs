@@ -9,8 +9,7 @@ use crate::demux::Kind;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::operations::Operation;
-use crate::placement::obtained;
-use crate::processes::Process;
+use crate::processes::{Launcher, Process};
 use crate::results::{Derived, Highlight, Series, Target, all_real_time, labels};
 use crate::statistics::{Recorder, median};
 
@@ -44,9 +43,13 @@ impl Experiment for OrbDemux {
         ])
     }
 
+    fn uses_agent(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
-        let mut found = Found::default();
+        let mut found = Found::new(transport(&context.launcher));
         let complete = is_complete(measure(context, plan, &mut found, progress))?;
         Ok(found.outcome(complete))
     }
@@ -105,19 +108,24 @@ impl Pair {
             objects,
         } = cell;
         let name = format!("rtorb {objects} objects {operations} operations");
-        let socket = context
-            .folder()
-            .join(format!("demux-{operations}-{objects}.socket"));
-        let endpoint = format!("uiop://{}", socket.display());
+        let launcher = &context.launcher;
+        let transport = transport(launcher);
+        let endpoint = match transport {
+            Transport::Tcp => launcher.server_endpoint(),
+            Transport::Unix | Transport::Futex => {
+                let name = format!("demux-{operations}-{objects}.socket");
+                format!("uiop://{}", context.folder().join(name).display())
+            }
+        };
         let (operations, objects) = (operations.to_string(), objects.to_string());
         let role = ["demux-server", &endpoint, &operations, &objects];
-        let mut server = context.launcher.start(&format!("{name} server"), &role)?;
+        let mut server = launcher.start_server(&format!("{name} server"), &role)?;
         let references = server.ready()?;
         let role: Vec<&str> = ["demux-client", &operations]
             .into_iter()
             .chain(references.split(' '))
             .collect();
-        let mut client = context.launcher.start(&format!("{name} client"), &role)?;
+        let mut client = launcher.start(&format!("{name} client"), &role)?;
         client.ready()?;
         let key_bytes = references
             .split(' ')
@@ -151,11 +159,9 @@ fn measure(
         .collect::<Result<Vec<_>, _>>()?;
     for pair in &pairs {
         let processes = [&pair.server, &pair.client];
-        found.scheduling.extend(
-            processes
-                .iter()
-                .filter_map(|process| obtained(process.name(), process.id())),
-        );
+        found
+            .scheduling
+            .extend(processes.iter().filter_map(|process| process.scheduling()));
     }
     progress.begin(plan.rounds);
     for round in 0..plan.rounds {
@@ -189,8 +195,17 @@ fn measure(
     Ok(())
 }
 
-#[derive(Debug, Default)]
+/// The fastest that reaches the server.
+fn transport(launcher: &Launcher) -> Transport {
+    match launcher.agent {
+        Some(_) => Transport::Tcp,
+        None => Transport::Unix,
+    }
+}
+
+#[derive(Debug)]
 struct Found {
+    transport: Transport,
     cells: BTreeMap<Cell, Measured>,
     scheduling: Vec<crate::results::ObtainedScheduling>,
 }
@@ -202,6 +217,14 @@ struct Measured {
 }
 
 impl Found {
+    fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            cells: BTreeMap::new(),
+            scheduling: Vec::new(),
+        }
+    }
+
     fn outcome(self, complete: bool) -> Outcome {
         let real_time = all_real_time(&self.scheduling);
         let derived: Vec<Derived> = self
@@ -232,7 +255,7 @@ impl Found {
         outcome.series = self
             .cells
             .iter()
-            .map(|(cell, measured)| series(*cell, measured, real_time))
+            .map(|(cell, measured)| series(*cell, self.transport, measured, real_time))
             .collect();
         outcome.derived = derived;
         outcome.scheduling = self.scheduling;
@@ -270,10 +293,10 @@ impl Found {
     }
 }
 
-fn series(cell: Cell, measured: &Measured, real_time: bool) -> Series {
+fn series(cell: Cell, transport: Transport, measured: &Measured, real_time: bool) -> Series {
     let labels = labels([
         ("orb", "rtorb".into()),
-        ("transport", Transport::Unix.label().into()),
+        ("transport", transport.label().into()),
         ("objects", cell.objects.into()),
         ("operations", cell.operations.into()),
         ("part", "call".into()),
@@ -303,7 +326,7 @@ mod tests {
 
     #[test]
     fn growth_is_compared_with_the_smallest_round_by_round() {
-        let mut found = Found::default();
+        let mut found = Found::new(Transport::Unix);
         found.cells.insert(
             Cell {
                 operations: 1,

@@ -27,6 +27,10 @@ impl Experiment for OrbLatencyJitter {
         plan(effort).parameters()
     }
 
+    fn uses_agent(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         mt_cubit::run(context, &plan(context.effort), Paper::P0, progress)
     }

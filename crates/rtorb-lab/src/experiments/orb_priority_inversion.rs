@@ -59,6 +59,10 @@ impl Experiment for OrbPriorityInversion {
         ])
     }
 
+    fn uses_agent(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
         let mut measured = Measured::default();
@@ -170,7 +174,7 @@ impl LineUp {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         let launcher = &context.launcher;
-        self.real_time = launcher.placement.fifo.is_some();
+        self.real_time = launcher.is_real_time();
         let objects = PRIORITIES.map(|priority| RateObject {
             priority: if self.real_time { priority } else { 0 },
             works: true,

@@ -49,6 +49,10 @@ impl Experiment for OrbThroughput {
         ])
     }
 
+    fn uses_agent(&self) -> bool {
+        true
+    }
+
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
         let mut notes = Vec::new();
@@ -148,10 +152,13 @@ fn line_up(
 ) -> Result<Vec<Contestant>, LabError> {
     let launcher = &context.launcher;
     let mut line_up = Vec::new();
-    for transport in [Transport::Tcp, Transport::Unix, Transport::Futex] {
+    // On another host there is neither memory nor a file system to share.
+    let near = launcher.agent.is_none();
+    let transports = [Transport::Tcp, Transport::Unix, Transport::Futex];
+    for transport in reachable(near, &transports) {
         line_up.push(Contestant::raw(launcher, transport, context.folder())?);
     }
-    for transport in [Transport::Tcp, Transport::Unix] {
+    for transport in reachable(near, &[Transport::Tcp, Transport::Unix]) {
         line_up.push(Contestant::rtorb(launcher, transport, context.folder())?);
     }
     for model in [
@@ -164,6 +171,32 @@ fn line_up(
         progress.note(&text);
         notes.push(text);
     };
+    if !near {
+        leave_out(ONLY_TCP.to_owned());
+        leave_out(format!(
+            "omniORB was left out: {}",
+            omniorb::NOT_ON_AN_AGENT
+        ));
+        return Ok(line_up);
+    }
+    peers(context, &mut line_up, &mut leave_out)?;
+    Ok(line_up)
+}
+
+fn reachable(near: bool, transports: &[Transport]) -> impl Iterator<Item = Transport> {
+    transports
+        .iter()
+        .copied()
+        .filter(move |transport| near || *transport == Transport::Tcp)
+}
+
+/// Starts the peer, over each transport that it has here.
+fn peers(
+    context: &Context,
+    line_up: &mut Vec<Contestant>,
+    leave_out: &mut dyn FnMut(String),
+) -> Result<(), LabError> {
+    let launcher = &context.launcher;
     match OmniOrb::find(&launcher.interrupt) {
         Err(LabError::Interrupted) => return Err(LabError::Interrupted),
         Err(error) => leave_out(format!("omniORB was left out: {error}")),
@@ -184,7 +217,7 @@ fn line_up(
             }
         }
     }
-    Ok(line_up)
+    Ok(())
 }
 
 fn measure(
@@ -271,6 +304,7 @@ fn our_key_bytes(line_up: &[Contestant]) -> usize {
         .unwrap_or(KEY_BYTES_USUAL)
 }
 
+const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
 /// Leaves the CPU to others between bursts, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
 const KEY_BYTES_USUAL: usize = 24;

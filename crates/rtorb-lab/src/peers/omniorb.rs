@@ -52,6 +52,9 @@ impl OmniOrb {
     }
 }
 
+/// Why it is left out when servers run elsewhere.
+pub const NOT_ON_AN_AGENT: &str =
+    "its server runs no role of this program, and an agent starts nothing else.";
 /// What a reader can do who has no omniORB.
 pub const HOW_TO_INSTALL: &str =
     "omniORB is not installed (Debian: apt install omniidl libomniorb4-dev g++)";

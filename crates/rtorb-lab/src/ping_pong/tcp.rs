@@ -1,16 +1,16 @@
-//! The raw exchange over TCP on the loopback interface, without Nagle's delay.
+//! The raw exchange over TCP, without Nagle's delay.
 
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 
 use super::{StreamClient, serve_stream};
 
-/// Listens on a free port, tells its address by `ready`, and serves the one client that comes.
+/// Listens on `address`, tells it with its port by `ready`, and serves the one client that comes.
 ///
 /// # Errors
 /// What the system said.
-pub fn serve(ready: impl FnOnce(&str)) -> io::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+pub fn serve(address: &str, ready: impl FnOnce(&str)) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
     ready(&listener.local_addr()?.to_string());
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;

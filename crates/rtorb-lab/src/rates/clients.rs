@@ -252,7 +252,12 @@ mod tests {
     #[test]
     fn clients_call_at_their_rates_and_every_answer_is_right() {
         let object = |works| RateObject { priority: 0, works };
-        let server = Server::open("default", &[object(true), object(false)]).unwrap();
+        let server = Server::open(
+            "iiop://127.0.0.1:0",
+            "default",
+            &[object(true), object(false)],
+        )
+        .unwrap();
         let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
         let mut clients = Clients::open("default", &references).unwrap();
         let serving = server.orb().clone();

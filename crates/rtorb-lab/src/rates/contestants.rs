@@ -10,7 +10,6 @@ use crate::awake::Awake;
 use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
 use crate::peers::omniorb::{self, OmniOrb};
-use crate::placement::obtained_by_priority;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
 
@@ -54,7 +53,7 @@ impl RateContestant {
     /// Starts ours with the preset of that name, or the peer; `None` when that is not installed.
     ///
     /// # Errors
-    /// That its processes do not start.
+    /// That its processes do not start; that the peer's server should run on an agent.
     pub fn named(
         launcher: &Launcher,
         name: &str,
@@ -62,6 +61,11 @@ impl RateContestant {
     ) -> Result<Option<Self>, LabError> {
         if name != OMNIORB {
             return Self::rtorb(launcher, name, objects).map(Some);
+        }
+        if launcher.agent.is_some() {
+            return Err(LabError::Peer {
+                what: omniorb::NOT_ON_AN_AGENT.to_owned(),
+            });
         }
         match OmniOrb::find(&launcher.interrupt)? {
             Some(peer) => Self::omniorb(launcher, &peer, objects).map(Some),
@@ -81,7 +85,7 @@ impl RateContestant {
         Self::start(
             launcher,
             (Orb::Rtorb, preset),
-            &["rate-server", preset],
+            &["rate-server", &launcher.server_endpoint(), preset],
             &["rate-clients", preset],
             objects,
         )
@@ -121,10 +125,12 @@ impl RateContestant {
         let objects: Vec<String> = objects.iter().map(ToString::to_string).collect();
         let with = |role: &[&str], more: Vec<&str>| [role, &more].concat().join(" ");
         let role = with(server_role, objects.iter().map(String::as_str).collect());
-        let mut server = launcher.start(
-            &format!("{preset} server"),
-            &role.split(' ').collect::<Vec<_>>(),
-        )?;
+        let role: Vec<&str> = role.split(' ').collect();
+        let server_name = format!("{preset} server");
+        let mut server = match orb {
+            Orb::Rtorb => launcher.start_server(&server_name, &role),
+            Orb::OmniOrb | Orb::Raw => launcher.start(&server_name, &role),
+        }?;
         let references = server.ready()?;
         let role = with(clients_role, vec![&references]);
         let mut clients = launcher.start(
@@ -172,7 +178,7 @@ impl RateContestant {
         self.clients.ask(&run.to_string())?;
         let scheduling = [&self.server, &self.clients]
             .into_iter()
-            .flat_map(|process| obtained_by_priority(process.name(), process.id()))
+            .flat_map(Process::scheduling_by_priority)
             .collect();
         self.go(&run)?;
         Ok(scheduling)

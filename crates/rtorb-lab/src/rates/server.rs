@@ -53,12 +53,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes an ORB of that preset. Each object with a priority declares it (SERVER_DECLARED), and has a lane of one thread
+    /// Makes an ORB of that preset that listens at the endpoint. Each object with a priority declares it (SERVER_DECLARED), and has a lane of one thread
     /// where the preset has lanes, and a thread of its own behind the filters where it has those.
     ///
     /// # Errors
     /// What the ORB said.
-    pub fn open(preset: &str, objects: &[RateObject]) -> Result<Self, String> {
+    pub fn open(endpoint: &str, preset: &str, objects: &[RateObject]) -> Result<Self, String> {
         let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
         let lanes = objects
             .iter()
@@ -69,7 +69,7 @@ impl Server {
             .strategies(strategies)
             .pool_threads(POOL_THREADS)
             .lanes(lanes)
-            .listen("iiop://127.0.0.1:0")
+            .listen(endpoint)
             .and_then(rtorb::OrbBuilder::build)
             .map_err(|error| error.to_string())?;
         let work_ns = Arc::new(AtomicU64::new(0));

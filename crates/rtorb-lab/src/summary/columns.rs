@@ -168,6 +168,7 @@ mod tests {
             complete: true,
             parameters: labels([]),
             host: Host::describe(),
+            server_host: None,
             findings: Vec::new(),
             scheduling: Vec::new(),
             highlights: Vec::new(),

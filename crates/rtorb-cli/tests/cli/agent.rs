@@ -1,0 +1,377 @@
+//! `rtorb lab agent` and `--agent`: servers on another host, and what happens when one of the two goes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rtorb_lab::results::Results;
+use rustix::process::Signal;
+
+use crate::support::{Running, children, rtorb, within};
+
+#[test]
+fn servers_run_on_the_agent_and_results_say_so() {
+    let agent = Agent::start(&[], "127.0.0.1:0");
+    let folder = tempfile::tempdir().unwrap();
+    rtorb()
+        .args(["lab", "run", "orb/demux", "--glance", "--agent"])
+        .arg(&agent.address)
+        .arg("--out")
+        .arg(folder.path())
+        .assert()
+        .success();
+    check_results(folder.path(), "orb/demux", &agent.address);
+    assert!(children(agent.running.0.id()).is_empty());
+}
+
+#[test]
+fn an_agent_in_another_network_namespace_serves_and_a_silent_laboratory_loses_its_servers() {
+    let Some(namespaces) = Namespaces::make() else {
+        return;
+    };
+    let agent = Agent::start(&namespaces.exec(&namespaces.agent), "10.213.7.2:0");
+    let folder = tempfile::tempdir().unwrap();
+    let lab = |effort: &str| {
+        let mut command = namespaces.command(&namespaces.laboratory);
+        command
+            .args(["lab", "run", "orb/throughput", effort, "--agent"])
+            .arg(&agent.address)
+            .arg("--out")
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Running(command.spawn().unwrap())
+    };
+    let mut running = lab("--glance");
+    let status = within(Duration::from_secs(120), || running.0.try_wait().unwrap());
+    assert!(status.is_some_and(|status| status.success()), "{status:?}");
+    check_results(folder.path(), "orb/throughput", &agent.address);
+
+    let _running = lab("--full");
+    let servers = agent.servers(3);
+    namespaces.cut();
+    // The kernel asks after a silent peer for eight seconds.
+    gone_within(Duration::from_secs(30), &servers);
+}
+
+#[test]
+fn an_agent_that_is_not_there_or_is_none_is_told_of() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    let answer = std::thread::spawn(move || {
+        let (mut stream, _) = free.accept().unwrap();
+        stream.write_all(b"SSH-2.0-OpenSSH_9\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    });
+    let error = refused(&address);
+    assert!(error.contains("does not speak as an agent"), "{error}");
+    assert_eq!(answer.join().unwrap(), "rtorb-agent 1 hello\n");
+    // The listener is gone.
+    let error = refused(&address);
+    for part in [&address, "cannot be reached", "rtorb lab agent --listen"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = refused("nowhere");
+    assert!(
+        error.contains("nowhere") && error.contains("ADDR:PORT"),
+        "{error}"
+    );
+}
+
+#[test]
+fn another_version_and_a_second_laboratory_are_refused() {
+    let agent = Agent::start(&[], "127.0.0.1:0");
+    let (_, answer) = agent.say("rtorb-agent 9 hello");
+    assert!(answer.starts_with("rtorb-agent 1 error "), "{answer}");
+    assert!(answer.contains("version 9"), "{answer}");
+    let (first, answer) = agent.say("rtorb-agent 1 hello");
+    assert!(answer.starts_with("rtorb-agent 1 welcome {"), "{answer}");
+    let error = refused(&agent.address);
+    assert!(error.contains("serves the laboratory"), "{error}");
+    drop(first);
+    // When the first has gone, the next is served.
+    let served = || {
+        let (_, answer) = agent.say("rtorb-agent 1 hello");
+        answer.contains(" welcome ").then_some(())
+    };
+    within(Duration::from_secs(10), served).expect("the agent goes on");
+}
+
+#[test]
+fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
+    let agent = Agent::start(&[], "127.0.0.1:0");
+    let (_control, answer) = agent.say("rtorb-agent 1 hello");
+    let json = answer.strip_prefix("rtorb-agent 1 welcome ").unwrap();
+    let welcome: serde_json::Value = serde_json::from_str(json).unwrap();
+    let session = welcome["session"].as_u64().unwrap();
+    let file = tempfile::tempdir().unwrap();
+    let touched = file.path().join("touched");
+    let exec = format!(
+        "rtorb-agent 1 server {session} 1 exec touch {}",
+        touched.display()
+    );
+    let (_, answer) = agent.say(&exec);
+    assert!(
+        answer.starts_with("error ") && answer.contains("exec"),
+        "{answer}"
+    );
+    assert!(!touched.exists());
+    let role = "raw-server tcp 127.0.0.1:0";
+    let (_, answer) = agent.say(&format!("rtorb-agent 1 server {} 1 {role}", session + 1));
+    assert!(answer.starts_with("error "), "{answer}");
+    assert!(children(agent.running.0.id()).is_empty());
+    let (server, answer) = agent.say(&format!("rtorb-agent 1 server {session} 1 {role}"));
+    assert!(answer.starts_with("ready 127.0.0.1:"), "{answer}");
+    let servers = agent.servers(1);
+    // The server ends with its own connection.
+    drop(server);
+    within(Duration::from_secs(10), || {
+        (!runs(servers[0])).then_some(())
+    })
+    .expect("it ends");
+}
+
+#[test]
+fn what_was_measured_before_the_agent_died_is_reported() {
+    let agent = Agent::start(&[], "127.0.0.1:0");
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = full_run(&agent, folder.path());
+    let servers = agent.servers(4);
+    // Some bursts, so that there is something to report.
+    std::thread::sleep(Duration::from_secs(3));
+    let clients = children(lab.0.id());
+    agent.running.signal(Signal::KILL);
+    assert_eq!(lab.ended(), Some(1));
+    let results = Results::read(&Results::path(folder.path(), "orb/throughput")).unwrap();
+    assert!(!results.complete);
+    assert!(!results.series.is_empty());
+    let lost = results
+        .notes
+        .iter()
+        .any(|note| note.contains(&agent.address) && note.contains("was lost"));
+    assert!(lost, "{:?}", results.notes);
+    gone_within(Duration::from_secs(10), &servers);
+    gone_within(Duration::from_secs(10), &clients);
+}
+
+#[test]
+fn servers_of_a_killed_laboratory_end_and_the_next_one_is_served() {
+    let agent = Agent::start(&[], "127.0.0.1:0");
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = full_run(&agent, folder.path());
+    let servers = agent.servers(4);
+    lab.signal(Signal::KILL);
+    lab.ended();
+    gone_within(Duration::from_secs(10), &servers);
+    let welcomed = || {
+        let (_, answer) = agent.say("rtorb-agent 1 hello");
+        answer.contains(" welcome ").then_some(())
+    };
+    within(Duration::from_secs(10), welcomed).expect("the agent goes on");
+}
+
+/// Three of ours and a raw one serve there.
+fn full_run(agent: &Agent, folder: &Path) -> Running {
+    let out = folder.to_str().unwrap();
+    let name = "orb/throughput";
+    Running::start(&[
+        "lab",
+        "run",
+        name,
+        "--full",
+        "--agent",
+        &agent.address,
+        "--out",
+        out,
+    ])
+}
+
+/// What a run with an agent at this address fails with.
+fn refused(address: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = rtorb()
+        .args([
+            "lab",
+            "run",
+            "orb/demux",
+            "--glance",
+            "--agent",
+            address,
+            "--out",
+        ])
+        .arg(folder.path())
+        .assert()
+        .code(1);
+    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+}
+
+fn check_results(folder: &Path, name: &str, address: &str) {
+    let results = Results::read(&Results::path(folder, name)).unwrap();
+    assert!(results.complete);
+    assert!(results.server_host.is_some());
+    assert_eq!(results.parameters["agent"].to_string(), address);
+    let ours: Vec<_> = results
+        .matching(&[("orb", "rtorb"), ("transport", "tcp")])
+        .collect();
+    assert!(!ours.is_empty());
+    assert!(results.series.iter().all(|series| series.wrong == 0));
+    assert_eq!(results.matching(&[("transport", "unix")]).count(), 0);
+    let there = results
+        .scheduling
+        .iter()
+        .filter(|process| process.process.contains(address));
+    assert!(there.count() >= 1, "{:?}", results.scheduling);
+}
+
+fn runs(id: u32) -> bool {
+    // One that has ended and was not waited for is still listed.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+fn gone_within(timeout: Duration, processes: &[u32]) {
+    let gone = || processes.iter().all(|id| !runs(*id)).then_some(());
+    within(timeout, gone).unwrap_or_else(|| panic!("{processes:?} end"));
+}
+
+/// A running agent.
+struct Agent {
+    running: Running,
+    address: String,
+}
+
+impl Agent {
+    /// Starts it by `prefix` and waits until it listens.
+    fn start(prefix: &[&str], listen: &str) -> Self {
+        let program = assert_cmd::cargo::cargo_bin!("rtorb")
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let words: Vec<&str> = prefix
+            .iter()
+            .copied()
+            .chain([program.as_str(), "lab", "agent", "--listen", listen])
+            .collect();
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = child.stdout.take().unwrap();
+        let running = Running(child);
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("agent listens on ");
+        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { running, address }
+    }
+
+    /// Sends a line on a new connection, and answers that with the line that comes back.
+    fn say(&self, line: &str) -> (TcpStream, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        let mut reader = BufReader::new(&stream);
+        reader.read_line(&mut answer).unwrap();
+        (stream, answer.trim_end().to_owned())
+    }
+
+    /// Its servers, once there are so many.
+    fn servers(&self, count: usize) -> Vec<u32> {
+        let id = self.running.0.id();
+        let servers = within(Duration::from_secs(60), || {
+            Some(children(id)).filter(|servers| servers.len() >= count)
+        });
+        servers.expect("the agent starts servers")
+    }
+}
+
+/// Two network namespaces with a wire between them, removed at the end.
+struct Namespaces {
+    laboratory: String,
+    agent: String,
+}
+
+impl Namespaces {
+    /// `None`, with the reason printed, when this process may not make any and need not.
+    fn make() -> Option<Self> {
+        let id = std::process::id();
+        let made = Self {
+            laboratory: format!("rtorb-{id}-lab"),
+            agent: format!("rtorb-{id}-agent"),
+        };
+        let (near, far) = (format!("rl{id}"), format!("ra{id}"));
+        let (laboratory, agent) = (&made.laboratory, &made.agent);
+        let lines = [
+            format!("netns add {laboratory}"),
+            format!("netns add {agent}"),
+            format!("link add {near} netns {laboratory} type veth peer name {far} netns {agent}"),
+            format!("-n {laboratory} addr add 10.213.7.1/24 dev {near}"),
+            format!("-n {agent} addr add 10.213.7.2/24 dev {far}"),
+            format!("-n {laboratory} link set {near} up"),
+            format!("-n {agent} link set {far} up"),
+        ];
+        match lines.iter().try_for_each(|line| ip(line)) {
+            Ok(()) => Some(made),
+            Err(why) => {
+                let required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+                let what = "two network namespaces take root and iproute2";
+                assert!(
+                    !required,
+                    "required by RTORB_REQUIRE_PEERS=1: {what}: {why}"
+                );
+                eprintln!("skipped: {what}: {why}");
+                None
+            }
+        }
+    }
+
+    /// Pulls the wire out.
+    fn cut(&self) {
+        let near = format!("rl{}", std::process::id());
+        ip(&format!("-n {} link set {near} down", self.laboratory)).unwrap();
+    }
+
+    fn exec<'a>(&self, name: &'a str) -> [&'a str; 4] {
+        ["ip", "netns", "exec", name]
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new("ip");
+        command
+            .args(&self.exec(name)[1..])
+            .arg(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in [&self.laboratory, &self.agent] {
+            // It may never have been made.
+            let _ = ip(&format!("netns del {name}"));
+        }
+    }
+}
+
+fn ip(line: &str) -> Result<(), String> {
+    let done = Command::new("ip").args(line.split(' ')).output();
+    let output = done.map_err(|error| format!("ip: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "ip {line}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
