@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::burst;
 use crate::cubit::{Bench, Server, Serving};
 use crate::demux::{self, Kind};
+use crate::experiments::orb_footprint::clients as idle;
 use crate::inspect::ping::client_orb;
 use crate::load;
 use crate::ping_pong::{futex, tcp, unix};
@@ -118,6 +119,8 @@ fn play(role: &[String]) -> Result<(), String> {
             clients.serve()
         }
         ["put", ref role @ ..] => return put(role),
+        ["idle-orb", preset] => return idle_orb(preset),
+        ["idle-clients", preset, reference] => idle_clients(preset, reference)?.serve(),
         ["whitebox-server", preset, low, high] => {
             return whitebox_server(preset, priorities(low, high)?);
         }
@@ -256,6 +259,21 @@ fn put_supplier(receivers: &[&str]) -> Result<Supplier, String> {
     let _ = rtorb_os::memory::lock_all();
     ready("");
     Ok(supplier)
+}
+
+/// An ORB and nothing else, until standard input ends.
+fn idle_orb(preset: &str) -> Result<(), String> {
+    let orb = idle::orb(preset)?;
+    ready("");
+    let ended = io::copy(&mut io::stdin(), &mut io::sink());
+    drop(orb);
+    ended.map(drop).map_err(|error| error.to_string())
+}
+
+fn idle_clients(preset: &str, reference: &str) -> Result<idle::IdleClients, String> {
+    let clients = idle::IdleClients::new(preset, reference)?;
+    ready("");
+    Ok(clients)
 }
 
 fn whitebox_server(preset: &str, priorities: Priorities) -> Result<(), String> {

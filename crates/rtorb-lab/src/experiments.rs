@@ -6,6 +6,7 @@ use crate::experiment::Experiment;
 mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;
+pub mod orb_footprint;
 pub mod orb_histogram;
 pub mod orb_latency_jitter;
 pub mod orb_payload;
@@ -20,7 +21,7 @@ pub mod os_ready_queue;
 pub mod os_wakeup;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 14] = [
+pub const ALL: [&dyn Experiment; 15] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_clock_overhead::OsClockOverhead,
@@ -35,6 +36,7 @@ pub const ALL: [&dyn Experiment; 14] = [
     &orb_priority_inversion::OrbPriorityInversion,
     &orb_histogram::OrbHistogram,
     &orb_payload::OrbPayload,
+    &orb_footprint::OrbFootprint,
 ];
 
 /// The experiment of this name.

@@ -1,0 +1,155 @@
+//! `orb/footprint`: how large the program is, and how much memory an ORB takes: idle, serving an object, and for each
+//! connection.
+//!
+//! The memory is what the kernel says of the processes (`/proc/PID/smaps_rollup`), read while nobody calls. Each connection
+//! is one of a client thread that has made one call and then waits, as in a system whose clients are there all the time.
+
+use std::fs;
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::processes::Process;
+use crate::results::labels;
+use measured::{Measured, What};
+use memory::Memory;
+use program::Program;
+
+pub(crate) mod clients;
+mod measured;
+mod memory;
+mod program;
+
+/// The experiment.
+#[derive(Debug)]
+pub struct OrbFootprint;
+
+impl Experiment for OrbFootprint {
+    fn name(&self) -> &'static str {
+        "orb/footprint"
+    }
+
+    fn title(&self) -> &'static str {
+        "How large the program is, and what memory an ORB and each of its connections take"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "P0 Figure 7, P4 section 1.3"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let plan = Plan::of(effort);
+        let connections: Vec<String> = plan.connections.iter().map(ToString::to_string).collect();
+        labels([
+            ("rounds", plan.rounds.into()),
+            ("presets", PRESETS.join(" ").into()),
+            ("connections", connections.join(" ").into()),
+            ("memory_locked", false.into()),
+            ("effort", effort.name().into()),
+        ])
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let plan = Plan::of(context.effort);
+        let mut measured = Measured::default();
+        let complete = is_complete(measure(context, plan, &mut measured, progress))?;
+        Ok(measured.outcome(complete))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    rounds: usize,
+    connections: &'static [usize],
+}
+
+impl Plan {
+    fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Glance => Self {
+                rounds: 1,
+                connections: &CONNECTIONS[..3],
+            },
+            Effort::Quick => Self {
+                rounds: 2,
+                connections: &CONNECTIONS,
+            },
+            Effort::Full => Self {
+                rounds: 20,
+                connections: &CONNECTIONS,
+            },
+        }
+    }
+}
+
+fn measure(
+    context: &Context,
+    plan: Plan,
+    measured: &mut Measured,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    progress.begin(plan.rounds * PRESETS.len());
+    measured.program = Some(program(context)?);
+    for round in 0..plan.rounds {
+        for preset in PRESETS {
+            if context.interrupted() {
+                return Err(LabError::Interrupted);
+            }
+            measure_preset(context, plan, preset, measured)?;
+            progress.step(&format!("{preset}, round {} of {}", round + 1, plan.rounds));
+        }
+    }
+    Ok(())
+}
+
+/// An idle ORB, then a server and its clients with more and more connections.
+fn measure_preset(
+    context: &Context,
+    plan: Plan,
+    preset: &'static str,
+    measured: &mut Measured,
+) -> Result<(), LabError> {
+    let launcher = &context.launcher;
+    let mut idle = launcher.start(&format!("{preset} idle"), &["idle-orb", preset])?;
+    idle.ready()?;
+    measured.add(What::Idle, preset, 0, memory_of(&idle)?);
+    drop(idle);
+    // In this order: the clients are ended before the server that they are connected to.
+    let role = ["rate-server", "iiop://127.0.0.1:0", preset, "0"];
+    let mut server = launcher.start(&format!("{preset} server"), &role)?;
+    let reference = server.ready()?;
+    let role = ["idle-clients", preset, &reference];
+    let mut clients = launcher.start(&format!("{preset} clients"), &role)?;
+    clients.ready()?;
+    for &connections in plan.connections {
+        if context.interrupted() {
+            return Err(LabError::Interrupted);
+        }
+        clients.ask(&format!("connections {connections}"))?;
+        measured.add(What::Server, preset, connections, memory_of(&server)?);
+        measured.add(What::Client, preset, connections, memory_of(&clients)?);
+    }
+    measured.scheduling.extend(server.scheduling());
+    measured.scheduling.extend(clients.scheduling());
+    drop(clients);
+    Ok(())
+}
+
+fn memory_of(process: &Process) -> Result<Memory, LabError> {
+    Memory::of(process.id()).ok_or_else(|| {
+        LabError::process(
+            process.name(),
+            "its /proc/PID/smaps_rollup cannot be read (it takes Linux 4.14 and /proc)",
+        )
+    })
+}
+
+fn program(context: &Context) -> Result<Program, LabError> {
+    let path = &context.launcher.executable;
+    let file = fs::read(path).map_err(LabError::file(path))?;
+    Program::of(&file)
+        .ok_or_else(|| LabError::process(&path.display().to_string(), "is no 64-bit ELF file"))
+}
+
+/// A thread for each connection; and one for all of them, in a lane.
+const PRESETS: [&str; 2] = ["default", "tao"];
+const CONNECTIONS: [usize; 5] = [0, 1, 10, 100, 1_000];

@@ -1,0 +1,71 @@
+//! What memory a process has, as the kernel counts it.
+
+use crate::host::{field, read};
+
+/// Octets, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// Resident: pages that are in memory now, whoever else has them too.
+    pub(super) rss: u64,
+    /// The same with each shared page divided by the number of processes that have it.
+    pub(super) pss: u64,
+    /// Written, and in no other process: what this one alone costs.
+    pub(super) private_dirty: u64,
+    /// Locked in memory.
+    pub(super) locked: u64,
+}
+
+impl Memory {
+    /// Of a running process; `None` when it is gone or the kernel does not tell.
+    pub(super) fn of(process: u32) -> Option<Self> {
+        Self::parse(&read(format!("/proc/{process}/smaps_rollup"))?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let octets = |name: &str| -> Option<u64> {
+            let value = field(text, name)?;
+            let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+            Some(kib * 1024)
+        };
+        Some(Self {
+            rss: octets("Rss")?,
+            pss: octets("Pss")?,
+            private_dirty: octets("Private_Dirty")?,
+            locked: octets("Locked")?,
+        })
+    }
+
+    /// Each with its name.
+    pub(super) fn named(self) -> [(&'static str, u64); 4] {
+        [
+            ("rss", self.rss),
+            ("pss", self.pss),
+            (PRIVATE_DIRTY, self.private_dirty),
+            ("locked", self.locked),
+        ]
+    }
+}
+
+/// The one that says what a process costs.
+pub(super) const PRIVATE_DIRTY: &str = "private_dirty";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_read() {
+        let text = "55d4 ---p 0 00:00 0 [rollup]\nRss:   3200 kB\nPss:   1000 kB\nPss_Dirty: 7 kB\nPrivate_Dirty:  300 kB\nLocked: 0 kB\n";
+        let memory = Memory::parse(text).unwrap();
+        assert_eq!(memory.rss, 3_200 * 1_024);
+        assert_eq!(memory.private_dirty, 300 * 1_024);
+        assert_eq!(Memory::parse("Rss: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn this_process_has_memory() {
+        let memory = Memory::of(std::process::id()).unwrap();
+        assert!(memory.rss >= memory.pss && memory.pss > 0);
+        assert_eq!(Memory::of(u32::MAX), None);
+    }
+}
