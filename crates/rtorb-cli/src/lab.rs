@@ -14,6 +14,8 @@ use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::output::{line, print_json};
 
+pub(crate) mod profile;
+
 /// Run single experiments, or make a report of results that are there.
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
@@ -31,12 +33,13 @@ enum LabSubcommand {
     },
     /// Run one experiment and write its results and the report.
     Run {
-        /// The experiment's name, as `rtorb lab list` has it.
+        /// The experiment's name, as `rtorb lab list` has it; `profile` runs all that DIR/profile.json is made of.
         name: String,
         #[command(flatten)]
         options: Options,
     },
     Agent(Agent),
+    Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
         /// A folder that `measure` or `lab run` wrote.
@@ -49,6 +52,9 @@ impl Lab {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.subcommand {
             LabSubcommand::List { json } => list(*json)?,
+            LabSubcommand::Run { name, options } if name == PROFILE => {
+                return run_experiments(&rtorb_lab::profile::to_run(), options);
+            }
             LabSubcommand::Run { name, options } => match experiments::by_name(name) {
                 Ok(experiment) => return run_experiments(&[experiment], options),
                 Err(error) => {
@@ -57,6 +63,7 @@ impl Lab {
                 }
             },
             LabSubcommand::Agent(agent) => return agent.run(),
+            LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {
                     format!(
@@ -93,3 +100,6 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         ))
     })
 }
+
+/// Stands for the experiments that a platform profile is made of.
+const PROFILE: &str = "profile";

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use orb_options::Misuse;
+use rtorb_lab::LabError;
 use rtorb_lab::whitebox::{CountingAllocator, stop_counting};
 
 mod agent;
@@ -66,8 +67,22 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("rtorb: {error:#}");
-        ExitCode::from(if error.is::<Misuse>() { MISUSE } else { NO })
+        ExitCode::from(if is_misuse(&error) { MISUSE } else { NO })
     })
+}
+
+/// Whether other arguments would do: what was given cannot be used.
+fn is_misuse(error: &anyhow::Error) -> bool {
+    let given = error.downcast_ref::<LabError>();
+    error.is::<Misuse>()
+        || given.is_some_and(|error| {
+            matches!(
+                error,
+                LabError::Folder { .. }
+                    | LabError::NotComparable { .. }
+                    | LabError::Incomplete { .. }
+            )
+        })
 }
 
 /// The exit status of an answer that is no, and of what could not be done.

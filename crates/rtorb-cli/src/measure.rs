@@ -1,6 +1,6 @@
 //! `rtorb measure`: the main job. Describes and checks the host, runs every experiment, and writes the report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -10,15 +10,17 @@ use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::interrupt::Interrupt;
 use rtorb_lab::load::Load;
+use rtorb_lab::profile::{self, Profile};
 use rtorb_lab::report::Failure;
 use rtorb_lab::results::Results;
 use rtorb_lab::square_wave::gpio::GpioLines;
-use rtorb_lab::{experiments, preflight, report};
+use rtorb_lab::{experiments, preflight, report, runs};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::NO;
 use crate::executable;
-use crate::output::print_json;
+use crate::output::{line, print_json};
 use crate::progress::Report;
 
 mod closing;
@@ -63,6 +65,9 @@ pub(crate) struct Options {
     /// Where the report is written.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
+    /// Measure so many times, one run after another: DIR/run-1, DIR/run-2 and so on, which `rtorb lab compare` takes.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=RUNS_MAX))]
+    runs: u16,
     /// Print the results as one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -74,7 +79,7 @@ impl Measure {
     }
 }
 
-/// Runs experiments one after another, and writes and prints what they found.
+/// Runs experiments one after another, as often as was asked for, and writes and prints what they found.
 pub(crate) fn run_experiments(
     chosen: &[&dyn Experiment],
     options: &Options,
@@ -86,55 +91,143 @@ pub(crate) fn run_experiments(
         _ => Effort::Quick,
     };
     let executable = executable::own()?;
-    let mut context = Context::new(effort, executable, interrupt)?;
-    context.load = options.load.clone();
-    context.gpio = options.gpio.clone();
-    tell_preflight(&context);
-    if let Some(address) = &options.agent {
-        let agent = Agent::connect(address)?;
-        tell_agent(&agent);
-        context.launcher.agent = Some(agent);
+    let folders = runs::folders(&options.out, usize::from(options.runs))?;
+    let mut done = Vec::new();
+    for (number, folder) in (1..).zip(&folders) {
+        if interrupt.requested() && !done.is_empty() {
+            break;
+        }
+        let mut context = Context::new(effort, executable.clone(), interrupt.clone())?;
+        context.load = options.load.clone();
+        context.gpio = options.gpio.clone();
+        if folders.len() > 1 {
+            // Runs of one process may begin within one second.
+            context.run = format!("{}-{number}", context.run);
+            eprintln!("run {number} of {}", folders.len());
+        }
+        if number == 1 {
+            tell_preflight(&context);
+        }
+        if let Some(address) = &options.agent {
+            let agent = Agent::connect(address)?;
+            tell_agent(&agent);
+            context.launcher.agent = Some(agent);
+        }
+        done.push(run_once(chosen, &context, folder)?);
+        if let (Some(agent), Some(why)) = (&options.agent, context.launcher.agent_lost()) {
+            eprintln!(
+                "rtorb: the agent at {agent} was lost: {why}; the report has what was measured before"
+            );
+            break;
+        }
     }
-    let measured = measure_each(chosen, &context, options)?;
-    let page =
-        match measured.all.is_empty() {
-            true => None,
-            false => {
-                let run = report::Run {
-                    id: &context.run,
-                    failures: &measured.failures,
-                };
-                let page = report::write_run(&options.out, &run);
-                Some(page.with_context(|| {
-                    format!("cannot write the report in {}", options.out.display())
-                })?)
-            }
-        };
-    if options.json {
-        print_json(&json!({ "report": page, "results": measured.all }))?;
-    } else {
-        closing::print(&measured, page.as_deref())?;
-    }
-    if let (Some(agent), Some(why)) = (&options.agent, context.launcher.agent_lost()) {
-        eprintln!(
-            "rtorb: the agent at {agent} was lost: {why}; the report has what was measured before"
-        );
-    }
+    tell(&done, options)?;
     // One that was asked for alone and several of which none could be measured: an error like any other.
-    if let (None, Some(failure)) = (&page, measured.failures.first()) {
+    let failed = done.iter().find(|run| run.report.is_none());
+    if let Some(failure) = failed.and_then(|run| run.measured.failures.first()) {
         anyhow::bail!(
             "{} could not be measured: {}",
             failure.experiment,
             failure.why
         );
     }
-    let complete =
-        measured.all.len() == chosen.len() && measured.all.iter().all(|results| results.complete);
-    Ok(if complete {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(NO)
+    let is_complete = |run: &Run| {
+        let all = &run.measured.all;
+        all.len() == chosen.len() && all.iter().all(|results| results.complete)
+    };
+    Ok(
+        if done.len() == folders.len() && done.iter().all(is_complete) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NO)
+        },
+    )
+}
+
+/// What one run measured and wrote.
+struct Run {
+    measured: Measured,
+    report: Option<PathBuf>,
+    /// The platform profile and its file, when all was chosen that it is made of.
+    profile: Option<(Profile, PathBuf)>,
+}
+
+/// A run as JSON.
+#[derive(Serialize)]
+struct RunAsJson<'a> {
+    report: Option<&'a Path>,
+    results: &'a [Results],
+    profile: Option<&'a Path>,
+}
+
+impl Run {
+    fn as_json(&self) -> RunAsJson<'_> {
+        RunAsJson {
+            report: self.report.as_deref(),
+            results: &self.measured.all,
+            profile: self.profile.as_ref().map(|(_, file)| file.as_path()),
+        }
+    }
+}
+
+fn run_once(chosen: &[&dyn Experiment], context: &Context, folder: &Path) -> anyhow::Result<Run> {
+    let measured = measure_each(chosen, context, folder)?;
+    let report = match measured.all.is_empty() {
+        true => None,
+        false => {
+            let run = report::Run {
+                id: &context.run,
+                failures: &measured.failures,
+            };
+            let page = report::write_run(folder, &run);
+            Some(page.with_context(|| format!("cannot write the report in {}", folder.display()))?)
+        }
+    };
+    Ok(Run {
+        profile: write_profile(chosen, &measured.all, folder)?,
+        measured,
+        report,
     })
+}
+
+/// Writes the platform profile, if all was chosen that it is made of and any of that was measured.
+fn write_profile(
+    chosen: &[&dyn Experiment],
+    all: &[Results],
+    folder: &Path,
+) -> anyhow::Result<Option<(Profile, PathBuf)>> {
+    if !profile::is_of(chosen) {
+        return Ok(None);
+    }
+    // A run that was interrupted before anything of it was measured has none.
+    let Ok(profile) = Profile::from_results(all) else {
+        return Ok(None);
+    };
+    let file = profile.write(folder)?;
+    Ok(Some((profile, file)))
+}
+
+fn tell(done: &[Run], options: &Options) -> anyhow::Result<()> {
+    let is_one = options.runs == 1;
+    if options.json {
+        return match done {
+            [only] if is_one => print_json(&only.as_json()),
+            several => {
+                let runs: Vec<_> = several.iter().map(Run::as_json).collect();
+                print_json(&json!({ "runs": runs }))
+            }
+        };
+    }
+    for (number, run) in (1..).zip(done) {
+        if !is_one {
+            line(format!("\nRun {number} of {}", options.runs))?;
+        }
+        closing::print(&run.measured, run.report.as_deref())?;
+        if let Some((profile, file)) = &run.profile {
+            crate::lab::profile::tell(profile, file)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a run came to.
@@ -147,7 +240,7 @@ pub(crate) struct Measured {
 fn measure_each(
     chosen: &[&dyn Experiment],
     context: &Context,
-    options: &Options,
+    folder: &Path,
 ) -> anyhow::Result<Measured> {
     let mut measured = Measured {
         all: Vec::new(),
@@ -163,8 +256,8 @@ fn measure_each(
         match results {
             Ok(results) => {
                 results
-                    .write(&options.out)
-                    .with_context(|| format!("cannot write below {}", options.out.display()))?;
+                    .write(folder)
+                    .with_context(|| format!("cannot write below {}", folder.display()))?;
                 measured.all.push(results);
             }
             Err(LabError::Interrupted) => break,
@@ -218,3 +311,5 @@ fn tell_agent(agent: &Agent) {
         }
     }
 }
+/// More would take a day even when quick.
+const RUNS_MAX: i64 = 1_000;

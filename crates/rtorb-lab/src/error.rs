@@ -50,6 +50,26 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A folder is not what it must be.
+    #[error("{} {what}", folder.display())]
+    Folder {
+        /// Which folder.
+        folder: PathBuf,
+        /// What is wrong with it, and what to do.
+        what: String,
+    },
+    /// Two measurements cannot be set beside each other.
+    #[error("{what}")]
+    NotComparable {
+        /// Why, and what to do.
+        what: String,
+    },
+    /// Results lack what something is made of.
+    #[error("{what}")]
+    Incomplete {
+        /// What is missing, and how to get it.
+        what: String,
+    },
     /// A peer's tools are installed and yet its benchmark program could not be built.
     #[error("{what}")]
     Peer {
@@ -68,6 +88,13 @@ impl LabError {
     pub(crate) fn agent(address: &str, what: impl Into<String>) -> Self {
         Self::Agent {
             address: address.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    pub(crate) fn folder(folder: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        Self::Folder {
+            folder: folder.into(),
             what: what.into(),
         }
     }

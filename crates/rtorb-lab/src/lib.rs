@@ -29,12 +29,16 @@ pub mod placement;
 pub mod preflight;
 pub mod probe;
 pub mod processes;
+pub mod profile;
 pub mod rates;
 pub mod report;
 pub mod results;
+pub mod runs;
 pub mod square_wave;
 pub mod statistics;
 pub mod summary;
+#[cfg(test)]
+mod synthetic;
 mod timestamp;
 pub mod tools;
 pub mod whitebox;

@@ -92,7 +92,7 @@ impl Results {
     pub fn read(path: &Path) -> std::io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
         let results: Self = serde_json::from_str(&text)
-            .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+            .map_err(|error| invalid(format!("{}: {error}", path.display())))?;
         if results.schema == SCHEMA {
             return Ok(results);
         }
@@ -101,10 +101,7 @@ impl Results {
             path.display(),
             results.schema
         );
-        Err(std::io::Error::new(
-            std::io::ErrorKind::InvalidData,
-            message,
-        ))
+        Err(invalid(message))
     }
 
     /// Reads every results file below a report's folder, in the order of their names.
@@ -402,6 +399,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     written
+}
+
+fn invalid(message: String) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, message)
 }
 
 fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
