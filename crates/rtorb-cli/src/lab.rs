@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::output::{line, print_json};
 
+mod compare;
 pub(crate) mod profile;
 
 /// Run single experiments, or make a report of results that are there.
@@ -39,6 +40,7 @@ enum LabSubcommand {
         options: Options,
     },
     Agent(Agent),
+    Compare(compare::Compare),
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
@@ -63,6 +65,7 @@ impl Lab {
                 }
             },
             LabSubcommand::Agent(agent) => return agent.run(),
+            LabSubcommand::Compare(compare) => return compare.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {

@@ -10,6 +10,7 @@ pub mod awake;
 mod begin_together;
 pub mod burst;
 pub mod child;
+pub mod compare;
 pub mod computation;
 pub mod contestants;
 pub mod cubit;
