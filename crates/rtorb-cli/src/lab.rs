@@ -15,6 +15,7 @@ use crate::measure::{Options, run_experiments};
 use crate::output::{line, print_json};
 
 mod compare;
+mod export;
 pub(crate) mod profile;
 
 /// Run single experiments, or make a report of results that are there.
@@ -41,6 +42,7 @@ enum LabSubcommand {
     },
     Agent(Agent),
     Compare(compare::Compare),
+    Export(export::Export),
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
@@ -66,6 +68,7 @@ impl Lab {
             },
             LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Compare(compare) => return compare.run(),
+            LabSubcommand::Export(export) => return export.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {

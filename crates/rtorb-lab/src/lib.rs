@@ -18,6 +18,7 @@ pub mod demux;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
+pub mod export;
 pub mod host;
 pub mod idle_states;
 pub mod inspect;

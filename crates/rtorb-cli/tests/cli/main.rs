@@ -11,5 +11,6 @@ mod lab;
 mod load;
 mod ping;
 mod priorities;
+mod runs;
 mod support;
 mod traces;
