@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::results::Results;
 use crate::runs::Run;
@@ -166,19 +167,30 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
         found.push((fact, value.to_string()));
     }
     // Through JSON, so that no field of the host is forgotten here.
-    if let Ok(serde_json::Value::Object(host)) = serde_json::to_value(&results.host) {
-        let steady = host
-            .into_iter()
-            .filter(|(field, _)| field != CHANGES_ALWAYS);
-        found.extend(steady.map(|(field, value)| {
-            let shown = match value {
-                serde_json::Value::String(text) => text,
-                other => other.to_string(),
-            };
-            (Fact::Host(field), shown)
-        }));
+    if let Ok(host) = serde_json::to_value(&results.host) {
+        leaves("", &host, &mut found);
     }
     found
+}
+
+/// Every field of the host that stays as it is from run to run, those of its parts by a path such as `interrupts.devices`.
+fn leaves(path: &str, value: &Value, into: &mut Vec<(Fact, String)>) {
+    if CHANGES_ALWAYS.contains(&path) {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let below = match path {
+                    "" => name.clone(),
+                    path => format!("{path}.{name}"),
+                };
+                leaves(&below, field, into);
+            }
+        }
+        Value::String(text) => into.push((Fact::Host(path.to_owned()), text.clone())),
+        other => into.push((Fact::Host(path.to_owned()), other.to_string())),
+    }
 }
 
 fn add(
@@ -227,5 +239,11 @@ fn same_runs(a: &[Run], b: &[Run]) -> Option<Condition> {
     })
 }
 
-/// The load averages: they are of the minutes before the run.
-const CHANGES_ALWAYS: &str = "load_average";
+/// What is of the minutes before the run, or counts since the host was started: it says nothing of what the host is.
+const CHANGES_ALWAYS: [&str; 5] = [
+    "load_average",
+    "interrupts.handled",
+    "interrupts.busiest",
+    "stolen",
+    "memory_moves.swap_used_bytes",
+];

@@ -234,6 +234,8 @@ fn kernel_load_and_scheduling_are_conditions_and_part_no_series() {
     let b = changed(&a, "b", |results| {
         results.host.kernel_release = "6.99.0-rt1".to_owned();
         results.host.load_average = Some("9.00 9.00 9.00".to_owned());
+        results.host.interrupts.handled = Some(123_456_789);
+        results.host.stolen.since_boot_ppm = Some(999_999);
         results.scheduling[0].real_time = false;
         results.parameters.insert("load".to_owned(), "hog".into());
         for series in &mut results.series {
