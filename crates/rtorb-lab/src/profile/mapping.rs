@@ -57,7 +57,7 @@ pub(super) const MAPPING: [Mapping; 13] = [
     },
     Mapping {
         of: &[("tool", "rtorb")],
-        configuration: &["priority", "interval_us"],
+        configuration: &["cpu"],
         ..Mapping::new("os/wakeup", "timer", "wakeup")
     },
     Mapping {

@@ -30,7 +30,7 @@ fn measured() -> Vec<Results> {
         let of = labels([
             ("tool", tool.into()),
             ("load", load.into()),
-            ("priority", 90u64.into()),
+            ("cpu", "loaded".into()),
         ]);
         synthetic::series(of, 1..=50)
     };
