@@ -46,7 +46,7 @@ impl Scales {
         };
         Self {
             log_x: match plot.kind {
-                PlotKind::Histogram => Some(plot.log_x),
+                PlotKind::Histogram => Some(plot.log_x || is_wide(series)),
                 PlotKind::Lines if series.iter().all(is_number) => Some(plot.log_x),
                 // Names have no logarithm, and a tail needs one.
                 PlotKind::Lines | PlotKind::Bars | PlotKind::Percentiles => None,
@@ -114,6 +114,19 @@ fn percentiles(results: &Results) -> Option<Figure> {
         ..results::Plot::default()
     };
     Some(declared::figure(results, &plot))
+}
+
+/// Whether a tail would press all else against the axis.
+fn is_wide(series: &[&Series]) -> bool {
+    let max = series
+        .iter()
+        .map(|one| one.statistics.max)
+        .fold(0.0, f64::max);
+    let median = series
+        .iter()
+        .map(|one| one.statistics.p50)
+        .fold(f64::INFINITY, f64::min);
+    max > WIDE * median
 }
 
 /// What an ORB is to blame for: its time less that of the octets alone.
@@ -569,5 +582,7 @@ const TAIL_HOVER: &str = "one in %{x:.0f}: %{y:.2f} us";
 const LINE_COLORS: [&str; 8] = [
     "#2f7ed8", "#d9822b", "#3a9e6d", "#8a63d2", "#c2577e", "#7a7f87", "#1aa0b8", "#b3a125",
 ];
+/// Largest sample to median: beyond it, a linear axis shows the tail and nothing else.
+const WIDE: f64 = 10.0;
 /// Beyond it, bars would dwarf those of the simple operations.
 const LARGE_BYTES: i64 = 512;

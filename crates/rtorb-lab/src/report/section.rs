@@ -53,6 +53,11 @@ impl<'a> Section<'a> {
         !self.results.series.is_empty() && summary::calls(self.results).next().is_none()
     }
 
+    /// Whether every value was measured once, as sizes are.
+    pub(super) fn is_of_single_values(&self) -> bool {
+        self.results.series.iter().all(|series| series.count <= 1)
+    }
+
     pub(super) fn started(&self) -> String {
         said(&self.results.started)
     }

@@ -195,7 +195,11 @@ impl Drawing<'_> {
             .unzip();
         Scatter::new(x, y)
             .name(format!("{} ({})", points.name, points.source))
-            .mode(Mode::LinesMarkers)
+            .mode(match self.plot.kind {
+                // Between names there is nothing.
+                PlotKind::Bars => Mode::Markers,
+                _ => Mode::LinesMarkers,
+            })
             .line(
                 Line::new()
                     .color(PUBLISHED_COLOR)
@@ -453,9 +457,11 @@ fn statistic(name: StatisticName) -> &'static str {
 }
 
 const PUBLISHED_COLOR: &str = "#8a8f98";
-const PUBLISHED_SYMBOLS: [MarkerSymbol; 4] = [
+const PUBLISHED_SYMBOLS: [MarkerSymbol; 6] = [
     MarkerSymbol::DiamondOpen,
     MarkerSymbol::SquareOpen,
     MarkerSymbol::TriangleUpOpen,
-    MarkerSymbol::X,
+    MarkerSymbol::CircleOpen,
+    MarkerSymbol::CrossOpen,
+    MarkerSymbol::StarOpen,
 ];
