@@ -20,6 +20,7 @@ pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
         complete: true,
         parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
         host: HOST.get_or_init(Host::describe).clone(),
+        server_host: None,
         findings: Vec::new(),
         scheduling: vec![crate::results::ObtainedScheduling {
             process: "made up".to_owned(),
