@@ -269,6 +269,13 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
     assert!(page.contains("Measured on 2 hosts."));
     assert!(page.contains("host 1: ") && page.contains("host 2: "));
     assert!(page.contains("Cortex-A53"));
+    let mut served = declared();
+    served.server_host = Some(Host {
+        name: Some("board".to_owned()),
+        ..Host::describe()
+    });
+    let page = report::render(&[served]).unwrap();
+    assert!(page.contains("The servers ran on another host.</strong> board: "));
     let page = report::render(&[results(), declared()]).unwrap();
     assert!(
         !page.contains("Measured on 2 hosts") && !page.contains("host 1"),

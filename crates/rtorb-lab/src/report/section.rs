@@ -2,7 +2,7 @@
 
 use super::figures::{self, Figure};
 use super::hosts::HostPart;
-use super::said;
+use super::{host_rows, said};
 use crate::results::Results;
 use crate::summary::{self, Table};
 
@@ -51,6 +51,13 @@ impl<'a> Section<'a> {
     /// Whether it counts, and times nothing.
     pub(super) fn counts(&self) -> bool {
         !self.results.series.is_empty() && summary::calls(self.results).next().is_none()
+    }
+
+    /// The other host, in words, where servers ran on one.
+    pub(super) fn server_host(&self) -> Option<String> {
+        let host = self.results.server_host.as_ref()?;
+        let name = host.name.as_deref().unwrap_or("a host without a name");
+        Some(format!("{name}: {}", host_rows::line(host)))
     }
 
     /// Whether every value was measured once, as sizes are.
