@@ -8,7 +8,7 @@ use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
 use crate::error::LabError;
-use crate::host::Host;
+use crate::host::{Host, stolen_ms};
 use crate::idle_states::DmaLatency;
 use crate::interrupt::Interrupt;
 use crate::load::Load;
@@ -236,6 +236,8 @@ pub fn run(
 ) -> Result<Results, LabError> {
     let started = timestamp::rfc3339(SystemTime::now());
     let begin_ns = monotonic_ns();
+    let cpu = context.launcher.placement.cpu;
+    let stolen_before_ms = stolen_ms(cpu);
     let mut parameters = experiment.parameters(context.effort);
     let running = match experiment.varies_load() {
         true => None,
@@ -256,6 +258,12 @@ pub fn run(
         }
     }
     outcome.judge(context.effort);
+    let stolen_ms = stolen_ms(cpu)
+        .zip(stolen_before_ms)
+        .map(|(after, before)| after.saturating_sub(before));
+    outcome
+        .notes
+        .extend(stolen_ms.and_then(note_of_stolen_time));
     Ok(Results {
         schema: SCHEMA.to_owned(),
         experiment: experiment.name().to_owned(),
@@ -264,6 +272,7 @@ pub fn run(
         run: context.run.clone(),
         started,
         duration_s: (monotonic_ns() - begin_ns) as f64 / 1e9,
+        stolen_ms,
         complete: outcome.complete,
         parameters,
         findings: preflight::findings(&context.host),
@@ -279,6 +288,15 @@ pub fn run(
         conclusions: outcome.conclusions,
         published: outcome.published,
         notes: outcome.notes,
+    })
+}
+
+fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
+    (stolen_ms > 0).then(|| {
+        format!(
+            "The hypervisor gave the measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
+             and says nothing about this kernel or the ORB."
+        )
     })
 }
 

@@ -13,7 +13,7 @@ pub use groups::RealTimeGroups;
 pub use interrupts::Interrupts;
 pub use kernel::KernelOptions;
 pub use memory::MemoryMoves;
-pub use stolen::StolenTime;
+pub use stolen::{StolenTime, stolen_ms};
 use system::System;
 pub use system::cpu_list;
 pub(crate) use system::{field, read};

@@ -30,6 +30,10 @@ pub struct Results {
     pub started: String,
     /// How long it took, in seconds.
     pub duration_s: f64,
+    /// For how many milliseconds the hypervisor gave the measured CPU to others meanwhile, in steps of ten: time that is in the
+    /// largest samples. `None` where the kernel does not tell.
+    #[serde(default)]
+    pub stolen_ms: Option<u64>,
     /// False when the run was interrupted: what is there holds, the rest is missing.
     pub complete: bool,
     /// The parameters of this run.

@@ -21,6 +21,7 @@ pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
         parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
         host: HOST.get_or_init(Host::describe).clone(),
         server_host: None,
+        stolen_ms: None,
         findings: Vec::new(),
         scheduling: vec![crate::results::ObtainedScheduling {
             process: "made up".to_owned(),

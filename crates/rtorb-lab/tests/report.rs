@@ -28,6 +28,7 @@ fn results() -> Results {
         parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
         findings: preflight::findings(&host),
         server_host: None,
+        stolen_ms: None,
         host,
         scheduling: vec![ObtainedScheduling {
             process: "rtorb tcp server".to_owned(),

@@ -57,7 +57,16 @@ impl StolenTime {
     }
 }
 
-/// Of all CPUs together, in the kernel's ticks.
+/// Milliseconds since the host started for which the hypervisor gave the CPU to others, in steps of ten; of all CPUs together
+/// where none is named. `None` where the kernel does not tell.
+#[must_use]
+pub fn stolen_ms(cpu: Option<usize>) -> Option<u64> {
+    let stat = System::this().read("/proc/stat")?;
+    let name = cpu.map_or_else(|| "cpu".to_owned(), |number| format!("cpu{number}"));
+    Some(Times::parse(&stat, &name)?.stolen * 1_000 / rustix::param::clock_ticks_per_second())
+}
+
+/// Of one CPU, or of all together, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     all: u64,
@@ -66,17 +75,14 @@ struct Times {
 
 impl Times {
     fn read(system: &System) -> Option<Self> {
-        Self::parse(&system.read("/proc/stat")?)
+        Self::parse(&system.read("/proc/stat")?, "cpu")
     }
 
-    /// The line `cpu` of proc_stat(5). What guests use is counted in the times before it already.
-    fn parse(stat: &str) -> Option<Self> {
-        let line = stat.lines().find(|line| line.starts_with("cpu "))?;
-        let times: Vec<u64> = line
-            .split_whitespace()
-            .skip(1)
-            .map_while(|time| time.parse().ok())
-            .collect();
+    /// The line of this name in proc_stat(5). What guests use is counted in the times before it already.
+    fn parse(stat: &str, name: &str) -> Option<Self> {
+        let mut lines = stat.lines().map(str::split_whitespace);
+        let words = lines.find_map(|mut words| (words.next()? == name).then_some(words))?;
+        let times: Vec<u64> = words.map_while(|time| time.parse().ok()).collect();
         Some(Self {
             stolen: *times.get(STEAL)?,
             all: times[..=STEAL].iter().sum(),
@@ -109,12 +115,23 @@ mod tests {
 
     #[test]
     fn guests_are_not_counted_twice() {
-        let times = Times::parse("cpu  60 0 20 900 0 0 10 10 50 0\ncpu0 1 1\n").unwrap();
+        let times = Times::parse("cpu  60 0 20 900 0 0 10 10 50 0\ncpu0 1 1\n", "cpu").unwrap();
         assert_eq!((times.all, times.stolen), (1000, 10));
         assert_eq!(times.stolen_ppm(), 10_000);
-        let after = Times::parse("cpu  70 0 20 900 0 0 10 20 50 0").unwrap();
+        let after = Times::parse("cpu  70 0 20 900 0 0 10 20 50 0", "cpu").unwrap();
         assert_eq!(after.since(times).stolen_ppm(), 500_000);
         assert_eq!(times.since(times).stolen_ppm(), 0);
-        assert_eq!(Times::parse("cpu  1 2 3 4"), None);
+        assert_eq!(Times::parse("cpu  1 2 3 4", "cpu"), None);
+    }
+
+    #[test]
+    fn each_cpu_has_its_own_line() {
+        let stat =
+            "cpu  3 0 0 0 0 0 0 9 0 0\ncpu1 1 0 0 0 0 0 0 2 0 0\ncpu11 1 0 0 0 0 0 0 7 0 0\n";
+        let stolen = |name| Times::parse(stat, name).map(|times| times.stolen);
+        assert_eq!(
+            (stolen("cpu1"), stolen("cpu11"), stolen("cpu2")),
+            (Some(2), Some(7), None)
+        );
     }
 }

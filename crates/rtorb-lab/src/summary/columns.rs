@@ -169,6 +169,7 @@ mod tests {
             parameters: labels([]),
             host: Host::describe(),
             server_host: None,
+            stolen_ms: None,
             findings: Vec::new(),
             scheduling: Vec::new(),
             highlights: Vec::new(),
