@@ -50,7 +50,8 @@ fn lines(host: &Host, findings: &[Finding], width: usize) -> Vec<String> {
             .filter(|finding| finding.severity == severity);
         for (place, finding) in found.enumerate() {
             if place == 0 {
-                lines.extend([String::new(), title.to_owned()]);
+                lines.push(String::new());
+                lines.extend(indented(title, ["", ""], width));
             }
             lines.extend(grave(finding, width));
         }
