@@ -115,6 +115,8 @@ pub struct Set {
 /// The latencies of one wave in a run, in nanoseconds and in the order of its edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
+    /// When the input changed, in nanoseconds of CLOCK_MONOTONIC.
+    pub edges_ns: Vec<u64>,
     /// Of each [`Part`], in their order.
     pub parts_ns: [Vec<u64>; Part::ALL.len()],
     /// Outputs that were set to another level than their edge's.
@@ -176,11 +178,66 @@ impl Latencies {
         let both = || called.iter().zip(set);
         let part_ns = |part: Part| both().map(|(called, set)| part.of(called, set)).collect();
         Ok(Self {
+            edges_ns: called.iter().map(|called| called.edge_ns).collect(),
             parts_ns: Part::ALL.map(part_ns),
             wrong: both()
                 .filter(|(called, set)| called.level != set.level)
                 .count() as u64,
         })
+    }
+}
+
+/// The latencies of one wave, by what another wave's thread did when the edge came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meetings {
+    /// Its call was in progress: it had begun to run, and the reply was not back.
+    pub in_progress: Latencies,
+    /// It had no edge to serve.
+    pub none: Latencies,
+}
+
+impl Meetings {
+    /// Of the edges of `latencies` with the calls of `others`. Edges between an edge of the others and the moment at which its
+    /// thread ran are of neither kind: one timer interrupt may serve both.
+    #[must_use]
+    pub fn of(latencies: &Latencies, others: &Latencies) -> Self {
+        let calls = others.calls();
+        let mut meetings = Self::default();
+        for (place, edge_ns) in latencies.edges_ns.iter().enumerate() {
+            // A thread makes its calls one after the other, so that this is the only one that can be in progress.
+            let next = calls.partition_point(|call| call.reply_ns <= *edge_ns);
+            match calls.get(next) {
+                Some(call) if call.running_ns <= *edge_ns => {
+                    meetings.in_progress.take(latencies, place);
+                }
+                Some(call) if call.edge_ns <= *edge_ns => {}
+                Some(_) | None => meetings.none.take(latencies, place),
+            }
+        }
+        meetings
+    }
+}
+
+impl Latencies {
+    fn calls(&self) -> Vec<Called> {
+        let part = |part: Part| self.parts_ns[part as usize].iter();
+        let waits = part(Part::Wakeup).zip(part(Part::RoundTrip));
+        let edges = self.edges_ns.iter().zip(waits);
+        let called = edges.map(|(edge_ns, (wakeup_ns, round_trip_ns))| Called {
+            edge_ns: *edge_ns,
+            running_ns: edge_ns + wakeup_ns,
+            reply_ns: edge_ns + wakeup_ns + round_trip_ns,
+            level: 0,
+        });
+        called.collect()
+    }
+
+    /// Adds one edge of others.
+    fn take(&mut self, others: &Self, place: usize) {
+        self.edges_ns.extend(others.edges_ns.get(place));
+        for (part, of_others) in self.parts_ns.iter_mut().zip(&others.parts_ns) {
+            part.extend(of_others.get(place));
+        }
     }
 }
 
@@ -252,5 +309,41 @@ mod tests {
         assert_eq!(Latencies::of(&[called], &[wrong]).unwrap().wrong, 1);
         let error = Latencies::of(&[called], &[]).unwrap_err();
         assert!(error.contains("1 edges and 0 changes"), "{error}");
+    }
+
+    /// Edges with wake-ups that take 20 and round trips that take 30; outputs are set in the middle of these.
+    fn wave(edges_ns: &[u64]) -> Latencies {
+        let called = |edge_ns: &u64| Called {
+            edge_ns: *edge_ns,
+            running_ns: edge_ns + 20,
+            reply_ns: edge_ns + 50,
+            level: 1,
+        };
+        let set = |edge_ns: &u64| Set {
+            at_ns: edge_ns + 35,
+            level: 1,
+        };
+        let called: Vec<Called> = edges_ns.iter().map(called).collect();
+        let set: Vec<Set> = edges_ns.iter().map(set).collect();
+        Latencies::of(&called, &set).unwrap()
+    }
+
+    #[test]
+    fn an_edge_meets_a_call_only_while_that_is_in_progress() {
+        let others = wave(&[1_000, 2_000, 3_000]);
+        let edges_ns = [
+            999, 1_000, 1_019, 1_020, 1_049, 1_050, 2_030, 2_999, 3_060, 4_000,
+        ];
+        let found = Meetings::of(&wave(&edges_ns), &others);
+        assert_eq!(found.in_progress.edges_ns, [1_020, 1_049, 2_030]);
+        assert_eq!(found.none.edges_ns, [999, 1_050, 2_999, 3_060, 4_000]);
+        assert_eq!(found.in_progress.parts_ns[Part::Call as usize], [35; 3]);
+    }
+
+    #[test]
+    fn without_others_nobody_is_met() {
+        let found = Meetings::of(&wave(&[1, 2]), &Latencies::default());
+        assert_eq!(found.none, wave(&[1, 2]));
+        assert_eq!(found.in_progress, Latencies::default());
     }
 }

@@ -12,7 +12,7 @@ use crate::load::Load;
 use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
 use crate::square_wave::Run;
 use crate::square_wave::system::{self, Role, System};
-use measured::{Cell, Measured};
+use measured::{Cell, MEETING, Measured};
 
 mod conclusions;
 mod measured;
@@ -72,10 +72,13 @@ impl Experiment for OrbHistogram {
             .and_then(|()| line_up.measure((context, plan, &load), &mut measured, progress));
         let complete = is_complete(done)?;
         let mut notes = system::notes(context);
-        notes.push(COLD.to_owned());
+        notes.extend([COLD, MEETINGS].map(str::to_owned));
+        let real_time = context.launcher.placement.fifo.is_some();
+        if !real_time {
+            notes.push(NOT_REAL_TIME.to_owned());
+        }
         notes.append(&mut measured.notes);
         let pulse = system::pulse_of(context, Role::High);
-        let real_time = context.launcher.placement.fifo.is_some();
         Ok(Outcome {
             complete,
             scheduling: line_up.scheduling,
@@ -84,10 +87,10 @@ impl Experiment for OrbHistogram {
             columns: vec!["load".to_owned()],
             plots: plots(),
             derived: conclusions::derived(&measured),
-            targets: match context.effort {
-                // A percentile of a few samples decides nothing.
-                Effort::Glance => Vec::new(),
-                Effort::Quick | Effort::Full => conclusions::targets(&measured),
+            // Where nobody has a priority, nobody promises anything.
+            targets: match real_time {
+                true => conclusions::targets(&measured),
+                false => Vec::new(),
             },
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
@@ -231,6 +234,15 @@ impl LineUp {
                             };
                             measured.add(cell, latencies);
                         }
+                        if let [high, low] = &waves[..] {
+                            let cell = Cell {
+                                transport: system.transport,
+                                receivers,
+                                loaded,
+                                role: Role::High,
+                            };
+                            measured.meet(cell, high, low);
+                        }
                     }
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                     Err(error) => measured.note(format!(
@@ -278,7 +290,16 @@ fn plots() -> Vec<Plot> {
             ..plot("two-receivers", "Two receivers of different priority (P4 Figure 9)", PlotKind::Histogram)
         },
         Plot {
-            caption: "The high receiver alone, and while the low one is called too: without priority inversion the lines are one."
+            caption: "The high receiver, by whether a call to the low one was in progress when its edge came: without priority inversion \
+                      the lines are one."
+                .to_owned(),
+            of: labels([("part", MEETING.into())]),
+            choose: words(&["transport", "load"]),
+            lines: words(&["low_call"]),
+            ..plot("high-meets-low", "Whether the high receiver waits for a low call", PlotKind::Percentiles)
+        },
+        Plot {
+            caption: "The high receiver alone, and while the low one is called too. Not for this alone do the lines differ: alone, caches are colder."
                 .to_owned(),
             of: labels([("part", "call".into()), ("role", "high".into())]),
             choose: words(&["transport"]),
@@ -290,6 +311,10 @@ fn plots() -> Vec<Plot> {
 
 const COLD: &str = "Alone, the high receiver finds colder caches than while the low one's calls run the same code: this may make its \
                     median with the low one smaller, and hide as much of a wait.";
+const MEETINGS: &str = "Whether there is priority inversion is judged within the runs with both receivers, by what the low one's call did \
+                        when the high one's edge came: `in_progress`, or `none`. Caches are as warm in both. Edges between a low edge \
+                        and the moment at which its thread ran are of neither kind, since one timer interrupt may serve both.";
+const NOT_REAL_TIME: &str = "Without SCHED_FIFO no call has a priority: `role` says what was asked for, and nothing is promised.";
 /// Without load, and with it.
 const LOADS: [bool; 2] = [false, true];
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];

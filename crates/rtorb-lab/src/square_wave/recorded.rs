@@ -48,16 +48,28 @@ impl Recorded {
     /// A series for each part, with its name added to the labels.
     pub fn series(&self, labels: &Labels) -> impl Iterator<Item = Series> {
         Part::ALL.into_iter().map(|part| {
-            let recorded = &self.parts[part as usize];
             let mut labels = labels.clone();
             labels.insert("part".to_owned(), part.name().into());
-            Series {
-                rounds_p50: self.rounds(part, |round| round.p50),
-                rounds_p99: self.rounds(part, |round| round.p99),
-                wrong: recorded.wrong,
-                ..Series::from_recorder(labels, &recorded.recorder)
-            }
+            self.series_of(part, labels)
         })
+    }
+
+    /// The series of one part, with these labels.
+    #[must_use]
+    pub fn series_of(&self, part: Part, labels: Labels) -> Series {
+        let recorded = &self.parts[part as usize];
+        Series {
+            rounds_p50: self.rounds(part, |round| round.p50),
+            rounds_p99: self.rounds(part, |round| round.p99),
+            wrong: recorded.wrong,
+            ..Series::from_recorder(labels, &recorded.recorder)
+        }
+    }
+
+    /// How many samples a part has.
+    #[must_use]
+    pub fn count(&self, part: Part) -> u64 {
+        self.parts[part as usize].recorder.count()
     }
 }
 
@@ -73,6 +85,7 @@ mod tests {
             recorded.add(&Latencies {
                 parts_ns: [vec![call_ns], vec![1], vec![2], vec![3]],
                 wrong: 1,
+                ..Latencies::default()
             });
         }
         recorded.add(&Latencies::default());

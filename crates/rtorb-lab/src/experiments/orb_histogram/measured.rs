@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::PRESET;
 use crate::contestants::{Orb, Transport};
 use crate::results::{Series, labels};
-use crate::square_wave::Latencies;
 use crate::square_wave::recorded::Recorded;
 use crate::square_wave::system::Role;
+use crate::square_wave::{Latencies, Meetings, Part};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,12 +18,23 @@ pub(super) struct Cell {
     pub(super) role: Role,
 }
 
+/// The latencies of one wave by what the other one's call did when the edge came.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// It was in progress.
+    pub(super) in_progress: Recorded,
+    /// There was none.
+    pub(super) none: Recorded,
+}
+
 /// Everything that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     /// The name of the load.
     load: String,
     cells: BTreeMap<Cell, Recorded>,
+    /// Of the high receiver beside the low one.
+    meetings: BTreeMap<Cell, Met>,
     pub(super) notes: Vec<String>,
 }
 
@@ -37,6 +48,21 @@ impl Measured {
 
     pub(super) fn add(&mut self, cell: Cell, latencies: &Latencies) {
         self.cells.entry(cell).or_default().add(latencies);
+    }
+
+    /// Adds a round of the high receiver beside the low one. One without a meeting, or with nothing else, compares nothing.
+    pub(super) fn meet(&mut self, cell: Cell, high: &Latencies, low: &Latencies) {
+        let Meetings { in_progress, none } = Meetings::of(high, low);
+        if in_progress.edges_ns.is_empty() || none.edges_ns.is_empty() {
+            return;
+        }
+        let met = self.meetings.entry(cell).or_default();
+        met.in_progress.add(&in_progress);
+        met.none.add(&none);
+    }
+
+    pub(super) fn met(&self, cell: Cell) -> Option<&Met> {
+        self.meetings.get(&cell)
     }
 
     /// Remembers something once.
@@ -63,20 +89,34 @@ impl Measured {
     }
 
     pub(super) fn series(&self, pulse: &str, real_time: bool) -> Vec<Series> {
-        let series = self.cells().flat_map(|(cell, recorded)| {
-            let labels = labels([
+        let labels = |cell: &Cell| {
+            labels([
                 ("orb", Orb::Rtorb.label().into()),
                 ("preset", PRESET.into()),
                 ("transport", cell.transport.label().into()),
                 ("receivers", cell.receivers.into()),
                 ("role", cell.role.name().into()),
-                ("load", self.load(&cell).into()),
+                ("load", self.load(cell).into()),
                 ("payload_bytes", 0usize.into()),
                 ("pulse", pulse.into()),
                 ("real_time", real_time.into()),
-            ]);
-            recorded.series(&labels).collect::<Vec<_>>()
-        });
-        series.collect()
+            ])
+        };
+        let mut series = Vec::new();
+        for (cell, recorded) in self.cells() {
+            series.extend(recorded.series(&labels(&cell)));
+        }
+        for (cell, met) in &self.meetings {
+            for (low_call, recorded) in [("in_progress", &met.in_progress), ("none", &met.none)] {
+                let mut labels = labels(cell);
+                labels.insert("low_call".to_owned(), low_call.into());
+                labels.insert("part".to_owned(), MEETING.into());
+                series.push(recorded.series_of(Part::Call, labels));
+            }
+        }
+        series
     }
 }
+
+/// The part of the latencies that [`Met`] tells apart: from the edge until the output was set, as `call`.
+pub(super) const MEETING: &str = "meeting";

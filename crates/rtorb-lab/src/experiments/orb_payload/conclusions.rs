@@ -173,6 +173,7 @@ mod tests {
             let latencies = Latencies {
                 parts_ns: [vec![*best_ns, *worst_ns], vec![], vec![], vec![]],
                 wrong: 0,
+                ..Latencies::default()
             };
             measured.sizes.entry(*size).or_default().add(&latencies);
         }
