@@ -143,6 +143,9 @@ const EXECUTIONS_MAX: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::PoisonError;
+
+    use super::super::tick::tests::COUNT;
     use super::*;
 
     fn question(count: usize) -> Question {
@@ -162,6 +165,7 @@ mod tests {
 
     #[test]
     fn each_configuration_is_answered_by_times_and_counts_of_ticks() {
+        let _alone = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = run(&question(2)).unwrap();
         assert_eq!(answer.samples.len(), 4);
         assert!(answer.samples.iter().all(|samples| samples.len() == 2));
