@@ -1,6 +1,7 @@
 //! What the overheads say, beside what P3 says.
 
 use super::PROGRAM_NS;
+use super::equations::FINE_BELOW_NS;
 use super::measured::{Cell, Measured};
 use super::tick::Tick;
 use crate::results::{Plot, PlotKind, Published, PublishedPoints, StatisticName, labels};
@@ -9,18 +10,23 @@ use crate::statistics::median;
 /// Whether a tick costs less when it comes more rarely, how much of the CPU ticks take, and whether they all came.
 pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
     let of_ticks = Tick::ALL.into_iter().flat_map(|tick| {
-        [falls(measured, tick), shares(measured, tick)]
-            .into_iter()
-            .flatten()
+        [
+            falls(measured, tick),
+            noise(measured, tick),
+            by_count(measured, tick),
+            shares(measured, tick),
+        ]
+        .into_iter()
+        .flatten()
     });
     of_ticks.chain(counts(measured)).collect()
 }
 
-/// From the finest resolution to the coarsest at which Eq. (5) is defined, compared within each round.
+/// From the finest resolution to the coarsest at which Eq. (5) is defined and a tick stands out, compared within each round.
 fn falls(measured: &Measured, tick: Tick) -> Option<String> {
     let cells: Vec<_> = measured
         .cells(tick)
-        .filter(|(resolution_ns, _)| *resolution_ns < PROGRAM_NS)
+        .filter(|(resolution_ns, cell)| *resolution_ns < PROGRAM_NS && cell.is_above_noise())
         .collect();
     let [(fine_ns, finest), .., (coarse_ns, coarsest)] = cells[..] else {
         return None;
@@ -38,14 +44,61 @@ fn falls(measured: &Measured, tick: Tick) -> Option<String> {
         _ => "neither falls nor grows with the resolution beyond the noise of this run",
     };
     Some(format!(
-        "The overhead of a tick by {} {verdict}: {} us at {} us, {} us at {} us; less at the coarser one in {falling} of {rounds} \
-         rounds.",
+        "The overhead of a tick by {} (from medians) {verdict}: {} us at {} us, {} us at {} us, the coarsest at which it stands out; \
+         less at the coarser one in {falling} of {rounds} rounds.",
         tick.label(),
         us(finest.typical_ns()?),
         fine_ns / 1_000,
         us(coarsest.typical_ns()?),
         coarse_ns / 1_000,
     ))
+}
+
+/// Where Eq. (5) over e_0 says little of the tick.
+fn noise(measured: &Measured, tick: Tick) -> Option<String> {
+    let of = |(resolution_ns, cell): (u64, &Cell)| {
+        Some(format!(
+            "at {} us it says {} us, and {} us of executions without any tick (from medians: {} us)",
+            resolution_ns / 1_000,
+            us(cell.eq_5_ns()?),
+            us(cell.no_tick_ns()?),
+            us(cell.typical_ns()?),
+        ))
+    };
+    let drowned = measured
+        .cells(tick)
+        .filter(|(_, cell)| !cell.is_above_noise());
+    let each: Vec<String> = drowned.filter_map(of).collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "Eq. (5) over the shortest execution, as P3 has it, is no measure of a tick by {} where few ticks come: {}.",
+            tick.label(),
+            each.join("; ")
+        )
+    })
+}
+
+/// Without any equation, where ticks come while ticks are served.
+fn by_count(measured: &Measured, tick: Tick) -> Option<String> {
+    let of = |(resolution_ns, cell): (u64, &Cell)| {
+        Some(format!(
+            "{} us instead of {} at {} us",
+            us(cell.by_count_ns()?),
+            us(cell.typical_ns()?),
+            resolution_ns / 1_000
+        ))
+    };
+    let fine = measured
+        .cells(tick)
+        .filter(|(resolution_ns, _)| *resolution_ns <= FINE_BELOW_NS);
+    let each: Vec<String> = fine.filter_map(of).collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "By the ticks that were counted, and no equation, one by {} takes {}.",
+            tick.label(),
+            each.join(", ")
+        )
+    })
 }
 
 fn shares(measured: &Measured, tick: Tick) -> Option<String> {
@@ -173,7 +226,12 @@ pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
         kind: PlotKind::Lines,
         x: "resolution_us".to_owned(),
         x_title: "from tick to tick (us)".to_owned(),
-        values: vec![StatisticName::Min, StatisticName::Mean, StatisticName::Max],
+        values: vec![
+            StatisticName::Min,
+            StatisticName::P50,
+            StatisticName::Mean,
+            StatisticName::Max,
+        ],
         log_x: true,
         log_y: true,
         ..Plot::default()
@@ -181,13 +239,25 @@ pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
     let overhead = Plot {
         id: "overhead-against-resolution".to_owned(),
         title: "What a tick costs, against the distance of ticks".to_owned(),
-        caption: "Minimum, mean and maximum of Eq. (5) over all executions. What else delays the program is divided by the number \
+        caption: "Minimum, median, mean and maximum of Eq. (5) over all executions. What else delays the program is divided by the number \
                   of ticks and counted as theirs: the fewer ticks, the more of it. The published levels are from the text, \
                   which names no resolution but 0.1 ms."
             .to_owned(),
         of: labels([("what", "overhead".into())]),
         choose: vec!["tick".to_owned()],
         published,
+        ..against_resolution.clone()
+    };
+    let noise = Plot {
+        id: "overhead-and-noise".to_owned(),
+        title: "What of that is the tick".to_owned(),
+        caption: "Medians of the rounds. `overhead` is Eq. (5) over the shortest execution without ticks, as P3 has it; \
+                  `overhead_of_no_tick` what it says of executions without any tick; `overhead_from_medians` Eq. (5) over their \
+                  median, in which what else delays the program cancels."
+            .to_owned(),
+        choose: vec!["tick".to_owned()],
+        lines: vec!["what".to_owned()],
+        values: vec![StatisticName::P50],
         ..against_resolution.clone()
     };
     let execution = Plot {
@@ -200,7 +270,7 @@ pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
         log_y: false,
         ..against_resolution
     };
-    vec![overhead, execution]
+    vec![overhead, noise, execution]
 }
 
 /// What a reader must know of the numbers.
@@ -220,7 +290,11 @@ pub(super) fn notes(kernel_hz: Option<u32>, real_time: bool) -> Vec<String> {
             .to_owned(),
         "e is the shortest execution without ticks of the same round (Eq. 6). An execution shorter than that has a negative \
          overhead, which counts as 0 in the series (`clamped_share`). Whatever else delays the program counts as overhead, as \
-         in P3; `overhead_from_medians` compares the median with and without ticks, so that it cancels."
+         in P3: `overhead_of_no_tick` is what Eq. (5) says of the executions without ticks themselves. \
+         `overhead_from_medians` compares the median with and without ticks, so that it cancels; conclusions use it."
+            .to_owned(),
+        "Eq. (3) and (4) leave out ticks that come while ticks are served, beyond the first or at all: at a tick that takes a third \
+         of its resolution Eq. (5) finds a tenth too much. `overhead_by_counted_ticks` divides by the ticks that were counted."
             .to_owned(),
     ];
     if !real_time {
@@ -252,6 +326,24 @@ mod tests {
         assert!(falling.contains("in 3 of 3 rounds"), "{falling}");
         let growing = said(|resolution_ns| 5_000 + resolution_ns / 10_000);
         assert!(growing.contains("against P3"), "{growing}");
+    }
+
+    #[test]
+    fn where_other_delays_drown_the_tick_that_is_said_and_not_compared() {
+        // Executions without ticks differ by 4 us, of which the median is 2 us: as much as five ticks of 1 us are not.
+        let said = conclusions(&measured(|_| 1_000)).join("\n");
+        assert!(said.contains("no measure of a tick by signal"), "{said}");
+        assert!(
+            said.contains("at 10000 us it says 3.00 us, and 2.00 us of executions without any tick (from medians: 1.00 us)"),
+            "{said}"
+        );
+        assert!(
+            said.contains("1000 us, the coarsest at which it stands out"),
+            "{said}"
+        );
+        assert!(said.contains("1.00 us instead of 1.00 at 500 us"), "{said}");
+        let clear = conclusions(&measured(|_| 7_000)).join("\n");
+        assert!(!clear.contains("no measure"), "{clear}");
     }
 
     #[test]

@@ -28,8 +28,14 @@ pub(super) struct Measured {
 pub(super) struct Cell {
     execution: Times,
     overhead: Times,
+    /// What Eq. (5) says of the executions without ticks, as if they had had these: what else delays the program.
+    no_tick: Times,
+    /// The next, where it is not negative.
+    from_medians: Times,
     /// Of each round, from the median with and the median without ticks. Signed: noise is as often negative.
     pub(super) overhead_from_medians_ns: Vec<f64>,
+    /// Of each round, how much longer the median is than that without ticks, for each tick that was counted.
+    overhead_by_count_ns: Vec<f64>,
     /// Of each round, the share of executions that were shorter than e_0.
     clamped: Vec<f64>,
     /// Of each round, the share of executions with other ticks than the time had room for.
@@ -82,8 +88,12 @@ impl Measured {
                     times_ns: as_times(&pair[0]),
                     ticks: &pair[1],
                 };
-                let cell = self.cells.entry(key).or_default();
-                cell.add(&round, shortest_ns, typical_ns);
+                let without = Without {
+                    times_ns: &without_ns,
+                    shortest_ns,
+                    typical_ns,
+                };
+                self.cells.entry(key).or_default().add(&round, &without);
             }
         }
         self.scheduling = measuring_threads(answer.scheduling);
@@ -129,6 +139,8 @@ impl Measured {
         for ((tick, resolution_ns), cell) in &self.cells {
             let of = |what| self.labels(tick.label(), *resolution_ns, what);
             series.push(cell.overhead.series(of(OVERHEAD)));
+            series.push(cell.from_medians.series(of(FROM_MEDIANS)));
+            series.push(cell.no_tick.series(of(NO_TICK)));
             series.push(cell.execution.series(as_part(of(EXECUTION))));
         }
         if !self.cells.is_empty() {
@@ -157,6 +169,12 @@ impl Measured {
                 of(OVERHEAD),
                 "ns",
                 &cell.overhead_from_medians_ns,
+            );
+            push(
+                "overhead_by_counted_ticks",
+                of(OVERHEAD),
+                "ns",
+                &cell.overhead_by_count_ns,
             );
             push("tick_share", of(OVERHEAD), "ratio", &shares);
             push("clamped_share", of(OVERHEAD), "ratio", &cell.clamped);
@@ -216,8 +234,17 @@ struct Round<'a> {
     ticks: &'a [u64],
 }
 
+/// The executions of the same round in which no tick came.
+struct Without<'a> {
+    times_ns: &'a [f64],
+    /// e_0 (Eq. 6).
+    shortest_ns: f64,
+    /// Their median.
+    typical_ns: f64,
+}
+
 impl Cell {
-    fn add(&mut self, round: &Round<'_>, shortest_ns: f64, typical_ns: f64) {
+    fn add(&mut self, round: &Round<'_>, without: &Without<'_>) {
         let Executions {
             resolution_ns,
             first_ns,
@@ -230,7 +257,12 @@ impl Cell {
         let times_ns = &round.times_ns;
         let each: Vec<f64> = times_ns
             .iter()
-            .filter_map(|time_ns| overhead(*time_ns, shortest_ns))
+            .filter_map(|time_ns| overhead(*time_ns, without.shortest_ns))
+            .collect();
+        let ticks = ticks_in(without.shortest_ns, first_ns, resolution_ns);
+        let without_ticks = without.times_ns.iter();
+        let of_none: Vec<f64> = without_ticks
+            .filter_map(|time_ns| overhead_ns(*time_ns, without.shortest_ns, ticks, resolution_ns))
             .collect();
         let clamped = each.iter().filter(|ns| **ns < 0.0).count();
         let off = times_ns.iter().zip(round.ticks).filter(|(time_ns, ticks)| {
@@ -240,8 +272,39 @@ impl Cell {
         self.clamped.extend(share(clamped, each.len()));
         self.overhead.add(&each);
         self.execution.add(times_ns);
-        let from_medians = median(times_ns).and_then(|ns| overhead(ns, typical_ns));
-        self.overhead_from_medians_ns.extend(from_medians);
+        self.no_tick.add(&of_none);
+        let Some(measured_ns) = median(times_ns) else {
+            return;
+        };
+        if let Some(overhead_ns) = overhead(measured_ns, without.typical_ns) {
+            self.from_medians.add(&[overhead_ns.max(0.0)]);
+            self.overhead_from_medians_ns.push(overhead_ns);
+        }
+        let counted = median(&as_times(round.ticks)).filter(|ticks| *ticks > 0.0);
+        let by_count = counted.map(|ticks| (measured_ns - without.typical_ns) / ticks);
+        self.overhead_by_count_ns.extend(by_count);
+    }
+
+    /// Whether a tick is more than twice what Eq. (5) makes of executions without any.
+    pub(super) fn is_above_noise(&self) -> bool {
+        self.typical_ns()
+            .zip(self.no_tick_ns())
+            .is_some_and(|(typical, none)| typical > 2.0 * none)
+    }
+
+    /// The median over rounds of what Eq. (5) says of executions without ticks.
+    pub(super) fn no_tick_ns(&self) -> Option<f64> {
+        median(&self.no_tick.rounds_p50)
+    }
+
+    /// The median over rounds of Eq. (5) over e_0, as P3 has it.
+    pub(super) fn eq_5_ns(&self) -> Option<f64> {
+        median(&self.overhead.rounds_p50)
+    }
+
+    /// The median over rounds of the overhead by counted ticks.
+    pub(super) fn by_count_ns(&self) -> Option<f64> {
+        median(&self.overhead_by_count_ns)
     }
 
     /// What a tick costs, without what else makes a program longer: the median over rounds of the estimates from medians.
@@ -291,6 +354,8 @@ fn measuring_threads(all: Vec<ObtainedScheduling>) -> Vec<ObtainedScheduling> {
 }
 
 const OVERHEAD: &str = "overhead";
+const FROM_MEDIANS: &str = "overhead_from_medians";
+const NO_TICK: &str = "overhead_of_no_tick";
 const EXECUTION: &str = "execution";
 const MILLISECOND_NS: u64 = 1_000_000;
 
@@ -343,6 +408,39 @@ pub(super) mod tests {
         let outcome = measured.outcome(true, Some(250));
         let share = outcome.derived.iter().find(|one| one.name == "tick_share");
         assert!((share.unwrap().value - 0.014).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn what_else_delays_the_program_is_told_apart_from_ticks() {
+        // Three executions without ticks that are 0, 60 and 120 us longer than the shortest, and as many with one tick of 40 us.
+        let mut measured = Measured::default();
+        let asked = [
+            executions(Tick::Signal, NO_TICK_NS),
+            executions(Tick::Signal, 10_000_000),
+        ];
+        let without = vec![10_500_000, 10_560_000, 10_620_000];
+        let with = without.iter().map(|ns| ns + 40_000).collect();
+        let answer = Answer {
+            samples: vec![without, vec![0; 3], with, vec![1; 3]],
+            ..Answer::default()
+        };
+        measured.add(&asked, answer);
+        let (_, cell) = measured.cells(Tick::Signal).next().unwrap();
+        assert_eq!(cell.eq_5_ns(), Some(100_000.0));
+        assert_eq!(cell.no_tick_ns(), Some(60_000.0));
+        assert_eq!(cell.typical_ns(), Some(40_000.0));
+        assert_eq!(cell.by_count_ns(), Some(40_000.0));
+        assert!(!cell.is_above_noise());
+        let series = measured.series();
+        let of = |what: &str| {
+            let mut found = series
+                .iter()
+                .filter(|one| one.labels["what"] == what.into());
+            let one = found.next().unwrap();
+            (one.count, one.rounds_p50.clone())
+        };
+        assert_eq!(of(NO_TICK), (3, vec![60_000.0]));
+        assert_eq!(of(FROM_MEDIANS), (1, vec![40_000.0]));
     }
 
     #[test]
