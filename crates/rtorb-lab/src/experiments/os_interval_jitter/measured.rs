@@ -116,23 +116,24 @@ impl Measured {
         self.cells.iter().flat_map(of).collect()
     }
 
-    /// Quotients of means, round by round.
+    /// Quotients of means and of medians, round by round.
     fn derived(&self) -> Vec<Derived> {
         let mut derived = Vec::new();
         let mut push = |name: &str, labels: Labels, over: &Cell, under: &Cell| {
-            let pairs = over
-                .jitter_rounds_mean
-                .iter()
-                .zip(&under.jitter_rounds_mean);
-            let quotients = pairs.filter(|(_, under)| **under > 0.0);
-            let rounds: Vec<f64> = quotients.map(|(over, under)| over / under).collect();
-            derived.extend(median(&rounds).map(|value| Derived {
-                name: name.to_owned(),
-                labels,
-                unit: "ratio".to_owned(),
-                value,
-                rounds,
-            }));
+            for (statistic, of) in ROUND_STATISTICS {
+                let pairs = of(over).iter().zip(of(under));
+                let quotients = pairs.filter(|(_, under)| **under > 0.0);
+                let rounds: Vec<f64> = quotients.map(|(over, under)| over / under).collect();
+                let mut labels = labels.clone();
+                labels.insert("statistic".to_owned(), statistic.into());
+                derived.extend(median(&rounds).map(|value| Derived {
+                    name: name.to_owned(),
+                    labels,
+                    unit: "ratio".to_owned(),
+                    value,
+                    rounds,
+                }));
+            }
         };
         for (&(configuration, rank), cell) in &self.cells {
             let labels = || self.labels(configuration, rank, "jitter");
@@ -164,15 +165,19 @@ impl Measured {
             let jitter = self.jitter(configuration, rank)?;
             Some(Highlight {
                 what: format!(
-                    "mean jitter of the {} of {} tasks, {} intervals, {} us resolution",
+                    "median jitter of the {} of {} tasks, {} intervals, {} us resolution",
                     rank.label(),
                     configuration.timers,
                     configuration.pattern.label().replace('_', "-"),
                     configuration.resolution_us
                 ),
-                value: jitter.mean / 1e3,
+                value: jitter.p50 / 1e3,
                 unit: "us".to_owned(),
-                beside: format!("99th percentile {:.1} us", jitter.p99 / 1e3),
+                beside: format!(
+                    "mean {:.1} us, 99th percentile {:.1} us",
+                    jitter.mean / 1e3,
+                    jitter.p99 / 1e3
+                ),
             })
         };
         configuration
@@ -217,6 +222,14 @@ impl Cell {
         }
     }
 }
+
+type OfRounds = fn(&Cell) -> &Vec<f64>;
+
+/// The value of the label `statistic`, and that of each round.
+const ROUND_STATISTICS: [(&str, OfRounds); 2] = [
+    ("mean", |cell| &cell.jitter_rounds_mean),
+    ("p50", |cell| &cell.jitter_rounds_p50),
+];
 
 /// All tasks are made alike; the observed ones stand for them.
 fn observed_threads(all: Vec<ObtainedScheduling>) -> Vec<ObtainedScheduling> {
@@ -292,6 +305,7 @@ pub(super) mod tests {
         let values = |name: &str, pattern: &str| -> Vec<f64> {
             let of = outcome.derived.iter().filter(|one| {
                 one.name == name
+                    && one.labels["statistic"] == "p50".into()
                     && one.labels["pattern"] == pattern.into()
                     && one.labels["priority"] == "lowest".into()
             });
