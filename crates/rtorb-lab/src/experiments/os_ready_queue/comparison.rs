@@ -18,6 +18,8 @@ pub(super) enum Verdict {
     Shorter,
     /// Neither, as far as the rounds can tell.
     Alike,
+    /// The rounds are too far apart to tell: a difference as large as P3's could hide in them.
+    Scattered,
     /// There are too few rounds to tell.
     Unknown,
 }
@@ -49,7 +51,20 @@ impl Comparison {
         match self.ratio() {
             ratio if ratio > 1.0 + NEGLIGIBLE && above >= most => Verdict::Longer,
             ratio if ratio < 1.0 / (1.0 + NEGLIGIBLE) && below >= most => Verdict::Shorter,
+            _ if self.is_scattered() => Verdict::Scattered,
             _ => Verdict::Alike,
+        }
+    }
+
+    /// Whether even the middle half of the rounds is further apart than [`SCATTERED`].
+    fn is_scattered(&self) -> bool {
+        let mut sorted = self.ratios.clone();
+        sorted.sort_by(f64::total_cmp);
+        let quarter = sorted.len() / 4;
+        let middle = &sorted[quarter..sorted.len() - quarter];
+        match middle {
+            [least, .., most] => *most > SCATTERED * *least,
+            _ => false,
         }
     }
 
@@ -63,6 +78,8 @@ impl Comparison {
 
 /// What no paper would call a difference.
 const NEGLIGIBLE: f64 = 0.05;
+/// P3's smallest difference that it gives a number for: twice as long with 20 tasks as without any.
+const SCATTERED: f64 = 2.0;
 /// Fewer all fall on one side too easily.
 const ROUNDS_MIN: usize = 5;
 
@@ -88,6 +105,16 @@ mod tests {
             verdict(&[1.01, 1.02, 1.01, 1.03, 1.02]),
             Verdict::Alike,
             "it is small"
+        );
+        assert_eq!(
+            verdict(&[0.4, 0.5, 1.0, 1.1, 3.0, 3.9, 1.0]),
+            Verdict::Scattered,
+            "twice as long could hide in it"
+        );
+        assert_eq!(
+            verdict(&[0.1, 0.9, 1.0, 1.1, 1.0, 1.1, 84.0]),
+            Verdict::Alike,
+            "one round at either end is a stall"
         );
         assert_eq!(verdict(&[2.0, 2.0]), Verdict::Unknown);
     }
