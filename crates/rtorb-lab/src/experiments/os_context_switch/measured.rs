@@ -213,6 +213,13 @@ impl Measured {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        let is_timed = |wanted: Test| self.timed().any(|(test, _)| test == wanted);
+        if is_timed(Test::SuspendResume) {
+            notes.push(LEFT_BY_FUTEX.to_owned());
+        }
+        if is_timed(Test::Synchronized) || is_timed(Test::SynchronizedPlain) {
+            notes.push(LEFT_BY_MUTEX.to_owned());
+        }
         if !all_real_time(&self.scheduling) {
             notes.push(NO_FIFO.to_owned());
         }
@@ -382,6 +389,13 @@ const SWITCH: &str = "switch";
 /// What the promise of stability speaks of.
 pub(super) const RUNS_JUDGED: usize = 5;
 const SPREAD_PERCENT_MAX: f64 = 10.0;
+const LEFT_BY_FUTEX: &str = "Suspend-resume: what is subtracted is a futex(2) call that finds nobody to wake and one that finds no reason \
+                             to sleep. That the other call makes a thread ready and this one takes itself off the ready queue is left in \
+                             the switch.";
+const LEFT_BY_MUTEX: &str = "Synchronized suspend-resume: what is subtracted is taking and giving back a free mutex, as in P0, which on Linux \
+                             makes no system call. So the switch holds what the kernel does for a contended one: futex(2) to give it \
+                             back and wake who waits, the return from the call in which that one slept, and with priority inheritance \
+                             the hand-over of ownership and of the lent priority.";
 const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread run, and who is woken need not run at once: batches \
                        of yields in which the threads did not take turns are dropped, and a hand-over may hold what the first \
                        thread did until it slept.";
