@@ -71,7 +71,7 @@ impl Experiment for OsWakeup {
         let complete = is_complete(run.all(&conditions, progress))?;
         Ok(Outcome {
             complete,
-            notes: run.notes,
+            notes: [IDLE.to_owned()].into_iter().chain(run.notes).collect(),
             ..run.measured.outcome()
         })
     }
@@ -239,6 +239,11 @@ const WARM_UP: usize = 20;
 /// Two runs of half a second, and what a busy host may take to start them.
 const ROUND_MAX: Duration = Duration::from_secs(60);
 
+const IDLE: &str = "`cpu` = `idle`: nothing else runs there, and between two wake-ups the CPU goes idle; no deeper than into the state that \
+                    /dev/cpu_dma_latency = 0 leaves it, where the laboratory may hold that. What a hypervisor does with an idle CPU \
+                    it does not govern. Neither loop is given a first wake-up that differs from the others: both sleep until an \
+                    absolute moment from the first one on, leave out moments that have passed, and lose as many samples at the \
+                    beginning.";
 const NEEDS_FIFO: &str = "Without SCHED_FIFO, cyclictest refuses to run: it was left out, and our loop ran as it could. \
                           `rtorb check` says how to get it.";
 const NOT_INSTALLED: &str = "cyclictest is not installed (Debian: rt-tests): it was left out.";
