@@ -200,28 +200,9 @@ pub(super) fn published(measured: &Measured) -> Vec<Published> {
 }
 
 pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
-    let [finest, .., coarsest] = resolutions_us else {
+    if resolutions_us.len() < 2 {
         return Vec::new();
-    };
-    let level = |name: &str, value: f64| PublishedPoints {
-        source: "P3 section 5.1".to_owned(),
-        name: name.to_owned(),
-        points: vec![((*finest).into(), value), ((*coarsest).into(), value)],
-        ..PublishedPoints::default()
-    };
-    let mut published = vec![
-        level("QNX, normal, lower end", 5.0),
-        level("QNX, normal, upper end", 7.0),
-        level("QNX, maximum", 30.0),
-        level("Real-Time Linux", 20.0),
-        level("Real-Time Linux, maximum", 60.0),
-    ];
-    let mut osek = level("OSEKWorks", 60.0);
-    if let [100, next, ..] = resolutions_us {
-        osek.points[0] = ((*next).into(), 60.0);
-        osek.points.insert(0, ((*finest).into(), 70.0));
     }
-    published.push(osek);
     let against_resolution = Plot {
         kind: PlotKind::Lines,
         x: "resolution_us".to_owned(),
@@ -245,7 +226,7 @@ pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
             .to_owned(),
         of: labels([("what", "overhead".into())]),
         choose: vec!["tick".to_owned()],
-        published,
+        published: published_levels(resolutions_us),
         ..against_resolution.clone()
     };
     let noise = Plot {
@@ -271,6 +252,33 @@ pub(super) fn plots(resolutions_us: &[u64]) -> Vec<Plot> {
         ..against_resolution
     };
     vec![overhead, noise, execution]
+}
+
+/// P3's levels, as lines from the finest resolution of this run to its coarsest.
+fn published_levels(resolutions_us: &[u64]) -> Vec<PublishedPoints> {
+    let [finest, .., coarsest] = resolutions_us else {
+        return Vec::new();
+    };
+    let level = |name: &str, value: f64| PublishedPoints {
+        source: "P3 section 5.1".to_owned(),
+        name: name.to_owned(),
+        points: vec![((*finest).into(), value), ((*coarsest).into(), value)],
+        ..PublishedPoints::default()
+    };
+    let mut published = vec![
+        level("QNX, normal, lower end", 5.0),
+        level("QNX, normal, upper end", 7.0),
+        level("QNX, maximum", 30.0),
+        level("Real-Time Linux", 20.0),
+        level("Real-Time Linux, maximum", 60.0),
+    ];
+    let mut osek = level("OSEKWorks", 60.0);
+    if let [100, next, ..] = resolutions_us {
+        osek.points[0] = ((*next).into(), 60.0);
+        osek.points.insert(0, ((*finest).into(), 70.0));
+    }
+    published.push(osek);
+    published
 }
 
 /// What a reader must know of the numbers.

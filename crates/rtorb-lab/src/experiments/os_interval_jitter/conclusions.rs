@@ -265,26 +265,7 @@ fn resolutions(measured: &Measured) -> Option<String> {
 }
 
 pub(super) fn plots() -> Vec<Plot> {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let of = |what: &str| labels([("what", what.into())]);
-    let against_timers = |id: &str, title: &str, values: Vec<StatisticName>| {
-        Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: "Jitter: how far the distance of two wake-ups deviates from the interval. All tasks on one CPU, each with a priority \
-                  of its own; one task alone is the highest, of two there is no middle."
-            .to_owned(),
-        kind: PlotKind::Lines,
-        of: of("jitter"),
-        choose: names(&["pattern", "resolution_us"]),
-        lines: names(&["priority"]),
-        x: "timers".to_owned(),
-        x_title: "number of timers".to_owned(),
-        values,
-        log_y: true,
-        ..Plot::default()
-    }
-    };
     vec![
         against_timers(
             "jitter-against-timers",
@@ -338,6 +319,29 @@ pub(super) fn plots() -> Vec<Plot> {
             ..Plot::default()
         },
     ]
+}
+
+fn against_timers(id: &str, title: &str, values: Vec<StatisticName>) -> Plot {
+    Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: "Jitter: how far the distance of two wake-ups deviates from the interval. All tasks on one CPU, each with a priority \
+                  of its own; one task alone is the highest, of two there is no middle."
+            .to_owned(),
+        kind: PlotKind::Lines,
+        of: labels([("what", "jitter".into())]),
+        choose: names(&["pattern", "resolution_us"]),
+        lines: names(&["priority"]),
+        x: "timers".to_owned(),
+        x_title: "number of timers".to_owned(),
+        values,
+        log_y: true,
+        ..Plot::default()
+    }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// What a reader must know of the numbers.
