@@ -20,6 +20,8 @@ pub(crate) fn is_static(file: &[u8]) -> anyhow::Result<bool> {
     let count = number(file, 0x38, 2)?;
     for index in 0..count {
         let header = headers + index * size;
+        // In whole, though of most only the type is of interest.
+        number(file, header + PROGRAM_HEADER_OCTETS - 8, 8)?;
         match number(file, header, 4)? {
             PT_INTERP => return Ok(false),
             PT_DYNAMIC => {
@@ -54,6 +56,7 @@ const PT_DYNAMIC: usize = 2;
 const PT_INTERP: usize = 3;
 const DT_NEEDED: usize = 1;
 const DYNAMIC_OCTETS: usize = 16;
+const PROGRAM_HEADER_OCTETS: usize = 56;
 
 #[cfg(test)]
 mod tests {
