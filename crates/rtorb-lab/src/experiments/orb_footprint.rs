@@ -10,11 +10,13 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Process;
 use crate::results::labels;
+use library::Library;
 use measured::{Measured, What};
 use memory::Memory;
 use program::Program;
 
 pub(crate) mod clients;
+mod library;
 mod measured;
 mod memory;
 mod program;
@@ -44,6 +46,7 @@ impl Experiment for OrbFootprint {
             ("presets", PRESETS.join(" ").into()),
             ("connections", connections.join(" ").into()),
             ("memory_locked", false.into()),
+            ("build", BUILD.into()),
             ("effort", effort.name().into()),
         ])
     }
@@ -88,7 +91,15 @@ fn measure(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     progress.begin(plan.rounds * PRESETS.len());
-    measured.program = Some(program(context)?);
+    let path = &context.launcher.executable;
+    let file = fs::read(path).map_err(LabError::file(path))?;
+    let program = Program::of(&file);
+    measured.program =
+        Some(program.ok_or_else(|| {
+            LabError::process(&path.display().to_string(), "is no 64-bit ELF file")
+        })?);
+    measured.library = Library::of(&file);
+    drop(file);
     for round in 0..plan.rounds {
         for preset in PRESETS {
             if context.interrupted() {
@@ -143,13 +154,12 @@ fn memory_of(process: &Process) -> Result<Memory, LabError> {
     })
 }
 
-fn program(context: &Context) -> Result<Program, LabError> {
-    let path = &context.launcher.executable;
-    let file = fs::read(path).map_err(LabError::file(path))?;
-    Program::of(&file)
-        .ok_or_else(|| LabError::process(&path.display().to_string(), "is no 64-bit ELF file"))
-}
-
 /// A thread for each connection; and one for all of them, in a lane.
 const PRESETS: [&str; 2] = ["default", "tao"];
 const CONNECTIONS: [usize; 5] = [0, 1, 10, 100, 1_000];
+/// How this program was built: without optimisation it is several times as large.
+const BUILD: &str = if cfg!(debug_assertions) {
+    "debug"
+} else {
+    "release"
+};

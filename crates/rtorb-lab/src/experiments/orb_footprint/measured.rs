@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::library::Library;
 use super::memory::{Memory, PRIVATE_DIRTY};
 use super::program::Program;
 use crate::experiment::Outcome;
@@ -35,13 +36,20 @@ impl What {
 /// What tells one series from another: whose memory, of which preset, with how many connections, counted how.
 type Key = (What, &'static str, usize, &'static str);
 
+/// A number of connections, and the octets of each round.
+type Point<'a> = (usize, &'a [u64]);
+
 /// Everything that was counted.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) program: Option<Program>,
+    /// `None` where the program has no symbols.
+    pub(super) library: Option<Library>,
     pub(super) scheduling: Vec<ObtainedScheduling>,
     /// By key, the octets of each round.
     octets: BTreeMap<Key, Vec<u64>>,
+    /// The most that any process had locked.
+    locked_max: Option<u64>,
 }
 
 impl Measured {
@@ -52,6 +60,7 @@ impl Measured {
         connections: usize,
         memory: Memory,
     ) {
+        self.locked_max = self.locked_max.max(Some(memory.locked));
         for (counted, octets) in memory.named() {
             let key = (what, preset, connections, counted);
             self.octets.entry(key).or_default().push(octets);
@@ -63,11 +72,12 @@ impl Measured {
         Outcome {
             complete,
             highlights: self.highlights(&derived),
+            conclusions: self.conclusions(&derived),
             series: self.series(),
             columns: vec!["counted".to_owned()],
             plots: vec![plot()],
             published: self.published(),
-            notes: vec![NOTE.to_owned()],
+            notes: self.notes(),
             derived,
             scheduling: self.scheduling,
             ..Outcome::default()
@@ -88,6 +98,14 @@ impl Measured {
                 series(labels(names), &[octets])
             })
         });
+        let library = self.library_octets().map(|(name, octets)| {
+            let names = [
+                ("what", "library_text".into()),
+                ("crate", name.into()),
+                ("counted", "code".into()),
+            ];
+            series(labels(names), &[octets])
+        });
         let memory = self
             .octets
             .iter()
@@ -100,12 +118,20 @@ impl Measured {
                 ];
                 series(labels(names), octets)
             });
-        program.chain(memory).collect()
+        program.chain(library).chain(memory).collect()
+    }
+
+    /// Each crate of the ORB, these together, and all of the program.
+    fn library_octets(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.library.iter().flat_map(|library| {
+            let crates = library.crates.iter().map(|(name, octets)| (*name, *octets));
+            crates.chain([("orb", library.orb()), ("all", library.all)])
+        })
     }
 
     /// The octets that each connection adds, by the line that fits best.
     fn derived(&self) -> Vec<Derived> {
-        let mut lines: BTreeMap<(What, &str, &str), Vec<(usize, &[u64])>> = BTreeMap::new();
+        let mut lines: BTreeMap<(What, &str, &str), Vec<Point<'_>>> = BTreeMap::new();
         for ((what, preset, connections, counted), octets) in &self.octets {
             let line = lines.entry((*what, preset, counted)).or_default();
             line.push((*connections, octets));
@@ -134,7 +160,67 @@ impl Measured {
                     rounds: slopes,
                 })
             });
-        per_connection.collect()
+        let locked = self.locked_max.map(|octets| Derived {
+            name: "locked_max".to_owned(),
+            labels: Labels::new(),
+            unit: "bytes".to_owned(),
+            value: octets as f64,
+            rounds: Vec::new(),
+        });
+        per_connection.chain(locked).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![NOTE.to_owned()];
+        if self.program.is_some() && self.library.is_none() {
+            notes.push(STRIPPED.to_owned());
+        }
+        if self.library.is_some() {
+            notes.push(OF_SYMBOLS.to_owned());
+        }
+        notes
+    }
+
+    /// What an ORB and its connections cost, in words.
+    fn conclusions(&self, derived: &[Derived]) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(octets) = self.private(What::Server, 0) {
+            let verdict = match octets < MEGABYTE {
+                true => "less",
+                false => "not less",
+            };
+            found.push(format!(
+                "A server with one object and no connection has written {:.0} KiB that it shares with nobody: {verdict} than the 1 MByte that P4 gives for an application.",
+                octets / KIB
+            ));
+        }
+        for what in [What::Server, What::Client] {
+            let costs: Vec<String> = private_per_connection(derived, what)
+                .map(|(preset, octets)| format!("{:.1} KiB with the preset {preset}", octets / KIB))
+                .collect();
+            if !costs.is_empty() {
+                let (whose, why) = match what {
+                    What::Server => ("a server", "default has a thread for each, tao one for all"),
+                    _ => (
+                        "a process of clients",
+                        "each connection has a client thread",
+                    ),
+                };
+                found.push(format!(
+                    "Each connection costs {whose} {}: {why}.",
+                    costs.join(" and ")
+                ));
+            }
+        }
+        if let Some(library) = &self.library {
+            let (orb, all) = (library.orb(), library.all);
+            found.push(format!(
+                "The ORB is {:.0} KiB of code, {:.0} % of the program's; the rest is the laboratory, its report, the command line and the libraries.",
+                orb as f64 / KIB,
+                100.0 * orb as f64 / all as f64
+            ));
+        }
+        found
     }
 
     fn highlights(&self, derived: &[Derived]) -> Vec<Highlight> {
@@ -148,19 +234,23 @@ impl Measured {
                 beside: "P4: less than 1 MByte".to_owned(),
             });
         }
-        let of_server = derived.iter().filter(|one| {
-            one.labels.get("what") == Some(&What::Server.label().into())
-                && one.labels.get("counted") == Some(&PRIVATE_DIRTY.into())
-        });
-        highlights.extend(of_server.map(|one| Highlight {
-            what: format!(
-                "memory of a server for each connection, {}",
-                one.labels["preset"]
-            ),
-            value: one.value / KIB,
-            unit: "KiB".to_owned(),
-            beside: String::new(),
-        }));
+        for (what, whose) in [(What::Server, "a server"), (What::Client, "the clients")] {
+            let per_connection = private_per_connection(derived, what);
+            highlights.extend(per_connection.map(|(preset, octets)| Highlight {
+                what: format!("memory of {whose} for each connection, {preset}"),
+                value: octets / KIB,
+                unit: "KiB".to_owned(),
+                beside: String::new(),
+            }));
+        }
+        if let Some(library) = &self.library {
+            highlights.push(Highlight {
+                what: "code of the ORB in this program (rtorb, rtorb_wire, rtorb_os)".to_owned(),
+                value: library.orb() as f64 / KIB,
+                unit: "KiB".to_owned(),
+                beside: format!("the whole program: {:.0} KiB", library.all as f64 / KIB),
+            });
+        }
         highlights
     }
 
@@ -182,7 +272,13 @@ impl Measured {
                 source: "P0 Figure 7".to_owned(),
                 what: "static size of libACE and libTAO".to_owned(),
                 published: "the text has no numbers; it says that NT's was the smallest, QNX's of TAO and Linux's of ACE the largest".to_owned(),
-                ours: format!(
+                ours: self.library.as_ref().map_or_else(String::new, |library| {
+                    let orb = library.orb();
+                    format!(
+                        "{:.0} KiB of code in the ORB's own crates; ",
+                        orb as f64 / KIB
+                    )
+                }) + &format!(
                     "{:.0} KiB of text and data: this whole program, laboratory, report and command line included",
                     program.stripped() as f64 / KIB
                 ),
@@ -202,6 +298,20 @@ impl Measured {
                 .collect::<Vec<_>>(),
         )
     }
+}
+
+/// By preset, the octets that a connection adds to what a process has written and shares with no other.
+fn private_per_connection(
+    derived: &[Derived],
+    what: What,
+) -> impl Iterator<Item = (String, f64)> + '_ {
+    derived
+        .iter()
+        .filter(move |one| {
+            one.labels.get("what") == Some(&what.label().into())
+                && one.labels.get("counted") == Some(&PRIVATE_DIRTY.into())
+        })
+        .map(|one| (one.labels["preset"].to_string(), one.value))
 }
 
 fn series(labels: Labels, octets: &[u64]) -> Series {
@@ -243,7 +353,10 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 const KIB: f64 = 1024.0;
-const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident. `locked` is what the kernel counted as locked.";
+const MEGABYTE: f64 = 1e6;
+const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident. The derived number `locked_max` is the most that the kernel counted as locked.";
+const STRIPPED: &str = "This program has no symbols, so the ORB's share of it cannot be told: a build by `cargo build --release` has them.";
+const OF_SYMBOLS: &str = "The ORB's code is that of the functions whose names are of its crates (`library_text`). Functions of the standard library that were made for it are not in it, nor what was inlined into other crates; constants have no names, and are in the whole program's `text` alone.";
 
 #[cfg(test)]
 mod tests {
@@ -277,12 +390,23 @@ mod tests {
         let private: Vec<&Derived> = outcome
             .derived
             .iter()
-            .filter(|one| one.labels["counted"] == PRIVATE_DIRTY.into())
+            .filter(|one| one.labels.get("counted") == Some(&PRIVATE_DIRTY.into()))
             .collect();
         assert_eq!(private.len(), 1);
         assert!((private[0].value - 8_192.0).abs() < 1e-6);
         assert!((outcome.highlights[0].value - 1_000.0).abs() < 1e-6);
         assert!(outcome.series.iter().all(|series| series.unit == "bytes"));
         assert!(outcome.published[0].ours.starts_with("1000 KiB"));
+        assert!(
+            outcome.conclusions[0].contains("1000 KiB")
+                && outcome.conclusions[0].contains("not less")
+        );
+        assert_eq!(
+            outcome.conclusions[1],
+            "Each connection costs a server 8.0 KiB with the preset default: default has a thread for each, tao one for all."
+        );
+        assert_eq!(outcome.conclusions.len(), 2);
+        let locked = outcome.derived.iter().find(|one| one.name == "locked_max");
+        assert!(locked.is_some_and(|one| one.value == 0.0));
     }
 }

@@ -35,13 +35,12 @@ impl Memory {
         })
     }
 
-    /// Each with its name.
-    pub(super) fn named(self) -> [(&'static str, u64); 4] {
+    /// Each that depends on what the process does, with its name.
+    pub(super) fn named(self) -> [(&'static str, u64); 3] {
         [
             ("rss", self.rss),
             ("pss", self.pss),
             (PRIVATE_DIRTY, self.private_dirty),
-            ("locked", self.locked),
         ]
     }
 }
