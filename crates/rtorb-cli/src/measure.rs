@@ -92,6 +92,7 @@ pub(crate) fn run_experiments(
     };
     let executable = executable::own()?;
     let folders = runs::folders(&options.out, usize::from(options.runs))?;
+    runs::prepare(&options.out)?;
     let mut done = Vec::new();
     for (number, folder) in (1..).zip(&folders) {
         if interrupt.requested() && !done.is_empty() {
@@ -113,7 +114,10 @@ pub(crate) fn run_experiments(
             tell_agent(&agent);
             context.launcher.agent = Some(agent);
         }
-        done.push(run_once(chosen, &context, folder)?);
+        done.push(run_once(chosen, &context, folder));
+        if done.iter().any(|run| run.unwritten.is_some()) {
+            break;
+        }
         if let (Some(agent), Some(why)) = (&options.agent, context.launcher.agent_lost()) {
             eprintln!(
                 "rtorb: the agent at {agent} was lost: {why}; the report has what was measured before"
@@ -122,6 +126,9 @@ pub(crate) fn run_experiments(
         }
     }
     tell(&done, options)?;
+    if let Some(error) = done.iter_mut().find_map(|run| run.unwritten.take()) {
+        return Err(error);
+    }
     // One that was asked for alone and several of which none could be measured: an error like any other.
     let failed = done.iter().find(|run| run.report.is_none());
     if let Some(failure) = failed.and_then(|run| run.measured.failures.first()) {
@@ -150,6 +157,8 @@ struct Run {
     report: Option<PathBuf>,
     /// The platform profile and its file, when all was chosen that it is made of.
     profile: Option<(Profile, PathBuf)>,
+    /// Why not all of it could be written.
+    unwritten: Option<anyhow::Error>,
 }
 
 /// A run as JSON.
@@ -170,24 +179,36 @@ impl Run {
     }
 }
 
-fn run_once(chosen: &[&dyn Experiment], context: &Context, folder: &Path) -> anyhow::Result<Run> {
-    let measured = measure_each(chosen, context, folder)?;
-    let report = match measured.all.is_empty() {
-        true => None,
-        false => {
-            let run = report::Run {
-                id: &context.run,
-                failures: &measured.failures,
-            };
-            let page = report::write_run(folder, &run);
-            Some(page.with_context(|| format!("cannot write the report in {}", folder.display()))?)
-        }
+/// Measures and writes. What cannot be written is still there to be printed.
+fn run_once(chosen: &[&dyn Experiment], context: &Context, folder: &Path) -> Run {
+    let mut run = Run {
+        measured: Measured::default(),
+        report: None,
+        profile: None,
+        unwritten: None,
     };
-    Ok(Run {
-        profile: write_profile(chosen, &measured.all, folder)?,
-        measured,
-        report,
-    })
+    run.unwritten = measure_each(chosen, context, folder, &mut run.measured)
+        .and_then(|()| write_report(context, folder, &mut run))
+        .and_then(|()| {
+            run.profile = write_profile(chosen, &run.measured.all, folder)?;
+            Ok(())
+        })
+        .err();
+    run
+}
+
+fn write_report(context: &Context, folder: &Path, run: &mut Run) -> anyhow::Result<()> {
+    if run.measured.all.is_empty() {
+        return Ok(());
+    }
+    let of = report::Run {
+        id: &context.run,
+        failures: &run.measured.failures,
+    };
+    let page = report::write_run(folder, &of);
+    run.report =
+        Some(page.with_context(|| format!("cannot write the report in {}", folder.display()))?);
+    Ok(())
 }
 
 /// Writes the platform profile, if all was chosen that it is made of and any of that was measured.
@@ -231,21 +252,20 @@ fn tell(done: &[Run], options: &Options) -> anyhow::Result<()> {
 }
 
 /// What a run came to.
+#[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) all: Vec<Results>,
     pub(crate) failures: Vec<Failure>,
 }
 
-/// Runs the experiments until somebody wants the end. One that fails does not take the others with it.
+/// Runs the experiments until somebody wants the end. One that fails does not take the others with it; results that cannot
+/// be written end the run, and are kept.
 fn measure_each(
     chosen: &[&dyn Experiment],
     context: &Context,
     folder: &Path,
-) -> anyhow::Result<Measured> {
-    let mut measured = Measured {
-        all: Vec::new(),
-        failures: Vec::new(),
-    };
+    measured: &mut Measured,
+) -> anyhow::Result<()> {
     for (at, experiment) in chosen.iter().enumerate() {
         if context.interrupted() {
             break;
@@ -255,10 +275,9 @@ fn measure_each(
         progress.finish();
         match results {
             Ok(results) => {
-                results
-                    .write(folder)
-                    .with_context(|| format!("cannot write below {}", folder.display()))?;
+                let written = results.write(folder);
                 measured.all.push(results);
+                written.with_context(|| format!("cannot write below {}", folder.display()))?;
             }
             Err(LabError::Interrupted) => break,
             Err(error) => {
@@ -270,7 +289,7 @@ fn measure_each(
             }
         }
     }
-    Ok(measured)
+    Ok(())
 }
 
 /// What stands in the way of real time is said before the numbers, once.

@@ -43,12 +43,12 @@ pub enum LabError {
         what: String,
     },
     /// The file system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        /// What the system said. It is in the text, and so no source: that would be told again.
+        error: std::io::Error,
     },
     /// A folder is not what it must be.
     #[error("{} {what}", folder.display())]
@@ -82,7 +82,7 @@ impl LabError {
     /// For `map_err` on operations on files.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::File { path, source }
+        move |error| Self::File { path, error }
     }
 
     pub(crate) fn agent(address: &str, what: impl Into<String>) -> Self {

@@ -39,6 +39,24 @@ pub fn folders(folder: &Path, count: usize) -> Result<Vec<PathBuf>, LabError> {
     }
 }
 
+/// Makes the folder if it is not there, and sees whether files can be written in it: better before measuring than after.
+///
+/// # Errors
+/// What the file system said, and what to do.
+pub fn prepare(folder: &Path) -> Result<(), LabError> {
+    if folder.exists() && !folder.is_dir() {
+        let what = "is no folder, and results need one: choose another with `--out DIR`";
+        return Err(LabError::folder(folder, what));
+    }
+    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    tried.map(drop).map_err(|error| {
+        let what = format!(
+            "cannot hold results: {error}. Choose a folder that you may write to with `--out DIR`"
+        );
+        LabError::folder(folder, what)
+    })
+}
+
 /// Reads the run, or all runs, of a folder that `rtorb measure` or `rtorb lab run` wrote.
 ///
 /// # Errors
@@ -132,6 +150,19 @@ mod tests {
         std::fs::create_dir(folder.path().join("results")).unwrap();
         let error = folders(folder.path(), 10).unwrap_err().to_string();
         assert!(error.contains("single run"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_hold_results_is_told_of_before_measuring() {
+        let folder = tempfile::tempdir().unwrap();
+        prepare(&folder.path().join("new/below")).unwrap();
+        assert!(folder.path().join("new/below").is_dir());
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for bad in [file.clone(), file.join("below")] {
+            let error = prepare(&bad).unwrap_err().to_string();
+            assert!(error.contains("--out DIR"), "{error}");
+        }
     }
 
     #[test]

@@ -14,7 +14,10 @@ pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<
         print_experiment(results)?;
     }
     let Some(page) = page else {
-        return line("Nothing was measured, and no report written.");
+        return line(match measured.all.is_empty() {
+            true => "Nothing was measured, and no report written.",
+            false => "\nNo report was written.",
+        });
     };
     if measured.all.len() + measured.failures.len() > 1 {
         print_overview(measured)?;
