@@ -53,6 +53,9 @@ impl Drop for Awake {
     }
 }
 
+/// No experiment takes longer, however thorough.
+pub(crate) const AWAKE_AT_MOST: Duration = Duration::from_secs(4 * 3_600);
+
 #[cfg(test)]
 mod tests {
     use super::*;

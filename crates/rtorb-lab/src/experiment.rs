@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
+use crate::awake::{AWAKE_AT_MOST, Awake};
 use crate::error::LabError;
 use crate::host::{Host, stolen_ms};
 use crate::idle_states::DmaLatency;
@@ -117,7 +118,10 @@ impl Context {
         let folder = tempfile::Builder::new()
             .prefix("rtorb-lab-")
             .tempdir()
-            .map_err(LabError::file(std::env::temp_dir()))?;
+            .map_err(|error| {
+                let what = format!("{error}. Name a folder that you may write to in TMPDIR");
+                LabError::file("the folder for temporary files")(std::io::Error::other(what))
+            })?;
         Ok(Self {
             effort,
             load: Load::none(),
@@ -243,11 +247,15 @@ pub fn run(
         true => None,
         false => Some(context.load.start(context)?),
     };
+    let awake = keep_awake(experiment, context);
     let mut outcome = match experiment.run(context, progress) {
         // Nothing can be reached any more, whatever it looked like.
         Err(_) if context.launcher.agent_lost().is_some() => Outcome::default(),
         outcome => outcome?,
     };
+    if let Some(awake) = awake {
+        parameters.insert("cpus_kept_awake".to_owned(), awake.is_kept().into());
+    }
     let server_host = describe_agent(experiment, context, &mut parameters, &mut outcome);
     if let Some(mut running) = running {
         running.check()?;
@@ -298,6 +306,13 @@ fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
              and says nothing about this kernel or the ORB."
         )
     })
+}
+
+/// Keeps the clients' CPU from sleeping while its caller waits for another host; the agent does the same with the servers'.
+/// On one host the two sides keep the CPU busy in turn.
+fn keep_awake(experiment: &dyn Experiment, context: &Context) -> Option<Awake> {
+    let uses = context.launcher.agent.is_some() && experiment.uses_agent();
+    uses.then(|| Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST))
 }
 
 /// Says what the agent had to do with it, and answers its host if that ran the servers.

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::{self, Greeting, Lines, Question, Reading, Welcome};
 use super::roles;
+use crate::awake::{AWAKE_AT_MOST, Awake};
 use crate::error::LabError;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
@@ -49,6 +50,8 @@ struct Session {
     number: u64,
     placement: Placement,
     servers: BTreeMap<u32, Child>,
+    /// There while servers are: a CPU that slept would be measured with them.
+    awake: Option<Awake>,
 }
 
 impl Server {
@@ -240,6 +243,7 @@ impl Server {
             number,
             placement,
             servers: BTreeMap::new(),
+            awake: None,
         });
     }
 
@@ -274,6 +278,7 @@ impl Server {
             .spawn()
             .map_err(|error| format!("the agent cannot start it: {error}"))?;
         session.servers.insert(key, child);
+        session.stay_awake();
         Ok(())
     }
 }
@@ -285,10 +290,12 @@ impl Session {
                 let Some(mut server) = self.servers.remove(key) else {
                     return Ok("ended before".to_owned());
                 };
-                return Ok(match end_politely(&mut server) {
+                let ended = match end_politely(&mut server) {
                     Some(status) => format!("ended ({status})"),
                     None => "ended by force".to_owned(),
-                });
+                };
+                self.stay_awake();
+                return Ok(ended);
             }
             Question::Obtained(key, name) => obtained(name, self.id(*key)?).into_iter().collect(),
             Question::ObtainedByPriority(key, name) => obtained_by_priority(name, self.id(*key)?),
@@ -301,6 +308,15 @@ impl Session {
         server
             .map(Child::id)
             .ok_or_else(|| format!("there is no server {key}"))
+    }
+
+    /// Keeps the servers' CPU from sleeping while there are any.
+    fn stay_awake(&mut self) {
+        if self.servers.is_empty() {
+            self.awake = None;
+        } else if self.awake.is_none() {
+            self.awake = Some(Awake::keep(self.placement.cpu, AWAKE_AT_MOST));
+        }
     }
 
     /// Lets go of servers that have ended by themselves.

@@ -21,6 +21,8 @@ pub struct RateContestant {
     /// The preset of strategies of ours, or the name of the peer: the label `preset`.
     pub preset: String,
     cpu: Option<usize>,
+    /// Whether the server runs on an agent.
+    on_two_hosts: bool,
     // In this order: the clients are ended before the server that they are connected to.
     clients: Process,
     server: Process,
@@ -31,12 +33,49 @@ pub struct RateContestant {
 pub struct Turn {
     /// What the clients told.
     pub ran: Ran,
-    /// Processor time of both processes during the run, as a share of one CPU.
-    pub cpu_share: f64,
+    /// Processor time during the run.
+    pub cpu: CpuShares,
+}
+
+/// Processor time of the two processes, each as a share of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CpuShares {
+    /// Both together, on the CPU that they have in common.
+    Together(f64),
+    /// Each on a host of its own.
+    Apart {
+        /// On the laboratory's host.
+        clients: f64,
+        /// On the agent's.
+        server: f64,
+    },
+}
+
+impl CpuShares {
+    /// Of the CPU that is busier: that one bounds how many calls there can be.
+    #[must_use]
+    pub fn of_the_busier(self) -> f64 {
+        match self {
+            Self::Together(share) => share,
+            Self::Apart { clients, server } => clients.max(server),
+        }
+    }
+
+    /// Each with the side that it is of; `None` for both together.
+    pub fn by_side(self) -> impl Iterator<Item = (Option<&'static str>, f64)> {
+        let (first, second) = match self {
+            Self::Together(share) => ((None, share), None),
+            Self::Apart { clients, server } => {
+                ((Some("clients"), clients), Some((Some("server"), server)))
+            }
+        };
+        std::iter::once(first).chain(second)
+    }
 }
 
 impl Turn {
-    /// Processor time that a call took on both sides together; `None` when there was none.
+    /// Processor time that a call took on both sides together, or where they are on two hosts on the side where it took
+    /// more; `None` when there was none.
     #[must_use]
     pub fn call_cost_ns(&self) -> Option<f64> {
         let calls: usize = self
@@ -45,7 +84,7 @@ impl Turn {
             .iter()
             .map(|times| times.sent_ns.len())
             .sum();
-        (calls > 0).then(|| self.cpu_share * self.ran.elapsed_ns as f64 / calls as f64)
+        (calls > 0).then(|| self.cpu.of_the_busier() * self.ran.elapsed_ns as f64 / calls as f64)
     }
 }
 
@@ -142,6 +181,7 @@ impl RateContestant {
             orb,
             preset: preset.to_owned(),
             cpu: launcher.placement.cpu,
+            on_two_hosts: launcher.agent.is_some(),
             clients,
             server,
         })
@@ -184,7 +224,7 @@ impl RateContestant {
         Ok(scheduling)
     }
 
-    /// Processor time that a call costs both sides together when these low-priority clients call an object that works now.
+    /// Processor time that a call costs ([`Turn::call_cost_ns`]) when these low-priority clients call an object that works now.
     ///
     /// It is found in two runs, the second with the rate that the first says: many calls a release cost less each, and
     /// many clients more.
@@ -219,10 +259,15 @@ impl RateContestant {
         drop(awake);
         let ran = Ran::read(&line, &octets)
             .map_err(|what| LabError::process(self.clients.name(), what))?;
-        Ok(Turn {
-            cpu_share: (ran.cpu_ns + server_ns) as f64 / ran.elapsed_ns.max(1) as f64,
-            ran,
-        })
+        let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
+        let cpu = match self.on_two_hosts {
+            true => CpuShares::Apart {
+                clients: share(ran.cpu_ns),
+                server: share(server_ns),
+            },
+            false => CpuShares::Together(share(ran.cpu_ns + server_ns)),
+        };
+        Ok(Turn { ran, cpu })
     }
 
     fn server_cpu_ns(&mut self) -> Result<u64, LabError> {
@@ -299,12 +344,20 @@ mod tests {
                 cpu_ns: 0,
                 groups: vec![times],
             },
-            cpu_share: 0.5,
+            cpu: CpuShares::Together(0.5),
         };
         assert_eq!(turn.call_cost_ns(), Some(25_000.0));
+        // Of two hosts, the busier one bounds how many calls there are.
+        let apart = CpuShares::Apart {
+            clients: 0.2,
+            server: 0.6,
+        };
+        assert!((apart.of_the_busier() - 0.6).abs() < 1e-9);
+        let sides: Vec<_> = apart.by_side().collect();
+        assert_eq!(sides, [(Some("clients"), 0.2), (Some("server"), 0.6)]);
         let nothing = Turn {
             ran: Ran::default(),
-            cpu_share: 0.5,
+            cpu: CpuShares::Together(0.5),
         };
         assert_eq!(nothing.call_cost_ns(), None);
     }

@@ -18,11 +18,18 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
             derived.extend(to_low_mean(measured, key));
         }
     }
-    derived.extend(measured.shares().filter_map(|(preset, cell, shares)| {
-        let mut labels = labels_of(preset, cell, Role::High);
-        labels.remove("role");
-        named("cpu_share", labels, shares.to_vec())
-    }));
+    derived.extend(
+        measured
+            .shares()
+            .filter_map(|(preset, cell, side, shares)| {
+                let mut labels = labels_of(preset, cell, Role::High);
+                labels.remove("role");
+                if let Some(side) = side {
+                    labels.insert("side".to_owned(), side.into());
+                }
+                named("cpu_share", labels, shares.to_vec())
+            }),
+    );
     derived
 }
 

@@ -50,8 +50,8 @@ pub(super) enum Of {
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     parts: BTreeMap<Key, Part>,
-    /// Processor time of both processes as a share of one CPU, by contestant and cell, of each round.
-    shares: BTreeMap<(usize, String, Cell), Vec<f64>>,
+    /// Processor time as a share of one CPU, by contestant, cell and, where they are on two hosts, side, of each round.
+    shares: BTreeMap<(usize, String, Cell, Option<&'static str>), Vec<f64>>,
     raw: Option<RawPart>,
     pub(super) notes: Vec<String>,
 }
@@ -90,11 +90,10 @@ impl Measured {
             };
             self.parts.entry(key).or_default().add(round, times);
         }
-        let shares = self
-            .shares
-            .entry((place, contestant.preset.clone(), cell))
-            .or_default();
-        shares.push(turn.cpu_share);
+        for (side, share) in turn.cpu.by_side() {
+            let key = (place, contestant.preset.clone(), cell, side);
+            self.shares.entry(key).or_default().push(share);
+        }
     }
 
     pub(super) fn add_raw(&mut self, samples: &Samples) {
@@ -146,11 +145,23 @@ impl Measured {
             .collect()
     }
 
-    /// Shares of the CPU: contestant, cell, and the share of each round.
-    pub(super) fn shares(&self) -> impl Iterator<Item = (&str, Cell, &[f64])> {
-        self.shares
-            .iter()
-            .map(|((_, preset, cell), shares)| (preset.as_str(), *cell, shares.as_slice()))
+    /// Shares of the CPU: contestant, cell, side where they are on two hosts, and the share of each round.
+    pub(super) fn shares(
+        &self,
+    ) -> impl Iterator<Item = (&str, Cell, Option<&'static str>, &[f64])> {
+        self.shares.iter().map(|((_, preset, cell, side), shares)| {
+            (preset.as_str(), *cell, *side, shares.as_slice())
+        })
+    }
+
+    /// The median share of the CPU, of two hosts that of the busier one.
+    pub(super) fn busy(&self) -> BTreeMap<(&str, Cell), f64> {
+        let mut busy: BTreeMap<_, f64> = BTreeMap::new();
+        for (preset, cell, _, shares) in self.shares() {
+            let known = busy.entry((preset, cell)).or_default();
+            *known = known.max(median(shares).unwrap_or_default());
+        }
+        busy
     }
 
     pub(super) fn series(&self, real_time: bool) -> Vec<Series> {

@@ -35,8 +35,8 @@ pub(super) fn notes(measured: &Measured, real_time: bool) -> Vec<String> {
     if measured.keys(Role::High).any(|key| key.preset == "omniorb") {
         notes.push(OMNIORB.to_owned());
     }
-    notes.extend(measured.shares().filter_map(|(preset, cell, shares)| {
-        let share = crate::statistics::median(shares)?;
+    let busy = measured.busy().into_iter();
+    notes.extend(busy.filter_map(|((preset, cell), share)| {
         let is_off = (share - SATURATING_SHARE).abs() > SHARE_TOLERANCE;
         let wanted = cell.condition.load == Load::Saturating && cell.low_clients > 0;
         (wanted && is_off)
