@@ -86,8 +86,8 @@ pub struct Source {
 }
 
 impl Profile {
-    /// The profile of these results; of one experiment, the last one counts. Those of another host are left out, and the
-    /// profile says so.
+    /// The profile of these results; of one experiment, the last one counts. Those of another host, or whose
+    /// servers ran on another one, are left out, and the profile says so.
     ///
     /// # Errors
     /// That nothing in the results belongs in a profile.
@@ -109,19 +109,22 @@ impl Profile {
         };
         let (here, elsewhere): (Vec<&Results>, Vec<&Results>) = found
             .iter()
-            .partition(|results| is_same_platform(&results.host, host));
+            .partition(|results| why_left_out(results, host).is_none());
         let services: Vec<Service> = MAPPING
             .iter()
             .flat_map(|mapping| here.iter().flat_map(|results| mapping.services(results)))
             .collect();
-        let mut incomplete = gaps(&found, &services);
-        incomplete.extend(elsewhere.iter().map(|results| Gap {
-            experiment: results.experiment.clone(),
-            why: format!(
-                "left out: it was measured on another host or kernel ({}, {})",
-                results.host.kernel_release,
-                results.host.cpu_model.as_deref().unwrap_or("unknown CPU")
-            ),
+        let is_left_out = |gap: &Gap| {
+            let mut names = elsewhere.iter().map(|results| &results.experiment);
+            names.any(|name| *name == gap.experiment)
+        };
+        let mut incomplete = gaps(&here, &services);
+        incomplete.retain(|gap| !is_left_out(gap));
+        incomplete.extend(elsewhere.iter().filter_map(|results| {
+            Some(Gap {
+                experiment: results.experiment.clone(),
+                why: why_left_out(results, host)?,
+            })
         }));
         Ok(Self {
             schema: SCHEMA.to_owned(),
@@ -233,6 +236,23 @@ fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
         }
     }
     gaps
+}
+
+/// Why results say nothing of this host; `None` when they do.
+fn why_left_out(results: &Results, host: &Host) -> Option<String> {
+    if results.server_host.is_some() {
+        return Some(
+            "left out: its servers ran on another host (`--agent`), so its calls are none of this platform. Measure it without an agent"
+                .to_owned(),
+        );
+    }
+    (!is_same_platform(&results.host, host)).then(|| {
+        format!(
+            "left out: it was measured on another host or kernel ({}, {})",
+            results.host.kernel_release,
+            results.host.cpu_model.as_deref().unwrap_or("unknown CPU")
+        )
+    })
 }
 
 /// The same machine under the same kernel.

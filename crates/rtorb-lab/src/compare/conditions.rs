@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::host::Host;
 use crate::results::Results;
 use crate::runs::Run;
 
@@ -42,7 +43,7 @@ pub(super) fn between(a: &[Run], b: &[Run]) -> Vec<Condition> {
     for ((fact, experiment), in_a) in &of_a {
         // What only one side measured is listed as series that it alone has.
         let Some(in_b) = of_b.get(&(fact.clone(), experiment.clone())) else {
-            if has_experiment(b, experiment) {
+            if has_experiment(b, experiment) && !fact.is_told_by_another() {
                 add(&mut grouped, (fact, in_a, &BTreeSet::new()), experiment);
             }
             continue;
@@ -53,7 +54,8 @@ pub(super) fn between(a: &[Run], b: &[Run]) -> Vec<Condition> {
     }
     for ((fact, experiment), in_b) in &of_b {
         let key = (fact.clone(), experiment.clone());
-        if !of_a.contains_key(&key) && has_experiment(a, experiment) {
+        let is_new = !of_a.contains_key(&key) && has_experiment(a, experiment);
+        if is_new && !fact.is_told_by_another() {
             add(&mut grouped, (fact, &BTreeSet::new(), in_b), experiment);
         }
     }
@@ -86,6 +88,10 @@ enum Fact {
     Load,
     Parameter(String),
     Host(String),
+    /// Where the servers ran.
+    Servers,
+    /// Of that host, when it was another one.
+    ServerHost(String),
 }
 
 impl Fact {
@@ -97,6 +103,8 @@ impl Fact {
             Self::Load => "load".to_owned(),
             Self::Parameter(name) => format!("parameter {name}"),
             Self::Host(field) => format!("host {field}"),
+            Self::Servers => "servers".to_owned(),
+            Self::ServerHost(field) => format!("host of the servers {field}"),
         }
     }
 
@@ -118,13 +126,21 @@ impl Fact {
             }
             Self::Load => "What is measured beside other work is slower.",
             Self::Parameter(_) => "The sides were not measured in the same way.",
-            Self::Host(field) if field.starts_with("kernel") || field.starts_with("preempt") => {
+            Self::Servers => "A call to another host takes the network's time too.",
+            Self::Host(field) | Self::ServerHost(field)
+                if field.starts_with("kernel") || field.starts_with("preempt") =>
+            {
                 "The kernels differ: if that is not what you compare, measure again on one."
             }
-            Self::Host(_) => {
+            Self::Host(_) | Self::ServerHost(_) => {
                 "The hosts differ: if that is not what you compare, measure again on one."
             }
         }
+    }
+
+    /// What only one side has because its servers ran on another host is told in one line, by [`Self::Servers`].
+    fn is_told_by_another(&self) -> bool {
+        matches!(self, Self::ServerHost(_))
     }
 
     /// Some facts matter though both sides have them.
@@ -132,7 +148,11 @@ impl Fact {
         let awkward = match self {
             Self::Effort => "glance",
             Self::RealTime | Self::Complete => "false",
-            Self::Load | Self::Parameter(_) | Self::Host(_) => return false,
+            Self::Load
+            | Self::Parameter(_)
+            | Self::Host(_)
+            | Self::Servers
+            | Self::ServerHost(_) => return false,
         };
         values.contains(awkward)
     }
@@ -167,14 +187,29 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
         found.push((fact, value.to_string()));
     }
     // Through JSON, so that no field of the host is forgotten here.
-    if let Ok(host) = serde_json::to_value(&results.host) {
-        leaves("", &host, &mut found);
-    }
+    let fields = |host: &Host| {
+        let mut fields = Vec::new();
+        if let Ok(host) = serde_json::to_value(host) {
+            leaves("", &host, &mut fields);
+        }
+        fields.into_iter()
+    };
+    found.extend(fields(&results.host).map(|(field, value)| (Fact::Host(field), value)));
+    found.push((
+        Fact::Servers,
+        match &results.server_host {
+            Some(_) => "on another host",
+            None => "on the same host",
+        }
+        .to_owned(),
+    ));
+    let of_servers = results.server_host.iter().flat_map(fields);
+    found.extend(of_servers.map(|(field, value)| (Fact::ServerHost(field), value)));
     found
 }
 
 /// Every field of the host that stays as it is from run to run, those of its parts by a path such as `interrupts.devices`.
-fn leaves(path: &str, value: &Value, into: &mut Vec<(Fact, String)>) {
+fn leaves(path: &str, value: &Value, into: &mut Vec<(String, String)>) {
     if CHANGES_ALWAYS.contains(&path) {
         return;
     }
@@ -188,8 +223,8 @@ fn leaves(path: &str, value: &Value, into: &mut Vec<(Fact, String)>) {
                 leaves(&below, field, into);
             }
         }
-        Value::String(text) => into.push((Fact::Host(path.to_owned()), text.clone())),
-        other => into.push((Fact::Host(path.to_owned()), other.to_string())),
+        Value::String(text) => into.push((path.to_owned(), text.clone())),
+        other => into.push((path.to_owned(), other.to_string())),
     }
 }
 

@@ -256,6 +256,31 @@ fn kernel_load_and_scheduling_are_conditions_and_part_no_series() {
 }
 
 #[test]
+fn servers_on_another_host_are_a_condition() {
+    let a = runs("a", &mut Normal::seeded(10), (0.01, 1.0));
+    let with_agent = |results: &mut Results| {
+        results.server_host = Some(results.host.clone());
+        let address = "192.0.2.7:7480".into();
+        results.parameters.insert("agent".to_owned(), address);
+    };
+    let b = changed(&a, "b", with_agent);
+    let told = |found: Comparison| -> Vec<String> {
+        let conditions = found.conditions.into_iter();
+        conditions.map(|one| one.what).collect()
+    };
+    // Not every field of a host that one side does not have.
+    assert_eq!(told(compared(&a, &b)), ["parameter agent", "servers"]);
+    let c = changed(&b, "c", |results| {
+        let host = results.server_host.as_mut().unwrap();
+        host.kernel_release = "6.99.0-rt1".to_owned();
+    });
+    assert_eq!(
+        told(compared(&b, &c)),
+        ["host of the servers kernel_release"]
+    );
+}
+
+#[test]
 fn what_one_side_alone_has_is_listed() {
     let mut a = runs("a", &mut Normal::seeded(9), (0.01, 1.0));
     let b = changed(&a, "b", |results| results.series.truncate(SERIES - 1));

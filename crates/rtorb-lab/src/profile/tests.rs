@@ -200,6 +200,18 @@ fn wrong_answers_and_best_effort_are_no_bounds() {
 }
 
 #[test]
+fn calls_to_another_host_are_none_of_this_platform() {
+    let mut all = measured();
+    let last = all.last_mut().unwrap();
+    last.server_host = Some(last.host.clone());
+    let profile = Profile::from_results(&all).unwrap();
+    let of_orb = |service: &&Service| service.source.experiment == "orb/throughput";
+    assert_eq!(profile.services.iter().filter(of_orb).count(), 0);
+    assert_eq!(profile.incomplete.len(), 1, "{:?}", profile.incomplete);
+    assert!(profile.incomplete[0].why.contains("--agent"));
+}
+
+#[test]
 fn the_last_run_of_an_experiment_counts() {
     let mut all = measured();
     let mut later = all[0].clone();
