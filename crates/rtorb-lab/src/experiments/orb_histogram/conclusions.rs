@@ -59,7 +59,8 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
 pub(super) fn targets(measured: &Measured) -> Vec<Target> {
     let target = |inversion: Inversion<'_>| {
         let what = format!(
-            "{}, load {}: no priority inversion: the high receiver's median where its edge meets a low call in progress, less that              where it meets none (limit: half of what waiting for the rest of a low call would make)",
+            "{}, load {}: no priority inversion: the high receiver's median where its edge meets a low call in progress, less that \
+             where it meets none (limit: half of what waiting for the rest of a low call would make)",
             inversion.cell.transport.label(),
             measured.load(&inversion.cell)
         );
@@ -185,8 +186,9 @@ impl Inversion<'_> {
 
     /// The median over rounds; nothing where there are too few meetings to judge by.
     fn wait_ns(&self) -> Option<f64> {
-        let meetings = self.met?.in_progress.count(Part::Call);
-        median(&self.waits_ns()).filter(|_| meetings >= MEETINGS_MIN)
+        let Met { in_progress, none } = self.met?;
+        let fewest = in_progress.count(Part::Call).min(none.count(Part::Call));
+        median(&self.waits_ns()).filter(|_| fewest >= EDGES_MIN)
     }
 
     /// Edges meet a low call anywhere. Those that had to wait for its rest would be later by half of it in the median; half of
@@ -212,7 +214,7 @@ impl Inversion<'_> {
 
     fn met_or_not(&self) -> String {
         let (Some(met), Some(wait_ns)) = (self.met, self.wait_ns()) else {
-            return "too few edges met a call to the low receiver to tell whether the high one waits for it"
+            return "too few edges met a call to the low receiver, or too few met none, to tell whether the high one waits for it"
                 .to_owned();
         };
         let found = match wait_ns <= self.limit_ns() {
@@ -307,7 +309,7 @@ fn max(statistics: &Statistics) -> f64 {
 }
 
 /// Fewer have no median to speak of.
-const MEETINGS_MIN: u64 = 30;
+const EDGES_MIN: u64 = 30;
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,8 @@ pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
     of_ticks.chain(counts(measured)).collect()
 }
 
-/// From the finest resolution to the coarsest at which Eq. (5) is defined and a tick stands out, compared within each round.
+/// From the finest resolution to the coarsest at which Eq. (5) is defined and a tick stands out, compared within each round
+/// by counted ticks: what Eq. (3) leaves out would be taken for a fall.
 fn falls(measured: &Measured, tick: Tick) -> Option<String> {
     let cells: Vec<_> = measured
         .cells(tick)
@@ -32,24 +33,27 @@ fn falls(measured: &Measured, tick: Tick) -> Option<String> {
         return None;
     };
     let pairs = finest
-        .overhead_from_medians_ns
+        .overhead_by_count_ns
         .iter()
-        .zip(&coarsest.overhead_from_medians_ns);
-    let (rounds, falling) = pairs.fold((0usize, 0usize), |(all, less), (fine, coarse)| {
-        (all + 1, less + usize::from(coarse < fine))
-    });
-    let verdict = match (falling * 4 >= rounds * 3, falling * 4 <= rounds) {
+        .zip(&coarsest.overhead_by_count_ns);
+    let (mut rounds, mut falling, mut growing) = (0usize, 0usize, 0usize);
+    for (fine, coarse) in pairs {
+        rounds += 1;
+        falling += usize::from(coarse < fine);
+        growing += usize::from(coarse > fine);
+    }
+    let verdict = match (falling * 4 >= rounds * 3, growing * 4 >= rounds * 3) {
         (true, _) => "falls as the resolution gets coarser, as P3 found",
         (_, true) => "grows as the resolution gets coarser, against P3",
         _ => "neither falls nor grows with the resolution beyond the noise of this run",
     };
     Some(format!(
-        "The overhead of a tick by {} (from medians) {verdict}: {} us at {} us, {} us at {} us, the coarsest at which it stands out; \
+        "The overhead of a tick by {} (from medians, by the ticks that were counted) {verdict}: {} us at {} us, {} us at {} us, the coarsest at which it stands out; \
          less at the coarser one in {falling} of {rounds} rounds.",
         tick.label(),
-        us(finest.typical_ns()?),
+        us(finest.by_count_ns()?),
         fine_ns / 1_000,
-        us(coarsest.typical_ns()?),
+        us(coarsest.by_count_ns()?),
         coarse_ns / 1_000,
     ))
 }
@@ -94,7 +98,7 @@ fn by_count(measured: &Measured, tick: Tick) -> Option<String> {
     let each: Vec<String> = fine.filter_map(of).collect();
     (!each.is_empty()).then(|| {
         format!(
-            "By the ticks that were counted, and no equation, one by {} takes {}.",
+            "By the ticks that were counted, and no equation, one by {} takes {} (Eq. (5) from medians).",
             tick.label(),
             each.join(", ")
         )
@@ -323,8 +327,11 @@ const NOT_REAL_TIME: &str = "Program and tick did not have SCHED_FIFO: others ra
 
 #[cfg(test)]
 mod tests {
+    use super::super::NO_TICK_NS;
     use super::super::measured::tests::measured;
+    use super::super::probe::Executions;
     use super::*;
+    use crate::probe::Answer;
 
     #[test]
     fn the_verdict_follows_the_numbers() {
@@ -334,6 +341,33 @@ mod tests {
         assert!(falling.contains("in 3 of 3 rounds"), "{falling}");
         let growing = said(|resolution_ns| 5_000 + resolution_ns / 10_000);
         assert!(growing.contains("against P3"), "{growing}");
+    }
+
+    #[test]
+    fn what_eq_3_leaves_out_is_not_taken_for_a_fall() {
+        // A tick of 32 us at any resolution, ticks among those that are served included.
+        let mut measured = Measured::default();
+        let asked = [NO_TICK_NS, 100_000, 200_000, 1_000_000].map(|resolution_ns| Executions {
+            tick: Tick::Signal,
+            resolution_ns,
+            first_ns: resolution_ns,
+            count: 1,
+        });
+        for _ in 0..4 {
+            let mut samples = vec![vec![10_500_000], vec![0]];
+            for resolution_ns in [100_000, 200_000, 1_000_000] {
+                let ticks = 10_500_000 / (resolution_ns - 32_000);
+                samples.extend([vec![10_500_000 + ticks * 32_000], vec![ticks]]);
+            }
+            let answer = Answer {
+                samples,
+                ..Answer::default()
+            };
+            measured.add(&asked, answer);
+        }
+        let said = conclusions(&measured).join("\n");
+        assert!(said.contains("neither falls nor grows"), "{said}");
+        assert!(said.contains("32.00 us instead of 34.81"), "{said}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) struct Cell {
     /// Of each round, from the median with and the median without ticks. Signed: noise is as often negative.
     pub(super) overhead_from_medians_ns: Vec<f64>,
     /// Of each round, how much longer the median is than that without ticks, for each tick that was counted.
-    overhead_by_count_ns: Vec<f64>,
+    pub(super) overhead_by_count_ns: Vec<f64>,
     /// Of each round, the share of executions that were shorter than e_0.
     clamped: Vec<f64>,
     /// Of each round, the share of executions with other ticks than the time had room for.
@@ -325,7 +325,7 @@ impl Cell {
 
     /// Of the CPU, what the ticks take: one in every resolution.
     pub(super) fn shares(&self, resolution_ns: u64) -> Vec<f64> {
-        let overheads = self.overhead_from_medians_ns.iter();
+        let overheads = self.overhead_by_count_ns.iter();
         overheads.map(|ns| ns / resolution_ns as f64).collect()
     }
 }
