@@ -142,13 +142,13 @@ fn counts(measured: &Measured) -> Option<String> {
     })
 }
 
-/// P3's text beside the finest and the coarsest resolution at which its own equation is defined.
+/// P3's text beside the least and the most of the resolutions at which its own equation is defined, and a tick stands out.
 pub(super) fn published(measured: &Measured) -> Vec<Published> {
     let ours = |value: fn(&Cell) -> Option<f64>| {
         let of = |tick: Tick| {
-            let cells = measured
-                .cells(tick)
-                .filter(|(resolution_ns, _)| *resolution_ns < PROGRAM_NS);
+            let cells = measured.cells(tick).filter(|(resolution_ns, cell)| {
+                *resolution_ns < PROGRAM_NS && cell.is_above_noise()
+            });
             let values: Vec<f64> = cells.filter_map(|(_, cell)| value(cell)).collect();
             let least = values.iter().copied().reduce(f64::min)?;
             let most = values.iter().copied().reduce(f64::max)?;
@@ -401,6 +401,13 @@ mod tests {
         assert!(all.iter().all(|one| !one.ours.is_empty()));
         assert!(all[0].ours.contains("5.00 to 5.00 us by signal"), "{all:?}");
         assert!(published(&Measured::default()).is_empty());
+        // 3 us at 10 ms are not twice the 2 us of executions without any tick: they are left out.
+        let drowned = published(&measured(|resolution_ns| match resolution_ns {
+            10_000_000 => 3_000,
+            _ => 5_000,
+        }));
+        let ours = &drowned[0].ours;
+        assert!(ours.contains("5.00 to 5.00 us by signal"), "{ours}");
     }
 
     #[test]
