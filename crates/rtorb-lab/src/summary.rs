@@ -2,7 +2,7 @@
 //!
 //! It is made from the labels alone, so that every experiment has one without saying how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::results::{Labels, Results, Series};
 
@@ -19,6 +19,53 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// The tables that it consists of: rows that have no column in common stand in tables of their own.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let is_filled = |row: &[String], column: usize| !row[column].is_empty();
+        let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+        for row in &self.rows {
+            let mut columns: BTreeSet<usize> = (1..self.head.len())
+                .filter(|column| is_filled(row, *column))
+                .collect();
+            let (joined, apart): (Vec<_>, Vec<_>) = groups
+                .into_iter()
+                .partition(|group| !group.is_disjoint(&columns));
+            columns.extend(joined.into_iter().flatten());
+            groups = apart;
+            groups.push(columns);
+        }
+        groups.sort();
+        groups
+            .iter()
+            .filter(|columns| !columns.is_empty())
+            .map(|columns| self.part(columns))
+            .collect()
+    }
+
+    /// Only these columns, behind the names of the rows that have something in them.
+    #[must_use]
+    pub fn part(&self, columns: &BTreeSet<usize>) -> Self {
+        let of = |cells: &[String]| -> Vec<String> {
+            std::iter::once(0)
+                .chain(columns.iter().copied())
+                .map(|column| cells[column].clone())
+                .collect()
+        };
+        let has_any = |row: &&Vec<String>| columns.iter().any(|column| !row[*column].is_empty());
+        Self {
+            head: of(&self.head),
+            rows: self
+                .rows
+                .iter()
+                .filter(has_any)
+                .map(|row| of(row))
+                .collect(),
+        }
+    }
+}
+
 /// The medians over rounds of every series that is a call, in microseconds; of an experiment that counts, the counts. Where an
 /// experiment names its columns, with the largest sample beside each, in the unit of the series.
 #[must_use]
@@ -29,12 +76,15 @@ pub fn medians(results: &Results) -> Table {
     if let Some(table) = columns::medians(results) {
         return table;
     }
-    let rows = row_names(results);
-    let columns = contestants(results);
+    let mut columns = contestants(results);
+    let lone = lone(results, &columns);
+    columns.retain(|name| !lone.contains(name));
+    let rows = distinct(calls(results).map(|series| place(series, &lone).0));
     let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
     for series in calls(results) {
-        let row = rows.iter().position(|name| *name == row_name(series));
-        let column = columns.iter().position(|name| *name == contestant(series));
+        let (row, column) = place(series, &lone);
+        let row = rows.iter().position(|name| *name == row);
+        let column = columns.iter().position(|name| *name == column);
         if let (Some(row), Some(column)) = (row, column) {
             let mark = if series.wrong > 0 { " WRONG" } else { "" };
             cells.insert(
@@ -58,6 +108,36 @@ pub fn medians(results: &Results) -> Table {
             })
             .collect(),
     }
+}
+
+/// Contestants that took part in one row of many, beside one of the same ORB and transport: a column of each would be empty but
+/// for one cell.
+fn lone(results: &Results, contestants: &[String]) -> Vec<String> {
+    let rows_of = |name: &String| {
+        let of_name = calls(results).filter(|series| contestant(series) == *name);
+        distinct(of_name.map(row_name)).len()
+    };
+    let is_lone = |series: &&Series| {
+        let (name, beside) = (contestant(series), orb_and_transport(series));
+        name != beside && contestants.contains(&beside) && rows_of(&name) == 1
+    };
+    if row_names(results).len() <= ROWS_OF_LONE {
+        return Vec::new();
+    }
+    distinct(calls(results).filter(is_lone).map(contestant))
+}
+
+/// The row and the column of a series: of a lone contestant, a row of its own.
+fn place(series: &Series, lone: &[String]) -> (String, String) {
+    let name = contestant(series);
+    if lone.contains(&name) {
+        let preset = text(&series.labels, "preset").unwrap_or(name);
+        return (
+            format!("{}, {}", row_name(series), preset.replace('_', " ")),
+            orb_and_transport(series),
+        );
+    }
+    (row_name(series), name)
 }
 
 /// The whole distribution of every call, from the fastest to the slowest: in microseconds, or in the unit of the series.
@@ -124,13 +204,17 @@ pub fn contestant(series: &Series) -> String {
             false => format!("{orb} {preset}"),
         };
     }
+    orb_and_transport(series)
+}
+
+fn orb_and_transport(series: &Series) -> String {
     let parts = ["orb", "transport"]
         .into_iter()
         .filter_map(|name| text(&series.labels, name));
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What is called: `octetseq 1024`, `objects 1000 operations 300`, or `octet high saturating, 50 low-priority clients`.
+/// What is called: `octetseq 1024`, `1000 objects, 300 operations`, or `octet high saturating, 50 low-priority clients`.
 #[must_use]
 pub fn row_name(series: &Series) -> String {
     row_name_of(&series.labels)
@@ -170,6 +254,9 @@ fn phrase(name: &str, value: &str) -> Option<String> {
         ("servant_work_us", _) => format!("{value} us of work"),
         ("rate_hz", _) => format!("{value} Hz"),
         ("priority", _) => format!("priority {value}"),
+        ("objects", "1") => "1 object".to_owned(),
+        ("operations", "1") => "1 operation".to_owned(),
+        ("objects" | "operations", _) => format!("{value} {name}"),
         ("what", _) => value.replace('_', " "),
         _ => return None,
     })
@@ -224,6 +311,8 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
+/// Up to so many rows, a column with one cell is none too many.
+const ROWS_OF_LONE: usize = 3;
 const NOT_IN_ROW_NAMES: [&str; 10] = [
     "operation",
     "len",
@@ -236,3 +325,33 @@ const NOT_IN_ROW_NAMES: [&str; 10] = [
     "payload_bytes",
     "real_time",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[[&str; 4]]) -> Table {
+        let owned = |cells: &[&str; 4]| cells.map(str::to_owned).to_vec();
+        Table {
+            head: owned(&["us", "a", "b", "c"]),
+            rows: rows.iter().map(owned).collect(),
+        }
+    }
+
+    #[test]
+    fn rows_without_a_common_column_stand_apart() {
+        let mixed = table(&[
+            ["program", "1", "", ""],
+            ["server", "", "2", "3"],
+            ["client", "", "4", ""],
+        ]);
+        let parts = mixed.parts();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts[0].head, ["us", "a"]);
+        assert_eq!(parts[0].rows, [["program", "1"]]);
+        assert_eq!(parts[1].head, ["us", "b", "c"]);
+        assert_eq!(parts[1].rows, [["server", "2", "3"], ["client", "4", ""]]);
+        let joined = table(&[["x", "1", "", ""], ["y", "", "2", "3"], ["z", "1", "", "3"]]);
+        assert_eq!(joined.parts(), [joined.clone()]);
+    }
+}

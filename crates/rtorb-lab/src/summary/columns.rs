@@ -11,7 +11,8 @@ pub(super) fn medians(results: &Results) -> Option<Table> {
     }
     let series: Vec<&Series> = calls(results).collect();
     let names = row_labels(&series, &results.columns);
-    let columns = values_of(&series, &results.columns);
+    let mut columns = values_of(&series, &results.columns);
+    columns.retain(|column| !is_of_zeros(&series, &results.columns, column));
     let rows = values_of(&series, &names);
     let unit = unit(&series);
     let row = |row: &Labels| {
@@ -75,13 +76,38 @@ pub(super) fn tails(results: &Results) -> Option<Table> {
     })
 }
 
+/// Whether nothing was counted in a column, as of memory that nobody locked: it would be wide and say nothing.
+fn is_of_zeros(series: &[&Series], columns: &[String], column: &Labels) -> bool {
+    let all_zero = |unit: &str, of: Option<&Labels>| {
+        series
+            .iter()
+            .filter(|one| of.is_none_or(|of| part_of(&one.labels, columns) == *of))
+            .all(|one| one.unit == unit && one.statistics.max == 0.0)
+    };
+    all_zero("bytes", Some(column)) && !all_zero("bytes", None)
+}
+
 /// The labels that tell the rows apart.
 fn row_labels(series: &[&Series], columns: &[String]) -> Vec<String> {
     let mut names = varying(series);
     names.retain(|name| !columns.contains(name));
+    let others = names.iter().filter(|name| *name != "what");
+    if tell_apart(series, columns, others) {
+        names.retain(|name| name != "what");
+    }
     // What is true of a series in every row says nothing new about it.
     names.sort_by_key(|name| name == "real_time");
     names
+}
+
+/// Whether no two series of one column have the same values under these names.
+fn tell_apart<'a>(
+    series: &[&Series],
+    columns: &'a [String],
+    names: impl Iterator<Item = &'a String>,
+) -> bool {
+    let names: Vec<String> = names.chain(columns).cloned().collect();
+    values_of(series, &names).len() == series.len()
 }
 
 /// A median alone where there is but one value, as of sizes.
@@ -92,6 +118,7 @@ fn cell(series: &Series, unit: &str) -> String {
     match series.count {
         0 => String::new(),
         1 => format!("{median}{mark}"),
+        _ if median == max => format!("{median}{mark}"),
         _ => format!("{median} / {max}{mark}"),
     }
 }
@@ -213,6 +240,38 @@ mod tests {
         assert_eq!(table.head[0], "median / max");
         assert_eq!(table.rows[0][1], "1.05 us / 1.10 us");
         assert!(table.rows[0][2].contains("KiB"), "{:?}", table.rows[0]);
+    }
+
+    #[test]
+    fn what_the_other_labels_say_already_is_not_said_again() {
+        let mut told = results("ns");
+        for (series, what) in told.series.iter_mut().zip(["jitter", "jitter", "alone"]) {
+            series.labels.insert("what".to_owned(), what.into());
+        }
+        let table = medians(&told).unwrap();
+        assert_eq!(table.rows[0][0], "harmonic");
+        told.series[2]
+            .labels
+            .insert("pattern".to_owned(), "harmonic".into());
+        let table = medians(&told).unwrap();
+        assert_eq!(table.rows[0][0], "jitter");
+    }
+
+    #[test]
+    fn a_column_of_which_nothing_was_counted_is_left_out() {
+        let mut counted = results("bytes");
+        for series in &mut counted.series {
+            let is_one = series.labels["timers"] == 1u32.into();
+            if is_one {
+                let mut none = Recorder::new();
+                none.record(0);
+                series.statistics = none.statistics();
+            }
+        }
+        assert_eq!(
+            medians(&counted).unwrap().head,
+            ["median / max", "20 timers"]
+        );
     }
 
     #[test]

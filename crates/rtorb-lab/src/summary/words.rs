@@ -52,14 +52,21 @@ pub(crate) fn values_of(series: &[&Series], names: &[String]) -> Vec<Labels> {
             None => (i64::MIN, 0),
             Some(LabelValue::Number(number)) => (*number, 0),
             value => {
+                let ranked = value.and_then(|value| rank(&value.to_string()));
                 let same = |seen: &Labels| seen.get(name) == value;
-                (i64::MIN, first_seen.iter().position(same).unwrap_or(0) + 1)
+                let seen = || RANKS.len() + first_seen.iter().position(same).unwrap_or(0);
+                (i64::MIN, ranked.unwrap_or_else(seen) + 1)
             }
         };
         names.iter().map(of_name).collect()
     };
     found.sort_by_key(place);
     found
+}
+
+/// The place of a name that has one by itself, whatever was measured first.
+fn rank(name: &str) -> Option<usize> {
+    RANKS.iter().position(|ranked| *ranked == name)
 }
 
 /// The names of the labels that not all series share.
@@ -107,13 +114,17 @@ pub(crate) fn prefix(bytes_max: f64) -> (f64, &'static str) {
     fits.copied().unwrap_or(PREFIXES[0])
 }
 
-/// `5 timers`, `500 us resolution`.
+/// `5 timers`, `500 us resolution`, `1 ms resolution`.
 fn counted(name: &str, number: i64) -> String {
     for unit in UNITS {
         if let Some(stem) = name
             .strip_suffix(unit)
             .and_then(|stem| stem.strip_suffix('_'))
         {
+            let (number, unit) = match unit {
+                "us" if number != 0 && number % 1_000 == 0 => (number / 1_000, "ms"),
+                unit => (number, unit),
+            };
             return format!("{number} {unit} {}", stem.replace('_', " "));
         }
     }
@@ -136,6 +147,7 @@ fn digits(value: f64) -> String {
     }
 }
 
+const RANKS: [&str; 3] = ["highest", "middle", "lowest"];
 const UNITS: [&str; 7] = ["ns", "us", "ms", "s", "hz", "bytes", "percent"];
 const PREFIXES: [(f64, &str); 4] = [
     (1.0, "bytes"),
@@ -160,6 +172,11 @@ mod tests {
                 "resolution_us",
                 LabelValue::Number(500),
                 "500 us resolution",
+            ),
+            (
+                "resolution_us",
+                LabelValue::Number(10_000),
+                "10 ms resolution",
             ),
             ("payload_bytes", LabelValue::Number(64), "64 bytes payload"),
             ("priority", LabelValue::Number(50), "priority 50"),
@@ -212,6 +229,17 @@ mod tests {
                 .map(|of| of["pattern"].clone())
                 .collect::<Vec<_>>(),
             ["harmonic", "arbitrary"].map(LabelValue::from)
+        );
+        let ranked = ["lowest", "highest", "middle"].map(|priority| {
+            Series::from_recorder(labels([("priority", priority.into())]), &Recorder::new())
+        });
+        let of_priority = values_of(&ranked.iter().collect::<Vec<_>>(), &["priority".to_owned()]);
+        assert_eq!(
+            of_priority
+                .iter()
+                .map(|of| of["priority"].clone())
+                .collect::<Vec<_>>(),
+            ["highest", "middle", "lowest"].map(LabelValue::from)
         );
         assert_eq!(varying(&series), ["pattern", "timers"]);
         assert!(varying(&series[..1]).is_empty());
