@@ -293,10 +293,14 @@ impl Highlight {
     /// The value with as many digits as mean something.
     #[must_use]
     pub fn shown(&self) -> String {
-        if self.unit == "us" && self.value >= 10.0 {
-            format!("{:.1}", self.value)
-        } else {
-            format!("{:.2}", self.value)
+        let shown = match self.value {
+            large if large >= 1_000.0 => format!("{large:.0}"),
+            us if us >= 10.0 && self.unit == "us" => format!("{us:.1}"),
+            other => format!("{other:.2}"),
+        };
+        match shown.strip_suffix(".00") {
+            Some(whole) => whole.to_owned(),
+            None => shown,
         }
     }
 }
@@ -343,6 +347,35 @@ impl Target {
             holds: value <= limit,
         }
     }
+
+    /// What was measured, with its unit: `1.047 times`, `0.31 %`.
+    #[must_use]
+    pub fn shown_value(&self) -> String {
+        with_unit(self.value, &self.unit)
+    }
+
+    /// What it may be at most, with its unit.
+    #[must_use]
+    pub fn shown_limit(&self) -> String {
+        with_unit(self.limit, &self.unit)
+    }
+}
+
+/// With as many digits as tell it from a limit.
+fn with_unit(value: f64, unit: &str) -> String {
+    let shown = match value.abs() {
+        small if small < 10.0 => format!("{value:.3}"),
+        medium if medium < 100.0 => format!("{value:.2}"),
+        _ => format!("{value:.1}"),
+    };
+    let shown = shown.trim_end_matches('0').trim_end_matches('.');
+    let shown = if shown == "-0" { "0" } else { shown };
+    let unit = match unit {
+        "ratio" => "times",
+        "per_request" => "a request",
+        other => other,
+    };
+    format!("{shown} {unit}").trim_end().to_owned()
 }
 
 /// A figure that somebody published, beside ours of this run.

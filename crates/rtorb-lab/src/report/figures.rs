@@ -27,6 +27,16 @@ pub(super) struct Figure {
     pub(super) choices: Vec<Choice>,
 }
 
+impl Figure {
+    /// The choice that a reader sees first: of those that compare most, the first.
+    pub(super) fn first_choice(&self) -> usize {
+        let lines = |choice: &Choice| choice.lines;
+        let most = self.choices.iter().map(lines).max();
+        let first = self.choices.iter().position(|one| Some(lines(one)) == most);
+        first.unwrap_or(0)
+    }
+}
+
 /// What a figure begins with, and the reader may change.
 #[derive(Clone, Copy)]
 pub(super) struct Scales {
@@ -63,6 +73,8 @@ pub(super) struct Choice {
     pub(super) json: String,
     /// Which series of the file it was drawn from, in words.
     pub(super) source: String,
+    /// How many lines, histograms or groups of bars it has.
+    lines: usize,
 }
 
 /// Every figure that the results of an experiment have something for.
@@ -512,6 +524,7 @@ fn choice<'a>(name: &str, plot: Plot, series: impl Iterator<Item = &'a Series>) 
     // A `<` could end the script element that the text stands in.
     Choice {
         name: name.to_owned(),
+        lines: drawn["data"].as_array().map_or(0, Vec::len),
         json: drawn.to_string().replace('<', "\\u003c"),
         source: source(&series.collect::<Vec<_>>()),
     }

@@ -4,7 +4,7 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot as Drawn, Scatter};
 
-use super::{Figure, LINE_COLORS, Scales, choice, id, known_color};
+use super::{Figure, LINE_COLORS, Scales, TAIL_CAPTION, choice, id, known_color};
 use crate::results::{
     LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
 };
@@ -54,9 +54,18 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
     Figure {
         id: id(results, &plot.id),
         title: plot.title.clone(),
-        caption: plot.caption.clone(),
+        caption: caption(plot),
         scales: Some(Scales::of(plot, &series)),
         choices,
+    }
+}
+
+/// A tail is no plot that everybody has met before.
+fn caption(plot: &Plot) -> String {
+    let explained = plot.kind != PlotKind::Percentiles || plot.caption == TAIL_CAPTION;
+    match explained {
+        true => plot.caption.clone(),
+        false => format!("{} {TAIL_CAPTION}", plot.caption),
     }
 }
 
@@ -132,10 +141,10 @@ impl Drawing<'_> {
                 .line(
                     Line::new()
                         .color(self.color(at))
-                        .dash(dash(value, at))
+                        .dash(self.dash(value, at))
                         .width(2.0),
                 )
-                .hover_template(format!("%{{x}}: %{{y:.4~g}} {}", self.scale.unit));
+                .hover_template(format!("%{{x}}: %{{y:,.4~r}} {}", self.scale.unit));
             drawn.add_trace(trace);
         }
     }
@@ -155,7 +164,7 @@ impl Drawing<'_> {
                         .color(self.color(at))
                         .opacity(bar_opacity(value, self.values())),
                 )
-                .hover_template(format!("%{{x}}: %{{y:.4~g}} {}", self.scale.unit));
+                .hover_template(format!("%{{x}}: %{{y:,.4~r}} {}", self.scale.unit));
             drawn.add_trace(bar);
         }
     }
@@ -171,11 +180,11 @@ impl Drawing<'_> {
             .line(
                 Line::new()
                     .color(self.color(at))
-                    .dash(dash(StatisticName::P50, at))
+                    .dash(self.dash(StatisticName::P50, at))
                     .width(2.0),
             )
             .hover_template(format!(
-                "one in %{{x:.0f}}: %{{y:.4~g}} {}",
+                "one in %{{x:.0f}}: %{{y:,.4~r}} {}",
                 self.scale.unit
             ))
     }
@@ -213,7 +222,7 @@ impl Drawing<'_> {
                     .size(8),
             )
             .hover_template(format!(
-                "published, %{{x}}: %{{y:.4~g}} {}",
+                "published, %{{x}}: %{{y:,.4~r}} {}",
                 self.scale.unit
             ))
     }
@@ -335,8 +344,44 @@ impl Drawing<'_> {
         let all_known: Option<Vec<&'static str>> = self.names.iter().map(contestant).collect();
         match all_known {
             Some(colors) if self.lines.len() <= 2 => colors[at],
-            _ => LINE_COLORS[at % LINE_COLORS.len()],
+            _ => LINE_COLORS[self.family(at).0 % LINE_COLORS.len()],
         }
+    }
+
+    fn dash(&self, value: StatisticName, at: usize) -> DashType {
+        match (self.has_families(), self.family(at)) {
+            (true, (_, place)) => DASHES[place % DASHES.len()].clone(),
+            (false, _) => dash(value, at),
+        }
+    }
+
+    /// Whether lines that have the first of several labels in common share a colour, and the dash tells them apart: only where
+    /// the dash does not tell statistics apart already.
+    fn has_families(&self) -> bool {
+        let dashed = match self.plot.kind {
+            PlotKind::Lines => self.values().len() == 1,
+            PlotKind::Percentiles => true,
+            PlotKind::Bars | PlotKind::Histogram => false,
+        };
+        dashed && self.lines.len() > 1
+    }
+
+    /// Which colour a line has, and its place among those of the same colour.
+    fn family(&self, at: usize) -> (usize, usize) {
+        if !self.has_families() {
+            return (at, 0);
+        }
+        let first = |names: &Labels| names.get(&self.lines[0]).cloned();
+        let mut families: Vec<Option<LabelValue>> = Vec::new();
+        for names in self.names {
+            if !families.contains(&first(names)) {
+                families.push(first(names));
+            }
+        }
+        let own = first(&self.names[at]);
+        let color = families.iter().position(|family| *family == own);
+        let before = self.names[..at].iter().filter(|names| first(names) == own);
+        (color.unwrap_or(at), before.count())
     }
 }
 
@@ -429,8 +474,8 @@ fn dash(value: StatisticName, line: usize) -> DashType {
     match value {
         StatisticName::Min => DashType::Dot,
         StatisticName::Max => DashType::Dash,
-        StatisticName::P90 | StatisticName::P99 => DashType::LongDash,
-        StatisticName::Stddev => DashType::DashDot,
+        StatisticName::P90 | StatisticName::P99 => DashType::DashDot,
+        StatisticName::Stddev => DashType::LongDash,
         StatisticName::Mean | StatisticName::P50 if line >= LINE_COLORS.len() => {
             DashType::LongDashDot
         }
@@ -456,6 +501,13 @@ fn statistic(name: StatisticName) -> &'static str {
     }
 }
 
+const DASHES: [DashType; 5] = [
+    DashType::Solid,
+    DashType::Dash,
+    DashType::Dot,
+    DashType::DashDot,
+    DashType::LongDash,
+];
 const PUBLISHED_COLOR: &str = "#8a8f98";
 const PUBLISHED_SYMBOLS: [MarkerSymbol; 6] = [
     MarkerSymbol::DiamondOpen,
