@@ -219,6 +219,7 @@ fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
     assert!(!page.contains("<script>alert"));
     assert!(page.contains("<noscript>"));
     assert!(page.contains("It is what it is."));
+    assert!(page.contains("<td>0.4 times</td><td>0.5 times</td>"));
     for fetching in ["<script src", "<link ", "<img src=\"http", "@import"] {
         assert!(!page.contains(fetching), "{fetching}");
     }
@@ -317,6 +318,8 @@ fn a_browser_draws_every_figure() {
     let page = report::write(folder.path()).unwrap();
     for width in [360, 390, 1400] {
         let dom = dom(browser, &page, width);
+        // Whatever the browser makes of a window's size, this is the width that the page saw.
+        assert!(dom.contains(&format!("data-width=\"{width}\"")), "{width}");
         // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes; and those declared.
         assert!(
             dom.contains("data-figures=\"8\""),
@@ -337,8 +340,11 @@ fn a_browser_draws_every_figure() {
     }
 }
 
-/// The page as the browser has it when its scripts are through.
+/// The page as the browser has it when its scripts are through, in a frame of this width: no window of a browser is as narrow as
+/// that of a phone.
 fn dom(browser: &str, page: &Path, width: u32) -> String {
+    let frame = page.with_file_name(format!("frame-{width}.html"));
+    std::fs::write(&frame, FRAME.replace("{width}", &width.to_string())).unwrap();
     let profile = page.with_file_name(format!("profile-{width}"));
     let output = Command::new(browser)
         .args([
@@ -352,15 +358,31 @@ fn dom(browser: &str, page: &Path, width: u32) -> String {
             "--disable-background-networking",
             "--disable-component-update",
             "--virtual-time-budget=20000",
+            "--allow-file-access-from-files",
+            "--window-size=1600,2000",
         ])
-        .arg(format!("--window-size={width},2000"))
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg("--dump-dom")
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("file://{}", frame.display()))
         .output()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    // The frame's page stands in the dump as text.
+    String::from_utf8_lossy(&output.stdout)
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
 }
+
+/// Shows the page in a frame, and puts its markup beside it as text once all is drawn.
+const FRAME: &str = r#"<!doctype html><body><iframe src="index.html" style="border:0;width:{width}px;height:1900px"></iframe>
+<pre></pre><script>
+const timer = setInterval(() => {
+  const page = document.querySelector("iframe").contentDocument?.documentElement;
+  if (!page?.dataset.fits) return;
+  clearInterval(timer);
+  document.querySelector("pre").textContent = page.outerHTML;
+}, 50);
+</script>"#;
 
 /// A headless browser; `None`, with the reason printed, when there is none and none is required.
 fn browser() -> Option<&'static str> {
