@@ -6,10 +6,9 @@ use clap::Args;
 use rtorb_lab::host::Host;
 use rtorb_lab::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
-use textwrap::{Options, wrap};
 
 use crate::NO;
-use crate::output::{columns, line, print_json};
+use crate::output::{columns, indented, line, print_json};
 
 /// Tell whether this host is fit for real time, and what to change.
 ///
@@ -131,18 +130,6 @@ fn verdict(findings: &[Finding]) -> String {
         count(Severity::Unknown),
         count(Severity::Good)
     )
-}
-
-/// The text with an indent for its first line and one for the others.
-fn indented(text: &str, [first, others]: [&str; 2], width: usize) -> Vec<String> {
-    let options = Options::new(width)
-        .initial_indent(first)
-        .subsequent_indent(others)
-        // A path or a command must stay one that can be copied.
-        .break_words(false)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    let lines = wrap(text, options).into_iter();
-    lines.map(std::borrow::Cow::into_owned).collect()
 }
 
 const GRAVE: [(Severity, &str); 3] = [

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::NO;
 use crate::executable;
-use crate::output::{line, print_json};
+use crate::output::{columns, indented, line, print_json};
 use crate::progress::Report;
 
 mod closing;
@@ -296,10 +296,13 @@ fn measure_each(
 fn tell_preflight(context: &Context) {
     for finding in preflight::findings(&context.host) {
         if finding.severity == preflight::Severity::Unfit {
-            eprintln!(
+            let text = format!(
                 "not fit for real time: {}; `rtorb check` says what to do",
                 finding.what
             );
+            for part in indented(&text, ["", "  "], columns()) {
+                eprintln!("{part}");
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Text to standard output, such that a reader who has seen enough (`rtorb ... | head`) is no error.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table as Drawn, TableStyle};
 use rtorb_lab::summary::Table;
 use serde::Serialize;
+use textwrap::{Options, WordSplitter, wrap};
 
 /// Prints a line.
 pub(crate) fn line(text: impl AsRef<str>) -> anyhow::Result<()> {
@@ -17,23 +19,27 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-/// Prints a table: names to the left, numbers to the right.
+/// Prints a table: names to the left, numbers to the right. What is wider than the terminal goes on below, with the names again.
 pub(crate) fn print_table(table: &Table) -> anyhow::Result<()> {
-    let mut drawn = Drawn::new();
-    drawn.load_style(if is_terminal() {
-        UTF8_HORIZONTAL_ONLY
-    } else {
-        ASCII_MARKDOWN
-    });
-    drawn.set_content_arrangement(ContentArrangement::Dynamic);
-    drawn.set_header(&table.head);
-    for row in &table.rows {
-        drawn.add_row(row);
+    let width = Drawn::new().width().map_or(usize::MAX, usize::from);
+    for part in table.parts() {
+        for fitting in fitting(&part, width) {
+            line(draw(&fitting))?;
+        }
     }
-    for column in drawn.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    line(drawn.trim_fmt())
+    Ok(())
+}
+
+/// The text in lines of at most so many columns, with an indent for the first and one for the others.
+pub(crate) fn indented(text: &str, [first, others]: [&str; 2], width: usize) -> Vec<String> {
+    let options = Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(others)
+        // A path or a command must stay one that can be copied.
+        .break_words(false)
+        .word_splitter(WordSplitter::NoHyphenation);
+    let lines = wrap(text, options).into_iter();
+    lines.map(std::borrow::Cow::into_owned).collect()
 }
 
 /// Whether standard output is a terminal.
@@ -49,6 +55,65 @@ pub(crate) fn columns() -> usize {
         .clamp(COLUMNS_MIN, COLUMNS_MAX)
 }
 
+/// The table in parts of whole columns, none wider than this where it can be: a number that is broken over two lines cannot be read.
+/// Names are broken at their spaces before the table is.
+fn fitting(table: &Table, width: usize) -> Vec<Table> {
+    let all = || 0..table.head.len();
+    if all().map(|column| width_of(table, column)).sum::<usize>() <= width {
+        return vec![table.clone()];
+    }
+    let mut narrow = table.clone();
+    for (column, head) in narrow.head.iter_mut().enumerate().skip(1) {
+        let cells = table.rows.iter().map(|row| row[column].chars().count());
+        let widest = cells.max().unwrap_or(0);
+        *head = indented(head, ["", ""], widest).join("\n");
+    }
+    let numbers: Vec<usize> = all().map(|column| width_of(&narrow, column)).collect();
+    let beside: usize = numbers[1..].iter().sum();
+    let names = numbers[0].min(width.saturating_sub(beside).max(NAMES_MIN));
+    for row in &mut narrow.rows {
+        row[0] = indented(&row[0], ["", "  "], names - PADDING).join("\n");
+    }
+    let mut parts: Vec<(usize, BTreeSet<usize>)> = Vec::new();
+    for (column, own) in numbers.iter().enumerate().skip(1) {
+        match parts.last_mut() {
+            Some((used, columns)) if *used + own <= width => {
+                *used += own;
+                columns.insert(column);
+            }
+            _ => parts.push((names + own, BTreeSet::from([column]))),
+        }
+    }
+    let part = |(_, columns): &(usize, BTreeSet<usize>)| narrow.part(columns);
+    parts.iter().map(part).collect()
+}
+
+fn width_of(table: &Table, column: usize) -> usize {
+    let cells = table.rows.iter().map(|row| &row[column]);
+    let lines = cells
+        .chain([&table.head[column]])
+        .flat_map(|cell| cell.lines());
+    lines.map(|line| line.chars().count()).max().unwrap_or(0) + PADDING
+}
+
+fn draw(table: &Table) -> String {
+    let mut drawn = Drawn::new();
+    drawn.load_style(if is_terminal() {
+        LINES_AROUND_ROWS
+    } else {
+        ASCII_MARKDOWN
+    });
+    drawn.set_content_arrangement(ContentArrangement::Disabled);
+    drawn.set_header(&table.head);
+    for row in &table.rows {
+        drawn.add_row(row);
+    }
+    for column in drawn.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    drawn.trim_fmt()
+}
+
 fn print(text: &str) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
     match output
@@ -60,6 +125,61 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// No line between rows: it would make a table twice as long.
+const LINES_AROUND_ROWS: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('═').junction('═'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+/// What a column is wider than its text.
+const PADDING: usize = 2;
+const NAMES_MIN: usize = 20;
 const COLUMNS_MIN: usize = 40;
 /// Longer lines are hard to read.
 const COLUMNS_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is drawn around and between three columns where standard output is no terminal.
+    const BARS: usize = 4;
+
+    fn table() -> Table {
+        let owned = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        Table {
+            head: owned(["us, median / max", "highest", "middle", "lowest"]),
+            rows: vec![
+                owned([
+                    "harmonic, 5 timers, 500 us resolution",
+                    "1.00 / 2.00",
+                    "",
+                    "7.00",
+                ]),
+                owned(["one alone", "3.00 / 4.00", "", ""]),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_table_that_fits_is_left_alone() {
+        assert_eq!(fitting(&table(), usize::MAX), [table()]);
+        assert_eq!(fitting(&table(), 80), [table()]);
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_goes_on_below_in_whole_columns() {
+        let parts = fitting(&table(), 40);
+        let heads: Vec<&[String]> = parts.iter().map(|part| &part.head[1..]).collect();
+        assert_eq!(heads, [vec!["highest"], vec!["middle", "lowest"]]);
+        assert_eq!(parts[1].rows.len(), 1, "a row without anything is left out");
+        for part in &parts {
+            for drawn in draw(part).lines() {
+                assert!(drawn.chars().count() <= 40 + BARS, "{drawn:?}");
+            }
+        }
+        let all: String = parts.iter().map(draw).collect();
+        for whole in ["1.00 / 2.00", "3.00 / 4.00", "us, median / max"] {
+            assert!(all.contains(whole), "{whole} in {all}");
+        }
+    }
+}

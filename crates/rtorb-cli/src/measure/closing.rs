@@ -6,7 +6,7 @@ use rtorb_lab::results::Results;
 use rtorb_lab::summary;
 
 use super::Measured;
-use crate::output::{line, print_table};
+use crate::output::{columns, indented, line, print_table};
 
 /// Prints what was measured, and where its report is.
 pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<()> {
@@ -26,28 +26,42 @@ pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<
 }
 
 fn print_experiment(results: &Results) -> anyhow::Result<()> {
-    line(format!("\n{}: {}", results.experiment, results.title))?;
+    let heading = format!("{}: {}", results.experiment, results.title);
+    line("")?;
+    indented(&heading, ["", "  "], columns())
+        .into_iter()
+        .try_for_each(line)?;
     let medians = summary::medians(results);
     if !medians.rows.is_empty() {
         print_table(&medians)?;
     }
     for target in &results.targets {
         let verdict = if target.holds { "holds" } else { "MISSED" };
-        line(format!(
-            "{verdict:>6}  {}: {:.3}, at most {:.2}",
-            target.what, target.value, target.limit
-        ))?;
+        let (value, limit) = (target.shown_value(), target.shown_limit());
+        say(
+            verdict,
+            &format!("{}: {value}, at most {limit}", target.what),
+        )?;
     }
     for conclusion in &results.conclusions {
-        line(format!(" found  {conclusion}"))?;
+        say("found", conclusion)?;
     }
     for note in &results.notes {
-        line(format!("  note  {note}"))?;
+        say("note", note)?;
     }
     if !results.is_real_time() {
-        line("  note  NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU")?;
+        say("note", NOT_REAL_TIME)?;
     }
     Ok(())
+}
+
+/// A word in a column of its own, and the text beside it.
+fn say(word: &str, text: &str) -> anyhow::Result<()> {
+    let first = format!("{word:>6}  ");
+    let others = " ".repeat(first.len());
+    indented(text, [&first, &others], columns())
+        .into_iter()
+        .try_for_each(line)
 }
 
 fn print_overview(measured: &Measured) -> anyhow::Result<()> {
@@ -97,3 +111,5 @@ fn verdict(results: &Results) -> String {
     }
     words.join(", ")
 }
+
+const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU";
