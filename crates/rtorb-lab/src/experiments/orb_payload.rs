@@ -179,7 +179,8 @@ fn plots() -> Vec<Plot> {
             title: "From best to worst against the size of the process data image (P4 Figure 10)"
                 .to_owned(),
             caption: "From the edge on the input until the output is set.".to_owned(),
-            kind: PlotKind::Lines,
+            // No size and 64 KiB are on no scale of numbers together.
+            kind: PlotKind::Bars,
             of: of.clone(),
             x: "payload_bytes".to_owned(),
             x_title: "octets of data in a call".to_owned(),
@@ -194,7 +195,7 @@ fn plots() -> Vec<Plot> {
         },
         Plot {
             id: "payload-percentiles".to_owned(),
-            title: "How often a call takes how long, for each size".to_owned(),
+            title: "The tail, for each size".to_owned(),
             caption: "From the edge on the input until the output is set.".to_owned(),
             kind: PlotKind::Percentiles,
             of,

@@ -95,7 +95,7 @@ fn measure(
             let answer = probe.ask(&ProbeQuestion::ReadyQueue(question), within)?;
             measured.add(round, configuration, &answer);
             progress.step(&format!(
-                "{} tasks, clock of {} us, round {} of {}",
+                "{} tasks, {} us resolution, round {} of {}",
                 configuration.tasks,
                 configuration.resolution_us,
                 round + 1,

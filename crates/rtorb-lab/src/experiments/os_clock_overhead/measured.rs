@@ -211,8 +211,8 @@ impl Measured {
                 "of the CPU goes to a thread that wakes every {} us",
                 ns / 1_000
             ),
-            value: share,
-            unit: "ratio".to_owned(),
+            value: share * 100.0,
+            unit: "%".to_owned(),
             beside: String::new(),
         }));
         highlights

@@ -333,6 +333,7 @@ fn plots() -> Vec<Plot> {
             x: "test".to_owned(),
             x_title: "test".to_owned(),
             values: vec![StatisticName::P50],
+            log_y: true,
             published: published(&P0).into_iter().chain(published(&P2)).collect(),
             ..Plot::default()
         },
@@ -347,7 +348,7 @@ fn plots() -> Vec<Plot> {
         },
         Plot {
             id: "context-switch-percentiles".to_owned(),
-            title: "The worst of so many context switches".to_owned(),
+            title: "The tail of a context switch".to_owned(),
             caption: "Of yields, a sample is the mean of a batch.".to_owned(),
             kind: PlotKind::Percentiles,
             of: of_switch,

@@ -267,23 +267,27 @@ fn resolutions(measured: &Measured) -> Option<String> {
 pub(super) fn plots() -> Vec<Plot> {
     let of = |what: &str| labels([("what", what.into())]);
     vec![
-        against_timers(
-            "jitter-against-timers",
-            "Interval jitter against the number of timers",
-            vec![
-                StatisticName::P50,
-                StatisticName::Mean,
-                StatisticName::P99,
-            ],
-        ),
+        Plot {
+            choose: names(&["resolution_us"]),
+            lines: names(&["priority", "pattern"]),
+            ..against_timers(
+                "jitter-against-timers",
+                "Median interval jitter against the number of timers, both patterns",
+                vec![StatisticName::P50],
+            )
+        },
         against_timers(
             "worst-jitter-against-timers",
-            "Standard deviation and maximum of the jitter against the number of timers",
-            vec![StatisticName::Stddev, StatisticName::Max],
+            "Mean, 99th percentile and maximum of the jitter against the number of timers",
+            vec![
+                StatisticName::Mean,
+                StatisticName::P99,
+                StatisticName::Max,
+            ],
         ),
         Plot {
             id: "jitter-percentiles".to_owned(),
-            title: "How large the jitter of one interval in so many is".to_owned(),
+            title: "The tail of the jitter, by priority".to_owned(),
             caption: "The whole distribution for each of the three tasks.".to_owned(),
             kind: PlotKind::Percentiles,
             of: of("jitter"),
@@ -570,7 +574,7 @@ mod tests {
     fn both_patterns_are_plotted_against_the_number_of_timers() {
         let plot = &plots()[0];
         assert_eq!(plot.x, "timers");
-        assert!(plot.choose.contains(&"pattern".to_owned()));
+        assert!(plot.lines.contains(&"pattern".to_owned()));
         assert_eq!(plot.of.get("what"), Some(&LabelValue::from("jitter")));
     }
 }

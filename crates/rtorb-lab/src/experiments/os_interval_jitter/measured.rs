@@ -10,6 +10,7 @@ use crate::results::{
     Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
 };
 use crate::statistics::{Recorder, Statistics, median};
+use crate::summary::words::said;
 
 /// Everything of a run.
 #[derive(Debug, Default)]
@@ -165,11 +166,11 @@ impl Measured {
             let jitter = self.jitter(configuration, rank)?;
             Some(Highlight {
                 what: format!(
-                    "median jitter of the {} of {} tasks, {} intervals, {} us resolution",
+                    "median jitter of the {} of {} tasks, {} intervals, {}",
                     rank.label(),
                     configuration.timers,
                     configuration.pattern.label().replace('_', "-"),
-                    configuration.resolution_us
+                    said("resolution_us", &configuration.resolution_us.into())
                 ),
                 value: jitter.p50 / 1e3,
                 unit: "us".to_owned(),

@@ -10,6 +10,7 @@ use crate::results::{
     StatisticName, Target, all_real_time, labels,
 };
 use crate::statistics::{Recorder, median};
+use crate::summary::words::said;
 
 /// One task set under one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,8 +121,8 @@ impl Measured {
             let compared = self.longest_to_shortest(resolution_us, Statistic::Median)?;
             Some(Highlight {
                 what: format!(
-                    "context switch with {tasks} tasks, clock of {}",
-                    milliseconds(resolution_us)
+                    "context switch with {tasks} tasks, {}",
+                    resolution(resolution_us)
                 ),
                 value: self.timed.get(&longest)?.median_ns()? / 1e3,
                 unit: "us".to_owned(),
@@ -206,17 +207,16 @@ impl Measured {
         let queue = RESOLUTIONS_US.into_iter().filter_map(|resolution_us| {
             conclusion(
                 &format!(
-                    "Clock of {}: the ready queue of {TASKS_MAX} tasks beside that of {TASKS_MIN}",
-                    milliseconds(resolution_us)
+                    "At {}: the ready queue of {TASKS_MAX} tasks beside that of {TASKS_MIN}",
+                    resolution(resolution_us)
                 ),
                 |statistic| self.longest_to_shortest(resolution_us, statistic),
             )
         });
-        let [fine, coarse] = RESOLUTIONS_US.map(milliseconds);
-        let clock = conclusion(
-            &format!("The clock of {fine} beside that of {coarse}"),
-            |statistic| self.fine_to_coarse(statistic),
-        );
+        let [fine, coarse] = RESOLUTIONS_US.map(resolution);
+        let clock = conclusion(&format!("At {fine} beside {coarse}"), |statistic| {
+            self.fine_to_coarse(statistic)
+        });
         let (kept, dropped) = self.kept_and_dropped();
         let counted = (kept + dropped > 0).then(|| {
             format!(
@@ -233,8 +233,8 @@ impl Measured {
             let ratio =
                 |statistic| Some(self.longest_to_shortest(resolution_us, statistic)?.ratio());
             Some(format!(
-                "clock of {}: minimum {:.2}, median {:.2}, mean {:.2}, maximum {:.2} times",
-                milliseconds(resolution_us),
+                "{}: minimum {:.2}, median {:.2}, mean {:.2}, maximum {:.2} times",
+                resolution(resolution_us),
                 ratio(Statistic::Min)?,
                 ratio(Statistic::Median)?,
                 ratio(Statistic::Mean)?,
@@ -402,8 +402,9 @@ fn conclusion(subject: &str, compared: impl Fn(Statistic) -> Option<Comparison>)
     })
 }
 
-fn milliseconds(us: u64) -> String {
-    format!("{} ms", us as f64 / 1e3)
+/// As tables and plots say it.
+fn resolution(us: u64) -> String {
+    said("resolution_us", &us.into())
 }
 
 fn plots() -> Vec<Plot> {
@@ -430,7 +431,7 @@ fn plots() -> Vec<Plot> {
         },
         Plot {
             id: "ready-queue-percentiles".to_owned(),
-            title: "The worst of so many context switches, by the number of tasks".to_owned(),
+            title: "The tail of a context switch, by the number of tasks".to_owned(),
             caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
             kind: PlotKind::Percentiles,
             choose,
@@ -528,7 +529,7 @@ mod tests {
     fn the_clock_is_compared_at_equal_task_sets() {
         let outcome = measured(|configuration| 1_000 + configuration.resolution_us).outcome();
         let words = outcome.conclusions.join("\n");
-        let shorter = "The clock of 0.5 ms beside that of 1 ms: the switch is shorter (shortest, median, mean, longest)";
+        let shorter = "At 500 us resolution beside 1 ms resolution: the switch is shorter (shortest, median, mean, longest)";
         assert!(words.contains(shorter), "{words}");
         let derived = outcome
             .derived

@@ -181,9 +181,9 @@ impl Measured {
             let what = format!("{condition}: the median is cyclictest's (difference)");
             Some(Target::at_most(
                 what,
-                (found.value - 1.0).abs(),
-                DIFFERENCE_MAX,
-                "ratio",
+                (found.value - 1.0).abs() * 100.0,
+                DIFFERENCE_MAX * 100.0,
+                "%",
             ))
         };
         self.cells.iter().filter_map(target).collect()
@@ -265,24 +265,28 @@ fn plots() -> Vec<Plot> {
         title: title.to_owned(),
         caption: caption.to_owned(),
         kind,
-        lines: ["tool", "load", "cpu"].map(str::to_owned).to_vec(),
+        lines: ["cpu", "load", "tool"].map(str::to_owned).to_vec(),
         x_title: "from the set moment until the thread runs, us".to_owned(),
         log_x: true,
         log_y: true,
         ..Plot::default()
     };
     vec![
-        plot(
-            "wakeup-histogram",
-            "How late the thread wakes",
-            "As the histograms of cyclictest. Two lines of one condition should lie on each other; what counts for a \
-             deadline is how far to the right the last sample lies.",
-            PlotKind::Histogram,
-        ),
+        Plot {
+            choose: ["cpu", "load"].map(str::to_owned).to_vec(),
+            lines: vec!["tool".to_owned()],
+            ..plot(
+                "wakeup-histogram",
+                "How late the thread wakes, beside cyclictest",
+                "As the histograms of cyclictest. Both should lie on each other; what counts for a deadline is how far to the \
+                 right the last sample lies.",
+                PlotKind::Histogram,
+            )
+        },
         plot(
             "wakeup-percentiles",
-            "How late all wake-ups but one in so many are at most",
-            "The right end of each line is the largest sample.",
+            "The tail of the wake-up latency",
+            "Solid: measured here; dashed: cyclictest.",
             PlotKind::Percentiles,
         ),
     ]
