@@ -130,8 +130,8 @@ const LINES_AROUND_ROWS: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('═').junction('═'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
-/// What a column is wider than its text.
-const PADDING: usize = 2;
+/// What a column is wider than its text: a space on each side, and one to the next column.
+const PADDING: usize = 3;
 const NAMES_MIN: usize = 20;
 const COLUMNS_MIN: usize = 40;
 /// Longer lines are hard to read.
