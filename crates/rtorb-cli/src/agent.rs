@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use rtorb_lab::agent::protocol::PORT;
-use rtorb_lab::agent::server::Server;
-use rtorb_lab::interrupt::Interrupt;
+use rtorb_lab::processes::agent::protocol::PORT;
+use rtorb_lab::processes::agent::server::Server;
+use rtorb_lab::processes::interrupt::Interrupt;
 
 use crate::executable;
 use crate::output::line;

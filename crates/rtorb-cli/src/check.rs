@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::host::Host;
-use rtorb_lab::preflight::{self, Finding, Severity, Topic};
+use rtorb_lab::host::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
 
 use crate::NO;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use orb_options::Misuse;
 use rtorb_lab::LabError;
-use rtorb_lab::whitebox::{CountingAllocator, stop_counting};
+use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
 mod agent;
 mod check;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Idl(idl) => idl.run(),
-        Subcommands::Child { arguments } => return rtorb_lab::child::run(&arguments),
+        Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),
     };
     done.unwrap_or_else(|error| {
         eprintln!("rtorb: {error:#}");

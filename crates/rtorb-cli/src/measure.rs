@@ -5,16 +5,19 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use rtorb_lab::agent::Agent;
+use rtorb_lab::contestants::square_wave::gpio::GpioLines;
 use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
-use rtorb_lab::interrupt::Interrupt;
-use rtorb_lab::load::Load;
-use rtorb_lab::profile::{self, Profile};
-use rtorb_lab::report::Failure;
+use rtorb_lab::experiments;
+use rtorb_lab::host::preflight;
+use rtorb_lab::processes::agent::Agent;
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::processes::load::Load;
 use rtorb_lab::results::Results;
-use rtorb_lab::square_wave::gpio::GpioLines;
-use rtorb_lab::{experiments, preflight, report, runs};
+use rtorb_lab::results::profile::{self, Profile};
+use rtorb_lab::results::report;
+use rtorb_lab::results::report::Failure;
+use rtorb_lab::results::runs;
 use serde::Serialize;
 use serde_json::json;
 

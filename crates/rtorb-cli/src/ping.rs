@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::inspect::ping::{Asking, Pong, ping};
-use rtorb_lab::summary::microseconds;
+use rtorb_lab::results::summary::microseconds;
 
 use crate::NO;
 use crate::output::{line, print_json};

@@ -1,5 +1,7 @@
 //! Who is measured: an ORB or a raw exchange on a transport, as a server process and a client process that stay alive
 //! and warm while the others have their turn.
+//!
+//! Below: what each of them is, and how it is called.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,13 +10,23 @@ use rtorb::rt::PriorityModel;
 use rtorb_wire::Ior;
 use rtorb_wire::ior::object_key;
 
-use crate::burst::{Burst, Samples, Verb};
+use crate::contestants::burst::{Burst, Samples, Verb};
+use crate::contestants::operations::MessageBytes;
+use crate::contestants::peers::omniorb::{self, OmniOrb};
+use crate::contestants::ping_pong::futex;
 use crate::error::LabError;
-use crate::operations::MessageBytes;
-use crate::peers::omniorb::{self, OmniOrb};
-use crate::ping_pong::futex;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
+
+pub mod burst;
+pub mod cubit;
+pub mod demux;
+pub mod operations;
+pub mod peers;
+pub mod ping_pong;
+pub mod rates;
+pub mod square_wave;
+pub mod whitebox;
 
 /// Which software answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,21 +7,21 @@ use std::time::SystemTime;
 use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
-use crate::awake::{AWAKE_AT_MOST, Awake};
+use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
+use crate::host::preflight;
 use crate::host::{Host, stolen_ms};
-use crate::idle_states::DmaLatency;
-use crate::interrupt::Interrupt;
-use crate::load::Load;
-use crate::placement::Placement;
-use crate::preflight;
 use crate::processes::Launcher;
+use crate::processes::awake::{AWAKE_AT_MOST, Awake};
+use crate::processes::idle_states::DmaLatency;
+use crate::processes::interrupt::Interrupt;
+use crate::processes::load::Load;
+use crate::processes::placement::Placement;
+use crate::results::timestamp;
 use crate::results::{
     Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
     Target, all_real_time,
 };
-use crate::square_wave::gpio::GpioLines;
-use crate::timestamp;
 
 /// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
 pub trait Experiment: Sync {
@@ -101,7 +101,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// For this host, with `executable` as the program that plays the children's roles ([`crate::child`]).
+    /// For this host, with `executable` as the program that plays the children's roles ([`crate::processes::child`]).
     ///
     /// # Errors
     /// That no folder for temporary files could be made.

@@ -1,13 +1,14 @@
 //! The host described beside every number: kernel, CPU, clock, and what the scheduler and memory limits allow.
 //!
 //! Everything is read from /proc, /sys and /dev; what cannot be read is `None`, never a guess.
+//! [`preflight`] says what of it stands in the way of real time.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::idle_states::DmaLatency;
-use crate::placement;
+use crate::processes::idle_states::DmaLatency;
+use crate::processes::placement;
 pub use cpus::{IdleState, Idling};
 pub use groups::RealTimeGroups;
 pub use interrupts::Interrupts;
@@ -25,6 +26,7 @@ mod groups;
 mod interrupts;
 mod kernel;
 mod memory;
+pub mod preflight;
 mod stolen;
 mod system;
 mod virtualisation;

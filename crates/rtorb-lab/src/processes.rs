@@ -2,8 +2,10 @@
 //!
 //! Three things end a child whatever happens: its owner's `Drop`, the end of its standard input, and the death signal
 //! that it asked the kernel for. It lives in a process group of its own, so that Ctrl-C at a terminal reaches the
-//! laboratory alone, which then ends its children in order. A server may run on an agent's host instead ([`crate::agent`]);
+//! laboratory alone, which then ends its children in order. A server may run on an agent's host instead ([`crate::processes::agent`]);
 //! whoever talks to it sees no difference.
+//!
+//! Below: the roles that a child plays, where processes run, what else runs meanwhile, and how all of it ends.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -19,17 +21,29 @@ use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-use crate::agent::{self, Agent};
-use crate::burst::{Burst, Samples, SamplesHeader};
+use crate::contestants::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::placement::{Placement, obtained, obtained_by_priority};
+use crate::processes::agent::Agent;
+use crate::processes::interrupt::Interrupt;
+use crate::processes::placement::{Placement, obtained, obtained_by_priority};
 use crate::results::ObtainedScheduling;
+
+pub mod agent;
+pub mod awake;
+pub(crate) mod begin_together;
+pub mod child;
+pub mod computation;
+pub mod idle_states;
+pub mod interrupt;
+pub mod load;
+pub mod placement;
+pub mod probe;
+pub mod tools;
 
 /// Starts measured processes.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// The program that has the hidden subcommand `child` ([`crate::child::run`]): this one, except in tests.
+    /// The program that has the hidden subcommand `child` ([`crate::processes::child::run`]): this one, except in tests.
     pub executable: PathBuf,
     /// Where the measured processes run.
     pub placement: Placement,
@@ -40,7 +54,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts a child in one of the roles of [`crate::child`], with standard input and output connected to us.
+    /// Starts a child in one of the roles of [`crate::processes::child`], with standard input and output connected to us.
     ///
     /// # Errors
     /// That the program could not be started.

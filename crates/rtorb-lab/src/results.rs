@@ -1,4 +1,6 @@
 //! What an experiment hands over: the one JSON file that scripts and the report read (docs/results.md).
+//!
+//! Below: the statistics in it, and what is made of it: the page, tables, comparisons, exports, a profile.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,11 +8,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
-use crate::preflight::Finding;
-use crate::statistics::{Bucket, Percentile, Recorder, Statistics};
+use crate::host::preflight::Finding;
+use crate::results::statistics::{Bucket, Percentile, Recorder, Statistics};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 
+pub mod compare;
+pub mod export;
 mod plot;
+pub mod profile;
+pub mod report;
+pub mod runs;
+pub mod statistics;
+pub mod summary;
+#[cfg(test)]
+pub(crate) mod synthetic;
+pub(crate) mod timestamp;
 
 /// One run of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -272,7 +284,7 @@ impl Series {
     /// between rounds. The median of all samples when there was one round only.
     #[must_use]
     pub fn median_of_rounds(&self) -> f64 {
-        crate::statistics::median(&self.rounds_p50).unwrap_or(self.statistics.p50)
+        crate::results::statistics::median(&self.rounds_p50).unwrap_or(self.statistics.p50)
     }
 }
 

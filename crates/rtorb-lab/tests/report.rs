@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 
 use rtorb_lab::host::Host;
-use rtorb_lab::preflight;
-use rtorb_lab::report;
+use rtorb_lab::host::preflight;
+use rtorb_lab::results::report;
+use rtorb_lab::results::statistics::Recorder;
 use rtorb_lab::results::{
     Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published, PublishedPoints,
     Results, SCHEMA, Series, StatisticName, Target, labels,
 };
-use rtorb_lab::statistics::Recorder;
 
 /// Results with one of everything, and with text that a page must not take for markup.
 fn results() -> Results {

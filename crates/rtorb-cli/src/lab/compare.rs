@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::compare::{
+use rtorb_lab::results::compare::{
     self, Compared, Comparison, Condition, Gravity, Observations, SeriesName, Spoilt,
 };
-use rtorb_lab::runs;
-use rtorb_lab::summary::{self, Table, microseconds};
+use rtorb_lab::results::runs;
+use rtorb_lab::results::summary::{self, Table, microseconds};
 
 use crate::NO;
 use crate::output::{line, print_json, print_table};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::profile::Profile;
-use rtorb_lab::runs;
+use rtorb_lab::results::profile::Profile;
+use rtorb_lab::results::runs;
 
 use crate::output::{line, print_json};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rtorb_lab::results::Results;
-use rtorb_lab::summary;
+use rtorb_lab::results::summary;
 
 use super::Measured;
 use crate::output::{columns, indented, line, print_table};

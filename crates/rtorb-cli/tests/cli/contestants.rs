@@ -5,16 +5,16 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use rtorb_lab::burst::{Burst, Verb};
+use rtorb_lab::contestants::burst::{Burst, Verb};
+use rtorb_lab::contestants::cubit::Bench;
+use rtorb_lab::contestants::operations::{MessageBytes, Operation};
+use rtorb_lab::contestants::peers::omniorb::{HOW_TO_INSTALL, OmniOrb};
 use rtorb_lab::contestants::{Contestant, Orb, Transport, key_bytes};
-use rtorb_lab::cubit::Bench;
 use rtorb_lab::inspect::ior::Description;
 use rtorb_lab::inspect::ping::client_orb;
-use rtorb_lab::interrupt::Interrupt;
-use rtorb_lab::operations::{MessageBytes, Operation};
-use rtorb_lab::peers::omniorb::{HOW_TO_INSTALL, OmniOrb};
-use rtorb_lab::placement::Placement;
 use rtorb_lab::processes::Launcher;
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::processes::placement::Placement;
 
 use crate::support::CubitServer;
 

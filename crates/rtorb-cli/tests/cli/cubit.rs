@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rtorb_lab::cubit::Bench;
+use rtorb_lab::contestants::cubit::Bench;
 use rtorb_lab::inspect::ping::client_orb;
 use rustix::process::Signal;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rtorb_lab::LabError;
 use rtorb_lab::experiment::{Context, Effort};
-use rtorb_lab::interrupt::Interrupt;
-use rtorb_lab::load::{Generator, Kind, Load, RunningLoad};
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::processes::load::{Generator, Kind, Load, RunningLoad};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Running, rtorb, within};

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::burst::{Burst, Verb};
+use crate::contestants::burst::{Burst, Verb};
+use crate::contestants::operations::Operation;
+use crate::contestants::peers::omniorb;
+use crate::contestants::rates::Group;
+use crate::contestants::rates::contestants::RateContestant;
+use crate::contestants::rates::server::RateObject;
 use crate::contestants::{Contestant, OMNIORB, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress, is_complete};
-use crate::operations::Operation;
-use crate::peers::omniorb;
-use crate::rates::Group;
-use crate::rates::contestants::RateContestant;
-use crate::rates::server::RateObject;
 use crate::results::{ObtainedScheduling, all_real_time};
 use measured::Measured;
 pub(super) use plan::{CONDITIONS, EXTREMES, HARDEST, Plan};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::burst::{Burst, Verb};
+use crate::contestants::burst::{Burst, Verb};
+use crate::contestants::demux::Kind;
+use crate::contestants::operations::Operation;
 use crate::contestants::{Transport, key_bytes};
-use crate::demux::Kind;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::operations::Operation;
 use crate::processes::{Launcher, Process};
+use crate::results::statistics::{Recorder, median};
 use crate::results::{Derived, Highlight, Series, Target, all_real_time, labels};
-use crate::statistics::{Recorder, median};
 
 /// The experiment.
 #[derive(Debug)]

@@ -6,12 +6,12 @@
 //! forgot the priority.
 
 use crate::contestants::Transport;
+use crate::contestants::square_wave::Run;
+use crate::contestants::square_wave::system::{self, Role, System};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::load::Load;
+use crate::processes::load::Load;
 use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
-use crate::square_wave::Run;
-use crate::square_wave::system::{self, Role, System};
 use measured::{Cell, MEETING, Measured};
 
 mod conclusions;

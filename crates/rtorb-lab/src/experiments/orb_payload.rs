@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::contestants::square_wave::Run;
+use crate::contestants::square_wave::recorded::Recorded;
+use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::{Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::results::{ObtainedScheduling, Plot, PlotKind, Series, StatisticName, labels};
-use crate::square_wave::Run;
-use crate::square_wave::recorded::Recorded;
-use crate::square_wave::system::{self, Role, System};
 
 mod conclusions;
 

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use crate::contestants::OMNIORB;
+use crate::contestants::peers::omniorb;
+use crate::contestants::rates::contestants::RateContestant;
+use crate::contestants::rates::server::RateObject;
+use crate::contestants::rates::{Group, Releases, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::peers::omniorb;
-use crate::rates::contestants::RateContestant;
-use crate::rates::server::RateObject;
-use crate::rates::{Group, Releases, Run};
 use crate::results::{ObtainedScheduling, all_real_time, labels};
 use staircase::{Measured, Stair};
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use rtorb::rt::PriorityModel;
 
-use crate::burst::{Burst, Verb};
+use crate::contestants::burst::{Burst, Verb};
+use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::peers::omniorb::{self, OmniOrb};
 use crate::results::{all_real_time, labels};
 use cells::{Cell, cells};
 use measured::Measured;

@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use crate::contestants::OMNIORB;
+use crate::contestants::peers::omniorb::{self, OmniOrb};
+use crate::contestants::whitebox::clients::LOW_CLIENTS;
+use crate::contestants::whitebox::omniorb::Programs;
+use crate::contestants::whitebox::{Priorities, perf, strace};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::peers::omniorb::{self, OmniOrb};
 use crate::results::labels;
-use crate::whitebox::clients::LOW_CLIENTS;
-use crate::whitebox::omniorb::Programs;
-use crate::whitebox::{Priorities, perf, strace};
 use contestant::{Contestant, Run};
 use measured::Measured;
 use rtorb::Strategies;

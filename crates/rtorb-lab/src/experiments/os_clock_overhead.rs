@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::host::kernel_tick_hz;
-use crate::probe::{Probe, Question};
+use crate::processes::probe::{Probe, Question};
 use crate::results::labels;
 use measured::Measured;
 use probe::Executions;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::{Probe, Question as ProbeQuestion};
 use crate::results::labels;
 use measured::Measured;
 use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};

@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use crate::computation::Computation;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::probe::{Probe, Question};
+use crate::processes::computation::Computation;
+use crate::processes::probe::{Probe, Question};
 use crate::results::labels;
 use measured::Measured;
 use plan::{Configuration, Pattern};

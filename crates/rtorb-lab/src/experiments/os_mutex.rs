@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::results::statistics::{Recorder, median};
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Published, Series, Target, labels,
 };
-use crate::statistics::{Recorder, median};
 use three_threads::{Kind, SECTION_NS, SPIN_NS, Wait};
 
 mod three_threads;

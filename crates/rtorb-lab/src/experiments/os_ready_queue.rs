@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use crate::awake::Awake;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::awake::Awake;
+use crate::processes::probe::{Probe, Question as ProbeQuestion};
 use crate::results::labels;
 use measured::{Configuration, Measured};
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use crate::awake::Awake;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::load::{Load, RunningLoad};
-use crate::placement::Placement;
-use crate::probe::{self, Probe};
+use crate::processes::awake::Awake;
+use crate::processes::load::{Load, RunningLoad};
+use crate::processes::placement::Placement;
+use crate::processes::probe::{self, Probe};
 use crate::results::labels;
 use cyclictest::Cyclictest;
 use measured::{Condition, Measured, Tool};

@@ -47,7 +47,7 @@ impl System {
                     .to_string_lossy()
                     .into_owned(),
                 clock_resolution_ns: u64::try_from(resolution_ns).unwrap_or(0),
-                fifo_granted: crate::placement::fifo_is_granted(),
+                fifo_granted: crate::processes::placement::fifo_is_granted(),
                 memory_lock_bytes: limit(Resource::Memlock),
                 rtprio_limit: limit(Resource::Rtprio),
                 rttime_limit_us: limit(Resource::Rttime),

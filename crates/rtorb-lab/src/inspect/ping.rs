@@ -6,7 +6,7 @@ use rtorb::{ObjectRef, Orb};
 use rtorb_os::clock::monotonic_ns;
 use serde::Serialize;
 
-use crate::statistics::{Recorder, Statistics};
+use crate::results::statistics::{Recorder, Statistics};
 
 /// What came of asking an object whether it exists.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::measured::{Key, Measured, Of, Role, labels_of};
 use super::plan::{Cell, Condition, Load, Plan};
+use crate::results::statistics::median;
 use crate::results::{Derived, Highlight, Labels, Target};
-use crate::statistics::median;
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -185,7 +185,7 @@ const PROMISED_WORK_US: u64 = 500;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Statistics;
+    use crate::results::statistics::Statistics;
 
     fn key(preset: &str, low_clients: usize, role: Role) -> Key {
         Key {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::plan::Cell;
-use crate::burst::Samples;
 use crate::contestants::Orb;
-use crate::rates::Times;
-use crate::rates::contestants::{RateContestant, Turn};
+use crate::contestants::burst::Samples;
+use crate::contestants::rates::Times;
+use crate::contestants::rates::contestants::{RateContestant, Turn};
+use crate::results::statistics::{Recorder, Statistics, median};
 use crate::results::{Labels, Series, labels};
-use crate::statistics::{Recorder, Statistics, median};
 
 /// What tells one series from another, from which moment on it counts aside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

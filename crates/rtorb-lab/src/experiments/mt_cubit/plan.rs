@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::contestants::rates::contestants::saturating;
+use crate::contestants::rates::server::POOL_THREADS;
+use crate::contestants::rates::{Group, Releases, Run};
 use crate::experiment::{Effort, Parameters};
-use crate::rates::contestants::saturating;
-use crate::rates::server::POOL_THREADS;
-use crate::rates::{Group, Releases, Run};
 use crate::results::labels;
 
 /// What one of the experiments of this kind measures.

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rtorb::{Orb, Strategies};
 use rtorb_os::thread::spawn;
 
-use crate::cubit::idl::Cubit;
-use crate::rates::{answer_lines, number};
+use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::rates::{answer_lines, number};
 
 /// An ORB of that preset.
 ///

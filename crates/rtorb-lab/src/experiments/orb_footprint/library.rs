@@ -81,7 +81,7 @@ mod tests {
             ("rtorb::poa::Poa::activate", "rtorb"),
             ("<rtorb_wire::cdr::Reader>::octet", "rtorb_wire"),
             (
-                "<rtorb_lab::cubit::Host as rtorb::Servant>::call",
+                "<rtorb_lab::contestants::cubit::Host as rtorb::Servant>::call",
                 "rtorb_lab",
             ),
             (

@@ -6,11 +6,11 @@ use super::library::Library;
 use super::memory::{Memory, PRIVATE_DIRTY};
 use super::program::Program;
 use crate::experiment::Outcome;
+use crate::results::statistics::{Recorder, median};
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     StatisticName, labels,
 };
-use crate::statistics::{Recorder, median};
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

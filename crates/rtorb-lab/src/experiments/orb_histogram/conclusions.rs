@@ -3,11 +3,11 @@
 use super::PRESET;
 use super::measured::{Cell, Measured, Met};
 use crate::contestants::Transport;
+use crate::contestants::square_wave::Part;
+use crate::contestants::square_wave::recorded::Recorded;
+use crate::contestants::square_wave::system::Role;
+use crate::results::statistics::{Statistics, median};
 use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
-use crate::square_wave::Part;
-use crate::square_wave::recorded::Recorded;
-use crate::square_wave::system::Role;
-use crate::statistics::{Statistics, median};
 
 /// The quotients of the latencies with the low receiver and without it, and with load and without it.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -314,7 +314,7 @@ const EDGES_MIN: u64 = 30;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::square_wave::Latencies;
+    use crate::contestants::square_wave::Latencies;
 
     /// So many edges a millisecond apart, `lead_ns` early, whose wake-ups take 2 us, and round trips 30 us.
     fn wave(edges: u64, lead_ns: u64, call_ns: impl Fn(u64) -> u64) -> Latencies {

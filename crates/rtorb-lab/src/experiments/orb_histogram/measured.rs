@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::PRESET;
+use crate::contestants::square_wave::recorded::Recorded;
+use crate::contestants::square_wave::system::Role;
+use crate::contestants::square_wave::{Latencies, Meetings, Part};
 use crate::contestants::{Orb, Transport};
 use crate::results::{Series, labels};
-use crate::square_wave::recorded::Recorded;
-use crate::square_wave::system::Role;
-use crate::square_wave::{Latencies, Meetings, Part};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

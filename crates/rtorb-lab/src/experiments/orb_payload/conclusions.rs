@@ -1,10 +1,10 @@
 //! Whether the distance from the best to the worst latency grows with the data, in numbers and in words.
 
 use super::{Measured, PRESET, TRANSPORT};
+use crate::contestants::square_wave::Part;
+use crate::contestants::square_wave::recorded::Recorded;
+use crate::results::statistics::{Statistics, median};
 use crate::results::{Derived, Highlight, Published, labels};
-use crate::square_wave::Part;
-use crate::square_wave::recorded::Recorded;
-use crate::statistics::{Statistics, median};
 
 /// The distance of the worst, and of the 99th percentile, from the best.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -164,7 +164,7 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::square_wave::Latencies;
+    use crate::contestants::square_wave::Latencies;
 
     /// Of each size the best and the worst latency.
     fn measured(sizes: &[(usize, u64, u64)]) -> Measured {

@@ -1,8 +1,8 @@
 //! Whether it is a staircase, in numbers and in words.
 
 use super::staircase::{From, Measured, Stair};
+use crate::results::statistics::median;
 use crate::results::{Derived, Highlight, Published, Target, labels};
-use crate::statistics::median;
 
 /// The worst step of each staircase.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::contestants::rates::Times;
 use crate::contestants::{OMNIORB, Orb};
-use crate::rates::Times;
+use crate::results::statistics::{Recorder, median};
 use crate::results::{Series, labels};
-use crate::statistics::{Recorder, median};
 
 /// One client of the staircase; in order, the least urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::contestants::operations::Operation;
 use crate::experiment::Effort;
-use crate::operations::Operation;
 
 /// One operation with one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

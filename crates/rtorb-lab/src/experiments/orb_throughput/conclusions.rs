@@ -3,11 +3,11 @@
 
 use super::cells::Cell;
 use super::measured::{Key, Measured};
-use crate::burst::Verb;
+use crate::contestants::burst::Verb;
+use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Orb, Transport};
-use crate::operations::Operation;
+use crate::results::statistics::median;
 use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
-use crate::statistics::median;
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {

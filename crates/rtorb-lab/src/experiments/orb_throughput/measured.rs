@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::cells::Cell;
-use crate::burst::{Samples, Verb};
+use crate::contestants::burst::{Samples, Verb};
+use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Contestant, Orb, Transport};
 use crate::error::LabError;
-use crate::operations::Operation;
+use crate::results::statistics::Recorder;
 use crate::results::{Labels, Series, labels};
-use crate::statistics::Recorder;
 
 /// What tells one series from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

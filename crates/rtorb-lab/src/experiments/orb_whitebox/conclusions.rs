@@ -3,10 +3,10 @@
 use super::contestant::Sides;
 use super::measured::{Measured, What};
 use crate::contestants::OMNIORB;
+use crate::contestants::whitebox::clients::LOW_CLIENTS;
+use crate::contestants::whitebox::perf::Phase;
 use crate::experiment::Outcome;
 use crate::results::{Highlight, Published, Target, all_real_time};
-use crate::whitebox::clients::LOW_CLIENTS;
-use crate::whitebox::perf::Phase;
 
 pub(super) fn outcome(mut measured: Measured, complete: bool) -> Outcome {
     let real_time = all_real_time(&measured.scheduling);

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
+use crate::contestants::peers::omniorb;
+use crate::contestants::whitebox::Priorities;
+use crate::contestants::whitebox::clients::LOW_CLIENTS;
+use crate::contestants::whitebox::counts::Counts;
+use crate::contestants::whitebox::omniorb::{CountedPage, Programs};
+use crate::contestants::whitebox::perf::{Perf, Samples, SystemCalls};
+use crate::contestants::whitebox::strace::Strace;
+use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
-use crate::peers::omniorb;
-use crate::placement::obtained;
+use crate::processes::placement::obtained;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
-use crate::whitebox::Priorities;
-use crate::whitebox::clients::LOW_CLIENTS;
-use crate::whitebox::counts::Counts;
-use crate::whitebox::omniorb::{CountedPage, Programs};
-use crate::whitebox::perf::{Perf, Samples, SystemCalls};
-use crate::whitebox::strace::Strace;
-use crate::whitebox::threads::ThreadSums;
 
 /// Something of the client process, and the same of the server process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

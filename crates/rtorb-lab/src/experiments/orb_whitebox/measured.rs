@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::contestant::{Contestant, Run, Sides};
 use crate::contestants::OMNIORB;
+use crate::contestants::whitebox::perf::{Phase, Samples, SystemCalls};
 use crate::error::LabError;
+use crate::results::statistics::{Recorder, Statistics, median};
 use crate::results::{Labels, ObtainedScheduling, Series, labels};
-use crate::statistics::{Recorder, Statistics, median};
-use crate::whitebox::perf::{Phase, Samples, SystemCalls};
 
 /// Something that is counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

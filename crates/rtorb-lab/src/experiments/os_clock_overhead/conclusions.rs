@@ -4,8 +4,8 @@ use super::PROGRAM_NS;
 use super::equations::FINE_BELOW_NS;
 use super::measured::{Cell, Measured};
 use super::tick::Tick;
+use crate::results::statistics::median;
 use crate::results::{Plot, PlotKind, Published, PublishedPoints, StatisticName, labels};
-use crate::statistics::median;
 
 /// Whether a tick costs less when it comes more rarely, how much of the CPU ticks take, and whether they all came.
 pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
@@ -331,7 +331,7 @@ mod tests {
     use super::super::measured::tests::measured;
     use super::super::probe::Executions;
     use super::*;
-    use crate::probe::Answer;
+    use crate::processes::probe::Answer;
 
     #[test]
     fn the_verdict_follows_the_numbers() {

@@ -7,11 +7,11 @@ use super::probe::Executions;
 use super::tick::Tick;
 use super::{NO_TICK_NS, conclusions};
 use crate::experiment::Outcome;
-use crate::probe::Answer;
+use crate::processes::probe::Answer;
+use crate::results::statistics::{Recorder, median};
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Series, all_real_time, labels,
 };
-use crate::statistics::{Recorder, median};
 
 /// Everything of a run.
 #[derive(Debug, Default)]

@@ -9,9 +9,9 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
 use super::tick::{Tick, Ticks, Times};
-use crate::computation::Computation;
-use crate::placement;
-use crate::probe::Answer;
+use crate::processes::computation::Computation;
+use crate::processes::placement;
+use crate::processes::probe::Answer;
 
 /// Executions of P, one configuration after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::probe::Test;
 use super::published::{P0, P2, Table};
 use crate::experiment::Outcome;
-use crate::probe::Answer;
+use crate::processes::probe::Answer;
+use crate::results::statistics::{Recorder, median};
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     StatisticName, Target, all_real_time, labels,
 };
-use crate::statistics::{Recorder, median};
 
 /// What was measured so far.
 #[derive(Debug, Default)]

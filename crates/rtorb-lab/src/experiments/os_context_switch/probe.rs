@@ -3,8 +3,8 @@
 use rtorb_os::sched::SchedPolicy;
 use serde::{Deserialize, Serialize};
 
-use crate::begin_together::Threads;
-use crate::probe::Answer;
+use crate::processes::begin_together::Threads;
+use crate::processes::probe::Answer;
 
 mod suspend_resume;
 mod synchronized;

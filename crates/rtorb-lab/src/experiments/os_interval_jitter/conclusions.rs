@@ -2,8 +2,8 @@
 
 use super::measured::Measured;
 use super::plan::{Configuration, Pattern, Rank};
+use crate::results::statistics::{Statistics, median};
 use crate::results::{Plot, PlotKind, Published, StatisticName, labels};
-use crate::statistics::{Statistics, median};
 
 pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
     [
@@ -448,7 +448,7 @@ const NOT_REAL_TIME: &str = "The tasks did not have SCHED_FIFO: `priority` says 
 mod tests {
     use super::super::measured::tests::measured;
     use super::*;
-    use crate::probe::Answer;
+    use crate::processes::probe::Answer;
     use crate::results::LabelValue;
 
     fn rank_number(rank: Rank) -> u64 {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::conclusions;
 use super::plan::{Configuration, Pattern, Rank};
 use crate::experiment::Outcome;
-use crate::probe::Answer;
+use crate::processes::probe::Answer;
+use crate::results::statistics::{Recorder, Statistics, median};
+use crate::results::summary::words::said;
 use crate::results::{
     Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
 };
-use crate::statistics::{Recorder, Statistics, median};
-use crate::summary::words::said;
 
 /// Everything of a run.
 #[derive(Debug, Default)]

@@ -9,10 +9,10 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use rtorb_os::timer::PeriodicTimer;
 use serde::{Deserialize, Serialize};
 
-use crate::awake::Awake;
-use crate::computation::Computation;
-use crate::placement;
-use crate::probe::Answer;
+use crate::processes::awake::Awake;
+use crate::processes::computation::Computation;
+use crate::processes::placement;
+use crate::processes::probe::Answer;
 
 /// Tasks that run together for some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

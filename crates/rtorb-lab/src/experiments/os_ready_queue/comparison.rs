@@ -1,6 +1,6 @@
 //! Whether one configuration takes longer than another, round by round.
 
-use crate::statistics::median;
+use crate::results::statistics::median;
 
 /// One configuration's figure divided by another's, in each round that has both.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::comparison::{Comparison, Verdict};
 use crate::experiment::Outcome;
-use crate::probe::Answer;
+use crate::processes::probe::Answer;
+use crate::results::statistics::{Recorder, median};
+use crate::results::summary::words::said;
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     StatisticName, Target, all_real_time, labels,
 };
-use crate::statistics::{Recorder, median};
-use crate::summary::words::said;
 
 /// One task set under one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,9 +14,9 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::timer::PeriodicTimer;
 use serde::{Deserialize, Serialize};
 
-use crate::begin_together::Threads;
-use crate::ping_pong::futex::sleep_while;
-use crate::probe::Answer;
+use crate::contestants::ping_pong::futex::sleep_while;
+use crate::processes::begin_together::Threads;
+use crate::processes::probe::Answer;
 
 /// A task set and a clock. The answer has one set of samples, from the end of task 1 to the beginning of task 2, and the
 /// number `dropped`: samples at which an interference task was not in the ready queue.
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_period_is_a_sample_or_left_out() {
-        if !crate::placement::fifo_is_granted() {
+        if !crate::processes::placement::fifo_is_granted() {
             println!("skipped: the host grants no SCHED_FIFO");
             return;
         }

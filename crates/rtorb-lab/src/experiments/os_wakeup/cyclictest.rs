@@ -4,11 +4,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::placement::{Placement, obtained_by_priority};
 use crate::processes::Launcher;
+use crate::processes::interrupt::Interrupt;
+use crate::processes::placement::{Placement, obtained_by_priority};
+use crate::processes::tools::run_tool;
 use crate::results::ObtainedScheduling;
-use crate::tools::run_tool;
 
 /// How it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]

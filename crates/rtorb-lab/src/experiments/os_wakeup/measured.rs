@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::experiment::Outcome;
-use crate::load::Load;
+use crate::processes::load::Load;
+use crate::results::statistics::{Recorder, median};
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series, Target,
     all_real_time, labels,
 };
-use crate::statistics::{Recorder, median};
 
 /// Who measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
-use crate::placement::{Placement, obtained_by_priority};
-use crate::probe::Answer;
+use crate::processes::placement::{Placement, obtained_by_priority};
+use crate::processes::probe::Answer;
 
 /// What is asked: how late a periodic thread wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

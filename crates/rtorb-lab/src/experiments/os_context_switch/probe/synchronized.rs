@@ -12,8 +12,8 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 
 use super::{BUDGET_NS, HIGH, LOW, OVER, Question, Samples, WARM_UP, rounds, run};
-use crate::ping_pong::futex::sleep_while;
-use crate::probe::Answer;
+use crate::contestants::ping_pong::futex::sleep_while;
+use crate::processes::probe::Answer;
 
 /// A mutex of either kind.
 pub(super) trait Lock: Default + Send + Sync + 'static {

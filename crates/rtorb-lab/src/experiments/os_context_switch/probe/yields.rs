@@ -11,8 +11,8 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 
 use super::{BUDGET_NS, LOW, Question, Samples, WARM_UP, YIELDS, rounds, run};
-use crate::ping_pong::futex::sleep_while;
-use crate::probe::Answer;
+use crate::contestants::ping_pong::futex::sleep_while;
+use crate::processes::probe::Answer;
 
 pub(super) fn time(question: &Question) -> Result<Answer, String> {
     let timed = Arc::new(Yields::default());

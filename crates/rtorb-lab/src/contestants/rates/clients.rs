@@ -1,0 +1,299 @@
+//! The clients that call at a rate: one process, a thread for each client, released at absolute times.
+
+use std::io::{self, BufReader, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rtorb::{Orb, SchedPolicy, Strategies, ThreadConfig};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::current_policy;
+use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_os::timer::PeriodicTimer;
+
+use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
+use crate::contestants::cubit::idl::Cubit;
+
+/// The objects that clients may call, and those clients that wait at the barrier.
+#[derive(Debug)]
+pub struct Clients {
+    objects: Vec<Cubit>,
+    prepared: Option<Prepared>,
+}
+
+impl Clients {
+    /// Makes an ORB of that preset and takes the references.
+    ///
+    /// # Errors
+    /// What the ORB said.
+    pub fn open(preset: &str, references: &[&str]) -> Result<Self, String> {
+        let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
+        // The ORB's own threads run as this one does, not as the client whose call happens to start them.
+        let own_threads = ThreadConfig {
+            policy: Some(current_policy()),
+            ..ThreadConfig::default()
+        };
+        let orb = Orb::builder()
+            .strategies(strategies)
+            .watchdog_thread(own_threads)
+            .round_trip_timeout(Some(CALL_TIMEOUT))
+            .build()
+            .map_err(|error| error.to_string())?;
+        let objects = references.iter().map(|reference| {
+            orb.string_to_object(reference)
+                .and_then(|object| Cubit::narrow(&object))
+                .map_err(|exception| exception.to_string())
+        });
+        Ok(Self {
+            objects: objects.collect::<Result<_, _>>()?,
+            prepared: None,
+        })
+    }
+
+    /// Answers questions until standard input ends.
+    ///
+    /// # Errors
+    /// What the input or output said.
+    pub fn serve(mut self) -> io::Result<()> {
+        answer_lines(
+            BufReader::new(io::stdin()),
+            io::stdout(),
+            |question, output| self.answer(question, output),
+        )
+    }
+
+    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
+        let written = match question {
+            "go" => {
+                let prepared = self.prepared.take().ok_or("nothing is prepared")?;
+                prepared.go()?.write(output)
+            }
+            _ => {
+                self.prepare(&question.parse()?)?;
+                writeln!(output, "prepared")
+            }
+        };
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Starts the threads, has each make a few calls, and leaves them at the barrier.
+    fn prepare(&mut self, run: &Run) -> Result<(), String> {
+        // Those of a run that never went end here, since nobody can start them any more.
+        self.prepared = None;
+        let mut prepared = Prepared {
+            clients: Vec::new(),
+            groups: run.groups.len(),
+        };
+        let (tell_ready, ready) = channel();
+        for (group_index, group) in run.groups.iter().enumerate() {
+            for _ in 0..group.clients {
+                let (start, barrier) = channel();
+                let client = Client {
+                    cubit: self
+                        .objects
+                        .get(group.object)
+                        .ok_or_else(|| format!("there is no object {}", group.object))?
+                        .clone(),
+                    phase_ns: run.phase_ns(prepared.clients.len(), group.period_ns),
+                    group: group.clone(),
+                    duration_ns: run.duration_ns,
+                    ready: tell_ready.clone(),
+                    barrier,
+                };
+                let config = ThreadConfig {
+                    policy: (group.priority > 0).then_some(SchedPolicy::Fifo(group.priority)),
+                    ..ThreadConfig::default()
+                };
+                let name = format!("client-{}", group.priority);
+                let thread = spawn(&name, &config, move || client.run())
+                    .map_err(|refused| refused.to_string())?;
+                prepared.clients.push(Waiting {
+                    group: group_index,
+                    start,
+                    thread,
+                });
+            }
+        }
+        for _ in &prepared.clients {
+            ready
+                .recv_timeout(WARM_UP_TIMEOUT)
+                .map_err(|_| "a client was not ready in time".to_owned())??;
+        }
+        self.prepared = Some(prepared);
+        Ok(())
+    }
+}
+
+/// Clients at the barrier.
+#[derive(Debug)]
+struct Prepared {
+    clients: Vec<Waiting>,
+    groups: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    group: usize,
+    start: Sender<u64>,
+    thread: JoinHandle<Option<Result<Times, String>>>,
+}
+
+impl Prepared {
+    /// Opens the barrier and waits for the clients to end.
+    fn go(self) -> Result<Ran, String> {
+        let cpu_before_ns = process_cpu_ns();
+        // Time enough for all of them to hear it before the first is released.
+        let begin_ns = monotonic_ns() + BARRIER_NS;
+        for client in &self.clients {
+            client
+                .start
+                .send(begin_ns)
+                .map_err(|_| "a client has ended before the start".to_owned())?;
+        }
+        let mut groups = vec![Times::default(); self.groups];
+        for client in self.clients {
+            let times = client.thread.join().ok().flatten();
+            groups[client.group].append(times.ok_or("a client panicked")??);
+        }
+        Ok(Ran {
+            elapsed_ns: monotonic_ns().saturating_sub(begin_ns),
+            cpu_ns: process_cpu_ns() - cpu_before_ns,
+            groups,
+        })
+    }
+}
+
+/// What one thread has.
+struct Client {
+    cubit: Cubit,
+    group: Group,
+    phase_ns: u64,
+    duration_ns: u64,
+    ready: Sender<Result<(), String>>,
+    barrier: Receiver<u64>,
+}
+
+impl Client {
+    fn run(self) -> Result<Times, String> {
+        let warm = (0..WARM_UP_CALLS).try_for_each(|_| {
+            let answer = self.cubit.cube_octet(ARGUMENT);
+            answer
+                .map(drop)
+                .map_err(|exception| format!("warm-up: {exception}"))
+        });
+        let mut times = Times::for_client(&self.group, self.duration_ns);
+        // Whoever asked may have given up; then the barrier never opens.
+        let _ = self.ready.send(warm);
+        let Ok(begin_ns) = self.barrier.recv() else {
+            return Err("the run was given up".to_owned());
+        };
+        let end_ns = begin_ns + self.duration_ns;
+        let mut timer = PeriodicTimer::starting_at(begin_ns + self.phase_ns, self.group.period_ns);
+        while timer.next_ns() < end_ns {
+            let release = match self.group.releases {
+                Releases::Each => timer.wait_each(),
+                Releases::Latest => timer.wait(),
+            };
+            self.calls(release.scheduled_ns, &mut times)?;
+        }
+        times.missed = timer.missed();
+        Ok(times)
+    }
+
+    /// The calls of one release.
+    fn calls(&self, scheduled_ns: u64, times: &mut Times) -> Result<(), String> {
+        for call in 0..self.group.calls {
+            let before_ns = monotonic_ns();
+            let answer = self.cubit.cube_octet(ARGUMENT);
+            let after_ns = monotonic_ns();
+            let answer = answer.map_err(|exception| {
+                format!("a call of priority {}: {exception}", self.group.priority)
+            })?;
+            times.wrong += u64::from(answer != ANSWER);
+            push(&mut times.sent_ns, after_ns - before_ns);
+            if call == 0 {
+                push(&mut times.release_ns, after_ns.saturating_sub(scheduled_ns));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Records a time where there is room: recording makes no heap call.
+fn push(times_ns: &mut Vec<u32>, time_ns: u64) {
+    if times_ns.len() < times_ns.capacity() {
+        times_ns.push(u32::try_from(time_ns).unwrap_or(u32::MAX));
+    }
+}
+
+/// For the connection, and what the ORB makes for a thread's first call.
+const WARM_UP_CALLS: usize = 3;
+const ARGUMENT: u8 = 7;
+const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
+const BARRIER_NS: u64 = 5_000_000;
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contestants::rates::server::{RateObject, Server};
+
+    fn group(object: usize, clients: usize, period_ns: u64, releases: Releases) -> Group {
+        Group {
+            object,
+            priority: 0,
+            clients,
+            period_ns,
+            calls: 1,
+            releases,
+        }
+    }
+
+    #[test]
+    fn clients_call_at_their_rates_and_every_answer_is_right() {
+        let object = |works| RateObject { priority: 0, works };
+        let server = Server::open(
+            "iiop://127.0.0.1:0",
+            "default",
+            &[object(true), object(false)],
+        )
+        .unwrap();
+        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let mut clients = Clients::open("default", &references).unwrap();
+        let serving = server.orb().clone();
+        let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
+        let run = Run {
+            duration_ns: 50_000_000,
+            round: 0,
+            groups: vec![
+                group(1, 1, 10_000_000, Releases::Each),
+                group(0, 3, 25_000_000, Releases::Latest),
+            ],
+        };
+        assert!(clients.answer("go", &mut Vec::new()).is_err());
+        clients.prepare(&run).unwrap();
+        let ran = clients.prepared.take().unwrap().go().unwrap();
+        let [high, low] = &ran.groups[..] else {
+            panic!("two groups")
+        };
+        assert_eq!(
+            (high.sent_ns.len(), high.release_ns.len(), high.wrong),
+            (5, 5, 0)
+        );
+        assert_eq!(low.sent_ns.len() as u64 + low.missed, 3 * 2);
+        assert!(ran.cpu_ns > 0);
+        // From the release on it is never less than from sending on.
+        assert!(high.release_ns.iter().sum::<u32>() >= high.sent_ns.iter().sum::<u32>());
+        server.orb().shutdown();
+        thread.join().unwrap().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_group_without_an_object_is_refused() {
+        let mut clients = Clients::open("default", &[]).unwrap();
+        let error = clients
+            .answer("prepare 1 0 3:0:1:1:1:each", &mut Vec::new())
+            .unwrap_err();
+        assert!(error.contains("no object 3"), "{error}");
+    }
+}

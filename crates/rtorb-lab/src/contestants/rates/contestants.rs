@@ -1,0 +1,364 @@
+//! Who is measured with clients that call at a rate: a server process and a process of clients, which stay alive while the
+//! others have their turn.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::server::RateObject;
+use super::{Group, Ran, Run};
+use crate::contestants::peers::omniorb::{self, OmniOrb};
+use crate::contestants::{OMNIORB, Orb};
+use crate::error::LabError;
+use crate::processes::awake::Awake;
+use crate::processes::{Launcher, Process};
+use crate::results::ObtainedScheduling;
+
+/// A running server and its clients.
+#[derive(Debug)]
+pub struct RateContestant {
+    /// Which software.
+    pub orb: Orb,
+    /// The preset of strategies of ours, or the name of the peer: the label `preset`.
+    pub preset: String,
+    cpu: Option<usize>,
+    /// Whether the server runs on an agent.
+    on_two_hosts: bool,
+    // In this order: the clients are ended before the server that they are connected to.
+    clients: Process,
+    server: Process,
+}
+
+/// What one run brought, the server's part included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What the clients told.
+    pub ran: Ran,
+    /// Processor time during the run.
+    pub cpu: CpuShares,
+}
+
+/// Processor time of the two processes, each as a share of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CpuShares {
+    /// Both together, on the CPU that they have in common.
+    Together(f64),
+    /// Each on a host of its own.
+    Apart {
+        /// On the laboratory's host.
+        clients: f64,
+        /// On the agent's.
+        server: f64,
+    },
+}
+
+impl CpuShares {
+    /// Of the CPU that is busier: that one bounds how many calls there can be.
+    #[must_use]
+    pub fn of_the_busier(self) -> f64 {
+        match self {
+            Self::Together(share) => share,
+            Self::Apart { clients, server } => clients.max(server),
+        }
+    }
+
+    /// Each with the side that it is of; `None` for both together.
+    pub fn by_side(self) -> impl Iterator<Item = (Option<&'static str>, f64)> {
+        let (first, second) = match self {
+            Self::Together(share) => ((None, share), None),
+            Self::Apart { clients, server } => {
+                ((Some("clients"), clients), Some((Some("server"), server)))
+            }
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
+impl Turn {
+    /// Processor time that a call took on both sides together, or where they are on two hosts on the side where it took
+    /// more; `None` when there was none.
+    #[must_use]
+    pub fn call_cost_ns(&self) -> Option<f64> {
+        let calls: usize = self
+            .ran
+            .groups
+            .iter()
+            .map(|times| times.sent_ns.len())
+            .sum();
+        (calls > 0).then(|| self.cpu.of_the_busier() * self.ran.elapsed_ns as f64 / calls as f64)
+    }
+}
+
+impl RateContestant {
+    /// Starts ours with the preset of that name, or the peer; `None` when that is not installed.
+    ///
+    /// # Errors
+    /// That its processes do not start; that the peer's server should run on an agent.
+    pub fn named(
+        launcher: &Launcher,
+        name: &str,
+        objects: &[RateObject],
+    ) -> Result<Option<Self>, LabError> {
+        if name != OMNIORB {
+            return Self::rtorb(launcher, name, objects).map(Some);
+        }
+        if launcher.agent.is_some() {
+            return Err(LabError::Peer {
+                what: omniorb::NOT_ON_AN_AGENT.to_owned(),
+            });
+        }
+        match OmniOrb::find(&launcher.interrupt)? {
+            Some(peer) => Self::omniorb(launcher, &peer, objects).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Starts our server and clients with that preset.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn rtorb(
+        launcher: &Launcher,
+        preset: &str,
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        Self::start(
+            launcher,
+            (Orb::Rtorb, preset),
+            &["rate-server", &launcher.server_endpoint(), preset],
+            &["rate-clients", preset],
+            objects,
+        )
+    }
+
+    /// Starts omniORB's server and clients.
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    pub fn omniorb(
+        launcher: &Launcher,
+        peer: &OmniOrb,
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        let program = peer.rates.display().to_string();
+        let server: Vec<&str> = ["exec", &program, "server"]
+            .into_iter()
+            .chain(omniorb::RATE_SERVER_OPTIONS)
+            .collect();
+        let name = Orb::OmniOrb.label();
+        Self::start(
+            launcher,
+            (Orb::OmniOrb, name),
+            &server,
+            &["exec", &program, "clients"],
+            objects,
+        )
+    }
+
+    fn start(
+        launcher: &Launcher,
+        (orb, preset): (Orb, &str),
+        server_role: &[&str],
+        clients_role: &[&str],
+        objects: &[RateObject],
+    ) -> Result<Self, LabError> {
+        let objects: Vec<String> = objects.iter().map(ToString::to_string).collect();
+        let with = |role: &[&str], more: Vec<&str>| [role, &more].concat().join(" ");
+        let role = with(server_role, objects.iter().map(String::as_str).collect());
+        let role: Vec<&str> = role.split(' ').collect();
+        let server_name = format!("{preset} server");
+        let mut server = match orb {
+            Orb::Rtorb => launcher.start_server(&server_name, &role),
+            Orb::OmniOrb | Orb::Raw => launcher.start(&server_name, &role),
+        }?;
+        let references = server.ready()?;
+        let role = with(clients_role, vec![&references]);
+        let mut clients = launcher.start(
+            &format!("{preset} clients"),
+            &role.split(' ').collect::<Vec<_>>(),
+        )?;
+        clients.ready()?;
+        Ok(Self {
+            orb,
+            preset: preset.to_owned(),
+            cpu: launcher.placement.cpu,
+            on_two_hosts: launcher.agent.is_some(),
+            clients,
+            server,
+        })
+    }
+
+    /// From now on each request to an object that works takes so much processor time.
+    ///
+    /// # Errors
+    /// As [`Process::ask`].
+    pub fn set_work(&mut self, work_us: u64) -> Result<(), LabError> {
+        let question = format!("work {}", work_us * 1_000);
+        self.server.ask(&question).map(drop)
+    }
+
+    /// Has the clients make a run, on a CPU that is kept awake.
+    ///
+    /// # Errors
+    /// What went wrong in either process, or that it ended or was silent.
+    pub fn run(&mut self, run: &Run) -> Result<Turn, LabError> {
+        self.clients.ask(&run.to_string())?;
+        self.go(run)
+    }
+
+    /// What the threads of both processes have, read while clients of these groups wait at the barrier.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn roll_call(&mut self, groups: &[Group]) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let run = Run {
+            duration_ns: ROLL_CALL_NS,
+            round: 0,
+            groups: groups.to_vec(),
+        };
+        self.clients.ask(&run.to_string())?;
+        let scheduling = [&self.server, &self.clients]
+            .into_iter()
+            .flat_map(Process::scheduling_by_priority)
+            .collect();
+        self.go(&run)?;
+        Ok(scheduling)
+    }
+
+    /// Processor time that a call costs ([`Turn::call_cost_ns`]) when these low-priority clients call an object that works now.
+    ///
+    /// It is found in two runs, the second with the rate that the first says: many calls a release cost less each, and
+    /// many clients more.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; that no call was made.
+    pub fn calibrate(&mut self, group: &Group, work_us: u64) -> Result<f64, LabError> {
+        let guess_ns = (work_us * 1_000 + CALL_COST_GUESS_NS) as f64;
+        let first_ns = self.call_cost_ns(saturating(group, guess_ns, CALIBRATION_SHARE))?;
+        self.call_cost_ns(saturating(group, first_ns, CALIBRATION_SHARE))
+    }
+
+    fn call_cost_ns(&mut self, group: Group) -> Result<f64, LabError> {
+        let run = Run {
+            duration_ns: CALIBRATION_NS.max(2 * group.period_ns),
+            round: 0,
+            groups: vec![group],
+        };
+        let cost_ns = self.run(&run)?.call_cost_ns();
+        cost_ns
+            .ok_or_else(|| LabError::process(self.clients.name(), "made no call to calibrate by"))
+    }
+
+    fn go(&mut self, run: &Run) -> Result<Turn, LabError> {
+        let duration = Duration::from_nanos(run.duration_ns);
+        let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
+        let before_ns = self.server_cpu_ns()?;
+        let (line, octets) = self
+            .clients
+            .ask_for_octets(&"go", duration, Ran::octets_after)?;
+        let server_ns = self.server_cpu_ns()?.saturating_sub(before_ns);
+        drop(awake);
+        let ran = Ran::read(&line, &octets)
+            .map_err(|what| LabError::process(self.clients.name(), what))?;
+        let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
+        let cpu = match self.on_two_hosts {
+            true => CpuShares::Apart {
+                clients: share(ran.cpu_ns),
+                server: share(server_ns),
+            },
+            false => CpuShares::Together(share(ran.cpu_ns + server_ns)),
+        };
+        Ok(Turn { ran, cpu })
+    }
+
+    fn server_cpu_ns(&mut self) -> Result<u64, LabError> {
+        let line = self.server.ask("cpu")?;
+        let number = line.strip_prefix("cpu ").and_then(|word| word.parse().ok());
+        number.ok_or_else(|| LabError::process(self.server.name(), line))
+    }
+}
+
+impl fmt::Display for RateContestant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.preset.fmt(formatter)
+    }
+}
+
+/// The low-priority clients that together keep the CPU busy to `share`, each call taking `call_cost_ns` on both sides.
+#[must_use]
+pub fn saturating(group: &Group, call_cost_ns: f64, share: f64) -> Group {
+    let period_ns = group.clients as f64 * call_cost_ns / share;
+    // More releases than so many a second would measure the timer.
+    let calls = (RELEASE_PERIOD_NS_MIN / period_ns.max(1.0)).ceil().max(1.0);
+    Group {
+        calls: calls as usize,
+        period_ns: (period_ns * calls).round() as u64,
+        ..group.clone()
+    }
+}
+
+const RELEASE_PERIOD_NS_MIN: f64 = 200_000.0;
+const ROLL_CALL_NS: u64 = 10_000_000;
+const CALIBRATION_NS: u64 = 100_000_000;
+/// Below what is wanted: a first guess that is too low must not fill the CPU.
+const CALIBRATION_SHARE: f64 = 0.6;
+/// Any call of an ORB here takes less.
+const CALL_COST_GUESS_NS: u64 = 50_000;
+/// Beyond the run itself: until all have answered.
+const AWAKE_LONGER: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contestants::rates::{Releases, Times};
+
+    fn low(clients: usize) -> Group {
+        Group {
+            object: 0,
+            priority: 10,
+            clients,
+            period_ns: 1,
+            calls: 1,
+            releases: Releases::Latest,
+        }
+    }
+
+    #[test]
+    fn saturating_clients_share_what_the_cpu_can_do() {
+        let fifty = saturating(&low(50), 515_000.0, 0.9);
+        assert_eq!((fifty.calls, fifty.period_ns), (1, 28_611_111));
+        // One client that calls every 11 us is released less often and makes several calls each time.
+        let one = saturating(&low(1), 10_000.0, 0.9);
+        assert_eq!(one.calls, 18);
+        assert_eq!(one.period_ns, 200_000);
+    }
+
+    #[test]
+    fn the_cost_of_a_call_is_that_of_both_processes() {
+        let times = Times {
+            sent_ns: vec![1; 20],
+            ..Times::default()
+        };
+        let turn = Turn {
+            ran: Ran {
+                elapsed_ns: 1_000_000,
+                cpu_ns: 0,
+                groups: vec![times],
+            },
+            cpu: CpuShares::Together(0.5),
+        };
+        assert_eq!(turn.call_cost_ns(), Some(25_000.0));
+        // Of two hosts, the busier one bounds how many calls there are.
+        let apart = CpuShares::Apart {
+            clients: 0.2,
+            server: 0.6,
+        };
+        assert!((apart.of_the_busier() - 0.6).abs() < 1e-9);
+        let sides: Vec<_> = apart.by_side().collect();
+        assert_eq!(sides, [(Some("clients"), 0.2), (Some("server"), 0.6)]);
+        let nothing = Turn {
+            ran: Ran::default(),
+            cpu: CpuShares::Together(0.5),
+        };
+        assert_eq!(nothing.call_cost_ns(), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! The server of clients that call at a rate: an object for each priority, whose servants work for a while if told to.
+
+use std::io::{self, BufReader, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::{Orb, PoaPolicies, Strategies};
+
+use super::{answer_lines, number, process_cpu_ns};
+use crate::contestants::cubit::Cuber;
+use crate::contestants::cubit::idl::Cubit;
+
+/// One object of a [`Server`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateObject {
+    /// The CORBA priority that it declares, which is the native one; 0 declares none.
+    pub priority: u8,
+    /// Whether its servant works as long as the server is told.
+    pub works: bool,
+}
+
+impl std::str::FromStr for RateObject {
+    type Err = String;
+
+    /// Reads `60`, or `10w` for an object that works.
+    fn from_str(word: &str) -> Result<Self, String> {
+        let (digits, works) = match word.strip_suffix('w') {
+            Some(digits) => (digits, true),
+            None => (word, false),
+        };
+        let priority = digits.parse().ok().filter(|number| *number <= 99);
+        Ok(Self {
+            priority: priority.ok_or_else(|| format!("not an object: {word:?}"))?,
+            works,
+        })
+    }
+}
+
+impl std::fmt::Display for RateObject {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mark = if self.works { "w" } else { "" };
+        write!(formatter, "{}{mark}", self.priority)
+    }
+}
+
+/// A server that listens, and does not serve yet.
+#[derive(Debug)]
+pub struct Server {
+    orb: Orb,
+    references: Vec<String>,
+    work_ns: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// Makes an ORB of that preset that listens at the endpoint. Each object with a priority declares it (SERVER_DECLARED), and has a lane of one thread
+    /// where the preset has lanes, and a thread of its own behind the filters where it has those.
+    ///
+    /// # Errors
+    /// What the ORB said.
+    pub fn open(endpoint: &str, preset: &str, objects: &[RateObject]) -> Result<Self, String> {
+        let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
+        let lanes = objects
+            .iter()
+            .filter(|object| object.priority > 0)
+            .map(|object| lane(object.priority))
+            .collect::<Result<Vec<_>, _>>()?;
+        let orb = Orb::builder()
+            .strategies(strategies)
+            .pool_threads(POOL_THREADS)
+            .lanes(lanes)
+            .listen(endpoint)
+            .and_then(rtorb::OrbBuilder::build)
+            .map_err(|error| error.to_string())?;
+        let work_ns = Arc::new(AtomicU64::new(0));
+        let references = objects
+            .iter()
+            .enumerate()
+            .map(|(index, object)| activate(&orb, index, *object, &work_ns))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            orb,
+            references,
+            work_ns,
+        })
+    }
+
+    /// The references of the objects, in their order.
+    #[must_use]
+    pub fn references(&self) -> &[String] {
+        &self.references
+    }
+
+    /// Its ORB, to shut it down.
+    #[must_use]
+    pub fn orb(&self) -> &Orb {
+        &self.orb
+    }
+
+    /// Serves, and answers questions on standard input, until that ends; then the process ends.
+    ///
+    /// # Errors
+    /// What the host refused.
+    pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
+        let work_ns = Arc::clone(&self.work_ns);
+        let questions = move || {
+            // An error means that the laboratory is gone, and then it is time to end too.
+            let _ = answer_lines(
+                BufReader::new(io::stdin()),
+                io::stdout(),
+                |question, output| answer(question, &work_ns, output),
+            );
+            std::process::exit(0);
+        };
+        rtorb_os::thread::spawn("questions", &Default::default(), questions)
+            .map_err(|refused| refused.to_string())?;
+        ready(&self.references.join(" "));
+        self.orb.run().map_err(|error| error.to_string())
+    }
+}
+
+/// Threads of the pools of presets that have one, whatever the priorities.
+pub const POOL_THREADS: usize = 4;
+
+fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
+    Ok(ThreadpoolLane {
+        lane_priority: corba(priority)?,
+        static_threads: 1,
+        dynamic_threads: 0,
+    })
+}
+
+fn corba(priority: u8) -> Result<Priority, String> {
+    Priority::new(priority.into()).map_err(|exception| exception.to_string())
+}
+
+fn activate(
+    orb: &Orb,
+    index: usize,
+    object: RateObject,
+    work_ns: &Arc<AtomicU64>,
+) -> Result<String, String> {
+    let mut policies = PoaPolicies::default();
+    if object.priority > 0 {
+        policies = policies.with(Policy::PriorityModel {
+            model: PriorityModel::ServerDeclared,
+            server_priority: corba(object.priority)?,
+        });
+    }
+    let servant = match object.works {
+        true => Cuber::working(orb.clone(), Arc::clone(work_ns)),
+        false => Cuber::new(orb.clone()),
+    };
+    let root = orb.root_poa().map_err(|exception| exception.to_string())?;
+    let poa = root
+        .create_poa(&format!("object-{index}"), policies)
+        .map_err(|error| error.to_string())?;
+    let cubit: Cubit = poa.activate(servant).map_err(|error| error.to_string())?;
+    Ok(orb.object_to_string(cubit.as_object()))
+}
+
+fn answer(question: &str, work_ns: &AtomicU64, output: &mut impl Write) -> Result<(), String> {
+    let words: Vec<&str> = question.split_whitespace().collect();
+    let written = match words[..] {
+        ["cpu"] => writeln!(output, "cpu {}", process_cpu_ns()),
+        ["work", ns] => {
+            work_ns.store(number(ns)? as u64, Ordering::Relaxed);
+            writeln!(output, "work")
+        }
+        _ => return Err(format!("not understood: {question:?}")),
+    };
+    written.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_read_back() {
+        for object in [
+            RateObject {
+                priority: 10,
+                works: true,
+            },
+            RateObject {
+                priority: 0,
+                works: false,
+            },
+        ] {
+            assert_eq!(object.to_string().parse(), Ok(object));
+        }
+        assert!("100".parse::<RateObject>().is_err());
+        assert!("w".parse::<RateObject>().is_err());
+    }
+
+    #[test]
+    fn the_work_is_what_was_said_last() {
+        let work_ns = AtomicU64::new(0);
+        let mut output = Vec::new();
+        answer("work 500", &work_ns, &mut output).unwrap();
+        answer("cpu", &work_ns, &mut output).unwrap();
+        assert_eq!(work_ns.load(Ordering::Relaxed), 500);
+        assert!(output.starts_with(b"work\ncpu "));
+        assert!(answer("work hard", &work_ns, &mut output).is_err());
+    }
+}

@@ -1,0 +1,275 @@
+//! A receiver: a server with one object, whose servant sets an output and remembers when.
+
+use std::io::{self, BufReader, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::{ExceptionKind, Orb, PoaPolicies, Strategies, SystemException};
+
+use super::idl::benchmark::{Put, PutServant};
+use super::pulse::{Output, Pulse};
+use super::{EDGES_MAX, Set};
+use crate::contestants::rates::answer_lines;
+
+/// A receiver that listens, and does not serve yet.
+#[derive(Debug)]
+pub struct Receiver {
+    orb: Orb,
+    reference: String,
+    port: Arc<Port>,
+}
+
+impl Receiver {
+    /// Makes an ORB with the preset `tao` and activates the object. With a priority, it takes that of the client
+    /// (CLIENT_PROPAGATED) and is served by a lane of one thread; with 0, the scheduling stays as it is.
+    ///
+    /// # Errors
+    /// What the ORB said, or the kernel of the lines.
+    pub fn open(endpoint: &str, priority: u8, pulse: &Pulse) -> Result<Self, String> {
+        let port = Arc::new(Port::with(pulse.output()?));
+        let lane = (priority > 0).then(|| lane(priority)).transpose()?;
+        let orb = Orb::builder()
+            .strategies(Strategies::TAO)
+            .lanes(lane)
+            .listen(endpoint)
+            .and_then(rtorb::OrbBuilder::build)
+            .map_err(|error| error.to_string())?;
+        let mut policies = PoaPolicies::default();
+        if let Some(lane) = lane {
+            policies = policies.with(Policy::PriorityModel {
+                model: PriorityModel::ClientPropagated,
+                server_priority: lane.lane_priority,
+            });
+        }
+        let root = orb.root_poa().map_err(|exception| exception.to_string())?;
+        let poa = root
+            .create_poa("put", policies)
+            .map_err(|error| error.to_string())?;
+        let put: Put = poa
+            .activate(Arc::clone(&port))
+            .map_err(|error| error.to_string())?;
+        let reference = orb.object_to_string(put.as_object());
+        Ok(Self {
+            orb,
+            reference,
+            port,
+        })
+    }
+
+    /// The reference of its object.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Its ORB, to shut it down.
+    #[must_use]
+    pub fn orb(&self) -> &Orb {
+        &self.orb
+    }
+
+    /// Serves, and answers questions on standard input, until that ends; then the process ends.
+    ///
+    /// # Errors
+    /// What the host refused.
+    pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
+        let port = Arc::clone(&self.port);
+        let questions = move || {
+            // An error means that the laboratory is gone, and then it is time to end too.
+            let _ = answer_lines(
+                BufReader::new(io::stdin()),
+                io::stdout(),
+                |question, output| port.answer(question, output),
+            );
+            std::process::exit(0);
+        };
+        rtorb_os::thread::spawn("questions", &Default::default(), questions)
+            .map_err(|refused| refused.to_string())?;
+        ready(&self.reference);
+        self.orb.run().map_err(|error| error.to_string())
+    }
+
+    #[cfg(test)]
+    pub(super) fn ask(&self, question: &str) -> Result<Vec<u8>, String> {
+        let mut output = Vec::new();
+        self.port.answer(question, &mut output).map(|()| output)
+    }
+}
+
+fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
+    Ok(ThreadpoolLane {
+        lane_priority: Priority::new(priority.into()).map_err(|exception| exception.to_string())?,
+        static_threads: 1,
+        dynamic_threads: 0,
+    })
+}
+
+/// The servant.
+#[derive(Debug)]
+struct Port {
+    output: Output,
+    /// When each output was set, times two, and its level; room for all of a run.
+    set: Vec<AtomicU64>,
+    count: AtomicUsize,
+    octets: AtomicUsize,
+}
+
+impl PutServant for Port {
+    fn port(&self, _port_no: i16, value: i16, data: &str) -> Result<(), SystemException> {
+        let level = u64::from(value != 0);
+        let at_ns = self.output.set(level).map_err(|error| {
+            eprintln!("the output cannot be set: {error}");
+            SystemException::from(ExceptionKind::Internal)
+        })?;
+        let place = self.count.fetch_add(1, Ordering::Relaxed);
+        // What has no room is missed when the laboratory counts.
+        if let Some(set) = self.set.get(place) {
+            set.store(at_ns << 1 | level, Ordering::Release);
+        }
+        self.octets.fetch_add(data.len(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Port {
+    fn with(output: Output) -> Self {
+        Self {
+            output,
+            set: (0..EDGES_MAX).map(|_| AtomicU64::new(0)).collect(),
+            count: AtomicUsize::new(0),
+            octets: AtomicUsize::new(0),
+        }
+    }
+
+    fn answer(&self, question: &str, output: &mut impl Write) -> Result<(), String> {
+        match question {
+            "clear" => {
+                self.output.monitored()?;
+                self.count.store(0, Ordering::Relaxed);
+                self.octets.store(0, Ordering::Relaxed);
+                writeln!(output, "cleared").map_err(|error| error.to_string())
+            }
+            "outputs" => {
+                let outputs = Outputs {
+                    set: match self.output.monitored()? {
+                        Some(seen) => seen,
+                        None => self.remembered(),
+                    },
+                    octets: self.octets.load(Ordering::Relaxed),
+                };
+                outputs.write(output).map_err(|error| error.to_string())
+            }
+            _ => Err(format!("not understood: {question:?}")),
+        }
+    }
+
+    fn remembered(&self) -> Vec<Set> {
+        let count = self.count.load(Ordering::Relaxed);
+        let set = self.set.iter().take(count);
+        set.map(|set| set.load(Ordering::Acquire))
+            .map(|both| Set {
+                at_ns: both >> 1,
+                level: both & 1,
+            })
+            .collect()
+    }
+}
+
+/// What a receiver answers after a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// Every change of its output, in order.
+    pub set: Vec<Set>,
+    /// Octets of `data` in all calls together.
+    pub octets: usize,
+}
+
+impl Outputs {
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        writeln!(output, "outputs {} {}", self.set.len(), self.octets)?;
+        for set in &self.set {
+            output.write_all(&set.at_ns.to_le_bytes())?;
+            output.write_all(&set.level.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// How many octets follow this line.
+    ///
+    /// # Errors
+    /// That the line announces no outputs, in its own words if it is an error.
+    pub fn octets_after(line: &str) -> Result<usize, String> {
+        Ok(Self::head(line)?.0 * SET_BYTES)
+    }
+
+    /// Puts the line and the octets after it together.
+    ///
+    /// # Errors
+    /// As [`Self::octets_after`].
+    pub fn read(line: &str, octets: &[u8]) -> Result<Self, String> {
+        let (_, data_octets) = Self::head(line)?;
+        let set = octets.as_chunks::<SET_BYTES>().0.iter().map(|both| {
+            let (at_ns, level) = both.split_at(size_of::<u64>());
+            Set {
+                at_ns: super::little_endian(at_ns),
+                level: super::little_endian(level),
+            }
+        });
+        Ok(Self {
+            set: set.collect(),
+            octets: data_octets,
+        })
+    }
+
+    fn head(line: &str) -> Result<(usize, usize), String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let found = match words[..] {
+            ["outputs", count, octets] => count.parse().ok().zip(octets.parse().ok()),
+            _ => None,
+        };
+        found
+            .filter(|(count, _)| *count <= EDGES_MAX)
+            .ok_or_else(|| line.strip_prefix("error ").unwrap_or(line).to_owned())
+    }
+}
+
+const SET_BYTES: usize = 2 * size_of::<u64>();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_set_is_remembered_in_order_until_it_is_cleared() {
+        let port = Port::with(Output::Memory);
+        let asked = |question: &str| {
+            let mut output = Vec::new();
+            port.answer(question, &mut output).map(|()| output)
+        };
+        for (value, data) in [(1, ""), (0, "four"), (1, "x")] {
+            port.port(0, value, data).unwrap();
+        }
+        let answer = asked("outputs").unwrap();
+        let end = answer.iter().position(|octet| *octet == b'\n').unwrap();
+        let line = std::str::from_utf8(&answer[..end]).unwrap();
+        let rest = &answer[end + 1..];
+        assert_eq!(Outputs::octets_after(line), Ok(rest.len()));
+        let outputs = Outputs::read(line, rest).unwrap();
+        let levels: Vec<u64> = outputs.set.iter().map(|set| set.level).collect();
+        assert_eq!((levels, outputs.octets), (vec![1, 0, 1], 5));
+        assert!(outputs.set.is_sorted_by_key(|set| set.at_ns));
+        assert_eq!(asked("clear").unwrap(), b"cleared\n");
+        assert_eq!(asked("outputs").unwrap(), b"outputs 0 0\n");
+        assert!(asked("pigeon").unwrap_err().contains("pigeon"));
+    }
+
+    #[test]
+    fn an_error_is_told_in_its_own_words() {
+        assert_eq!(
+            Outputs::octets_after("error no line"),
+            Err("no line".to_owned())
+        );
+        assert!(Outputs::octets_after("outputs 99999999 0").is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! The latencies of all rounds under one set of labels.
+
+use super::{Latencies, Part};
+use crate::results::statistics::{Recorder, Statistics};
+use crate::results::{Labels, Series};
+
+/// Each part of the latencies of one wave.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    parts: [RecordedPart; Part::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct RecordedPart {
+    recorder: Recorder,
+    rounds: Vec<Statistics>,
+    wrong: u64,
+}
+
+impl Recorded {
+    /// Adds a round; one without an edge says nothing.
+    pub fn add(&mut self, latencies: &Latencies) {
+        for (part, times_ns) in self.parts.iter_mut().zip(&latencies.parts_ns) {
+            let mut round = Recorder::new();
+            for time_ns in times_ns {
+                part.recorder.record(*time_ns);
+                round.record(*time_ns);
+            }
+            part.wrong += latencies.wrong;
+            if round.count() > 0 {
+                part.rounds.push(round.statistics());
+            }
+        }
+    }
+
+    /// Of all samples of a part.
+    #[must_use]
+    pub fn statistics(&self, part: Part) -> Statistics {
+        self.parts[part as usize].recorder.statistics()
+    }
+
+    /// One of the statistics of a part, round by round.
+    #[must_use]
+    pub fn rounds(&self, part: Part, which: impl Fn(&Statistics) -> f64) -> Vec<f64> {
+        self.parts[part as usize].rounds.iter().map(which).collect()
+    }
+
+    /// A series for each part, with its name added to the labels.
+    pub fn series(&self, labels: &Labels) -> impl Iterator<Item = Series> {
+        Part::ALL.into_iter().map(|part| {
+            let mut labels = labels.clone();
+            labels.insert("part".to_owned(), part.name().into());
+            self.series_of(part, labels)
+        })
+    }
+
+    /// The series of one part, with these labels.
+    #[must_use]
+    pub fn series_of(&self, part: Part, labels: Labels) -> Series {
+        let recorded = &self.parts[part as usize];
+        Series {
+            rounds_p50: self.rounds(part, |round| round.p50),
+            rounds_p99: self.rounds(part, |round| round.p99),
+            wrong: recorded.wrong,
+            ..Series::from_recorder(labels, &recorded.recorder)
+        }
+    }
+
+    /// How many samples a part has.
+    #[must_use]
+    pub fn count(&self, part: Part) -> u64 {
+        self.parts[part as usize].recorder.count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::labels;
+
+    #[test]
+    fn rounds_are_kept_apart_and_together() {
+        let mut recorded = Recorded::default();
+        for call_ns in [10, 20] {
+            recorded.add(&Latencies {
+                parts_ns: [vec![call_ns], vec![1], vec![2], vec![3]],
+                wrong: 1,
+                ..Latencies::default()
+            });
+        }
+        recorded.add(&Latencies::default());
+        assert_eq!(recorded.rounds(Part::Call, |round| round.max), [10.0, 20.0]);
+        assert_eq!(recorded.statistics(Part::Call).max, 20.0);
+        let series: Vec<Series> = recorded.series(&labels([])).collect();
+        let parts: Vec<String> = series
+            .iter()
+            .map(|series| series.labels["part"].to_string())
+            .collect();
+        assert_eq!(parts, ["call", "wakeup", "request", "round_trip"]);
+        assert_eq!((series[0].count, series[0].wrong), (2, 2));
+    }
+}

@@ -1,0 +1,366 @@
+//! The supplier: a process with a thread for each wave, which calls the wave's receiver at every edge.
+
+use std::io::{self, BufReader, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rtorb::rt::Priority;
+use rtorb::{Orb, Strategies, ThreadConfig};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::current_policy;
+use rtorb_os::thread::{JoinHandle, spawn};
+
+use super::idl::benchmark::Put;
+use super::pulse::{Input, Pulse};
+use super::{Called, EDGES_MAX, Run, Wave};
+use crate::contestants::rates::answer_lines;
+
+/// The supplier's process.
+#[derive(Debug)]
+pub struct Supplier {
+    orb: Orb,
+    /// A pair for each receiver.
+    ports: Vec<(Put, Arc<Input>)>,
+    prepared: Vec<Waiting>,
+}
+
+/// A thread at the barrier.
+#[derive(Debug)]
+struct Waiting {
+    start: Sender<u64>,
+    thread: JoinHandle<Option<Result<Vec<Called>, String>>>,
+}
+
+impl Supplier {
+    /// Makes an ORB with the preset `tao`, and takes the inputs and the references of the receivers.
+    ///
+    /// # Errors
+    /// What the ORB said, or the kernel of the lines.
+    pub fn open(receivers: &[(Pulse, &str)]) -> Result<Self, String> {
+        // The ORB's own threads run as this one does, not as the thread whose call happens to start them.
+        let own_threads = ThreadConfig {
+            policy: Some(current_policy()),
+            ..ThreadConfig::default()
+        };
+        let orb = Orb::builder()
+            .strategies(Strategies::TAO)
+            .watchdog_thread(own_threads)
+            .round_trip_timeout(Some(CALL_TIMEOUT))
+            .build()
+            .map_err(|error| error.to_string())?;
+        let port = |(pulse, reference): &(Pulse, &str)| {
+            let put = orb
+                .string_to_object(reference)
+                .and_then(|object| Put::narrow(&object))
+                .map_err(|exception| exception.to_string())?;
+            Ok((put, Arc::new(pulse.input()?)))
+        };
+        let ports = receivers.iter().map(port).collect::<Result<_, String>>()?;
+        Ok(Self {
+            orb,
+            ports,
+            prepared: Vec::new(),
+        })
+    }
+
+    /// Answers questions until standard input ends.
+    ///
+    /// # Errors
+    /// What the input or output said.
+    pub fn serve(mut self) -> io::Result<()> {
+        answer_lines(
+            BufReader::new(io::stdin()),
+            io::stdout(),
+            |question, output| self.answer(question, output),
+        )
+    }
+
+    pub(super) fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
+        let written = match question {
+            "go" => write(&self.go()?, output),
+            _ => {
+                self.prepare(&question.parse()?)?;
+                writeln!(output, "prepared")
+            }
+        };
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Starts the threads, has each make a few calls, and leaves them at the barrier.
+    fn prepare(&mut self, run: &Run) -> Result<(), String> {
+        // Those of a run that never went end here, since nobody can start them any more.
+        self.prepared.clear();
+        let (tell_ready, ready) = channel();
+        for (number, wave) in run.waves.iter().enumerate() {
+            let (put, input) = self
+                .ports
+                .get(wave.receiver)
+                .ok_or_else(|| format!("there is no receiver {}", wave.receiver))?
+                .clone();
+            let (start, barrier) = channel();
+            let caller = Caller {
+                orb: self.orb.clone(),
+                put,
+                input,
+                wave: wave.clone(),
+                data: "d".repeat(run.payload_bytes),
+                ready: tell_ready.clone(),
+                barrier,
+            };
+            let duration_ns = run.duration_ns;
+            let name = format!("wave-{number}");
+            let thread = spawn(&name, &ThreadConfig::default(), move || {
+                caller.run(duration_ns)
+            })
+            .map_err(|refused| refused.to_string())?;
+            self.prepared.push(Waiting { start, thread });
+        }
+        for _ in &self.prepared {
+            ready
+                .recv_timeout(WARM_UP_TIMEOUT)
+                .map_err(|_| "a thread was not ready in time".to_owned())??;
+        }
+        Ok(())
+    }
+
+    /// Opens the barrier and waits for the threads to end.
+    fn go(&mut self) -> Result<Vec<Vec<Called>>, String> {
+        let prepared = std::mem::take(&mut self.prepared);
+        if prepared.is_empty() {
+            return Err("nothing is prepared".to_owned());
+        }
+        // Time enough for all of them to hear it before the first edge.
+        let begin_ns = monotonic_ns() + BARRIER_NS;
+        for waiting in &prepared {
+            waiting
+                .start
+                .send(begin_ns)
+                .map_err(|_| "a thread has ended before the start".to_owned())?;
+        }
+        let ended = prepared
+            .into_iter()
+            .map(|waiting| waiting.thread.join().ok().flatten());
+        ended
+            .map(|called| called.ok_or("a thread panicked")?)
+            .collect()
+    }
+}
+
+/// What one thread has.
+struct Caller {
+    orb: Orb,
+    put: Put,
+    input: Arc<Input>,
+    wave: Wave,
+    data: String,
+    ready: Sender<Result<(), String>>,
+    barrier: Receiver<u64>,
+}
+
+impl Caller {
+    fn run(self, duration_ns: u64) -> Result<Vec<Called>, String> {
+        let warm = self.take_priority().and_then(|()| {
+            (0..WARM_UP_CALLS)
+                .try_for_each(|_| self.call(0).map_err(|error| format!("warm-up: {error}")))
+        });
+        let mut all = vec![Called::default(); EDGES_MAX];
+        // Whoever asked may have given up; then the barrier never opens.
+        let _ = self.ready.send(warm);
+        let Ok(begin_ns) = self.barrier.recv() else {
+            return Err("the run was given up".to_owned());
+        };
+        let mut count = 0;
+        let mut edges = self.input.edges(&self.wave, begin_ns, duration_ns)?;
+        for called in &mut all {
+            let Some(edge) = edges.wait()? else { break };
+            let running_ns = monotonic_ns();
+            self.call(edge.level)?;
+            *called = Called {
+                edge_ns: edge.at_ns,
+                running_ns,
+                reply_ns: monotonic_ns(),
+                level: edge.level,
+            };
+            count += 1;
+        }
+        all.truncate(count);
+        Ok(all)
+    }
+
+    /// The thread and its calls have the wave's priority from here on.
+    fn take_priority(&self) -> Result<(), String> {
+        if self.wave.priority == 0 {
+            return Ok(());
+        }
+        Priority::new(self.wave.priority.into())
+            .and_then(|priority| self.orb.rt_current().set_the_priority(priority))
+            .map_err(|exception| exception.to_string())
+    }
+
+    fn call(&self, level: u64) -> Result<(), String> {
+        // A receiver has one port.
+        self.put
+            .port(0, i16::from(level != 0), &self.data)
+            .map_err(|exception| format!("a call of priority {}: {exception}", self.wave.priority))
+    }
+}
+
+fn write(waves: &[Vec<Called>], output: &mut impl Write) -> io::Result<()> {
+    write!(output, "ran")?;
+    waves
+        .iter()
+        .try_for_each(|called| write!(output, " {}", called.len()))?;
+    writeln!(output)?;
+    for called in waves.iter().flatten() {
+        let numbers = [
+            called.edge_ns,
+            called.running_ns,
+            called.reply_ns,
+            called.level,
+        ];
+        for number in numbers {
+            output.write_all(&number.to_le_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// How many octets follow the line `ran ...`.
+///
+/// # Errors
+/// That the line announces no edges, in its own words if it is an error.
+pub fn octets_after(line: &str) -> Result<usize, String> {
+    Ok(counts(line)?.iter().sum::<usize>() * CALLED_BYTES)
+}
+
+/// Puts the line and the octets after it together: the edges of each wave.
+///
+/// # Errors
+/// As [`octets_after`].
+pub fn read(line: &str, octets: &[u8]) -> Result<Vec<Vec<Called>>, String> {
+    let mut all = octets.as_chunks::<CALLED_BYTES>().0.iter().map(|called| {
+        let number = |place: usize| super::little_endian(&called[place * 8..place * 8 + 8]);
+        Called {
+            edge_ns: number(0),
+            running_ns: number(1),
+            reply_ns: number(2),
+            level: number(3),
+        }
+    });
+    let waves = counts(line)?.into_iter();
+    Ok(waves
+        .map(|count| all.by_ref().take(count).collect())
+        .collect())
+}
+
+fn counts(line: &str) -> Result<Vec<usize>, String> {
+    let not_understood = || line.strip_prefix("error ").unwrap_or(line).to_owned();
+    let words = line.strip_prefix("ran ").ok_or_else(not_understood)?;
+    let counts = words.split_whitespace().map(|word| word.parse().ok());
+    let counts: Option<Vec<usize>> = counts.collect();
+    counts
+        .filter(|counts| counts.iter().all(|count| *count <= EDGES_MAX))
+        .ok_or_else(not_understood)
+}
+
+const CALLED_BYTES: usize = 4 * size_of::<u64>();
+/// For the connection, and what the ORB makes for a thread's first call.
+const WARM_UP_CALLS: usize = 5;
+const BARRIER_NS: u64 = 5_000_000;
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contestants::square_wave::Latencies;
+    use crate::contestants::square_wave::receiver::{Outputs, Receiver};
+
+    #[test]
+    fn what_was_called_is_read_back_wave_by_wave() {
+        let called = |edge_ns| Called {
+            edge_ns,
+            running_ns: u64::MAX,
+            reply_ns: 3,
+            level: 1,
+        };
+        let waves = vec![vec![called(1), called(2)], vec![], vec![called(1 << 40)]];
+        let mut written = Vec::new();
+        write(&waves, &mut written).unwrap();
+        let end = written.iter().position(|octet| *octet == b'\n').unwrap();
+        let line = std::str::from_utf8(&written[..end]).unwrap();
+        let rest = &written[end + 1..];
+        assert_eq!(octets_after(line), Ok(rest.len()));
+        assert_eq!(read(line, rest), Ok(waves));
+        assert_eq!(octets_after("error late"), Err("late".to_owned()));
+        assert!(octets_after("ran 99999999").is_err());
+    }
+
+    #[test]
+    fn every_edge_sets_the_output_of_its_own_receiver_to_its_level() {
+        let open = || Receiver::open("iiop://127.0.0.1:0", 0, &Pulse::Timer).unwrap();
+        let receivers = [open(), open()];
+        let serving = receivers.each_ref().map(|receiver| {
+            let orb = receiver.orb().clone();
+            spawn("receiver", &ThreadConfig::default(), move || orb.run()).unwrap()
+        });
+        let references = receivers.each_ref().map(Receiver::reference);
+        let mut supplier =
+            Supplier::open(&references.map(|reference| (Pulse::Timer, reference))).unwrap();
+        assert!(supplier.answer("go", &mut Vec::new()).is_err());
+        let wave = |receiver, period_ns| Wave {
+            receiver,
+            priority: 0,
+            period_ns,
+            lead_ns_max: 0,
+        };
+        let run = Run {
+            duration_ns: 40_000_000,
+            payload_bytes: 100_000,
+            waves: vec![wave(1, 4_000_000), wave(0, 10_000_000)],
+        };
+        supplier.prepare(&run).unwrap();
+        for receiver in &receivers {
+            receiver.ask("clear").unwrap();
+        }
+        let waves = supplier.go().unwrap();
+        for (called, (receiver, edges)) in waves.iter().zip([(1, 10), (0, 4)]) {
+            let answer = receivers[receiver].ask("outputs").unwrap();
+            let end = answer.iter().position(|octet| *octet == b'\n').unwrap();
+            let line = std::str::from_utf8(&answer[..end]).unwrap();
+            let outputs = Outputs::read(line, &answer[end + 1..]).unwrap();
+            let found = Latencies::of(called, &outputs.set).unwrap();
+            assert_eq!((called.len(), found.wrong), (edges, 0));
+            assert_eq!(outputs.octets, edges * run.payload_bytes);
+            let [call, wakeup, request, round_trip] = &found.parts_ns;
+            for edge in 0..edges {
+                assert_eq!(call[edge], wakeup[edge] + request[edge]);
+                assert!(request[edge] <= round_trip[edge]);
+            }
+        }
+        for (receiver, thread) in receivers.iter().zip(serving) {
+            receiver.orb().shutdown();
+            thread.join().unwrap().unwrap().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_wave_without_a_receiver_is_refused() {
+        let mut supplier = Supplier::open(&[]).unwrap();
+        let run = Run {
+            duration_ns: 1,
+            payload_bytes: 0,
+            waves: vec![Wave {
+                receiver: 3,
+                priority: 0,
+                period_ns: 1,
+                lead_ns_max: 0,
+            }],
+        };
+        let error = supplier
+            .answer(&run.to_string(), &mut Vec::new())
+            .unwrap_err();
+        assert!(error.contains("no receiver 3"), "{error}");
+    }
+}

@@ -1,0 +1,221 @@
+//! A supplier and its receivers, as the laboratory sees them: processes that stay alive while others have their turn.
+
+use std::time::Duration;
+
+use super::pulse::Pulse;
+use super::receiver::Outputs;
+use super::{Latencies, Run, Wave, supplier};
+use crate::contestants::Transport;
+use crate::error::LabError;
+use crate::experiment::Context;
+use crate::processes::Process;
+use crate::processes::awake::Awake;
+use crate::processes::placement::obtained_by_priority;
+use crate::results::ObtainedScheduling;
+
+/// How urgent a receiver's object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// P4's receiver II.
+    High,
+    /// P4's receiver I.
+    Low,
+}
+
+impl Role {
+    /// Every role, in the order in which lines of GPIO are given.
+    pub const ALL: [Self; 2] = [Self::High, Self::Low];
+
+    /// The value of the label `role`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Low => "low",
+        }
+    }
+
+    /// The CORBA priority, which is the native one too.
+    #[must_use]
+    pub fn priority(self) -> u8 {
+        match self {
+            Self::High => 60,
+            Self::Low => 40,
+        }
+    }
+}
+
+/// A running supplier with its receivers, all on one CPU.
+#[derive(Debug)]
+pub struct System {
+    /// How the calls travel.
+    pub transport: Transport,
+    /// The urgency of each receiver, in their order.
+    pub roles: Vec<Role>,
+    /// Whether the calls have priorities.
+    pub real_time: bool,
+    cpu: Option<usize>,
+    // In this order: the supplier is ended before the receivers that it is connected to.
+    supplier: Process,
+    receivers: Vec<Process>,
+}
+
+impl System {
+    /// Starts the processes, with a receiver for each role.
+    ///
+    /// # Errors
+    /// That they do not start.
+    pub fn start(
+        context: &Context,
+        transport: Transport,
+        roles: &[Role],
+    ) -> Result<Self, LabError> {
+        let real_time = context.launcher.placement.fifo.is_some();
+        let mut receivers = Vec::new();
+        let mut supplier_role = vec!["put".to_owned(), "supplier".to_owned()];
+        for role in roles {
+            let pulse = pulse_of(context, *role);
+            let endpoint = match transport {
+                Transport::Unix => {
+                    let name = format!("receiver-{}.socket", role.name());
+                    format!("uiop://{}", context.folder().join(name).display())
+                }
+                Transport::Tcp | Transport::Futex => "iiop://127.0.0.1:0".to_owned(),
+            };
+            let priority = if real_time { role.priority() } else { 0 };
+            let mut receiver = context.launcher.start(
+                &format!("{} receiver {}", transport.label(), role.name()),
+                &[
+                    "put",
+                    "receiver",
+                    &endpoint,
+                    &priority.to_string(),
+                    &pulse.to_string(),
+                ],
+            )?;
+            supplier_role.extend([pulse.to_string(), receiver.ready()?]);
+            receivers.push(receiver);
+        }
+        let words: Vec<&str> = supplier_role.iter().map(String::as_str).collect();
+        let name = format!("{} supplier", transport.label());
+        let mut supplier = context.launcher.start(&name, &words)?;
+        supplier.ready()?;
+        Ok(Self {
+            transport,
+            roles: roles.to_vec(),
+            real_time,
+            cpu: context.launcher.placement.cpu,
+            supplier,
+            receivers,
+        })
+    }
+
+    /// A wave for the receiver of this role.
+    #[must_use]
+    pub fn wave(&self, role: Role, period_ns: u64, lead_ns_max: u64) -> Wave {
+        Wave {
+            receiver: self
+                .roles
+                .iter()
+                .position(|found| *found == role)
+                .unwrap_or(0),
+            priority: if self.real_time { role.priority() } else { 0 },
+            period_ns,
+            lead_ns_max,
+        }
+    }
+
+    /// Has the supplier make a run, on a CPU that is kept awake; the latencies are in the order of the run's waves.
+    ///
+    /// # Errors
+    /// What went wrong in a process, or that it ended or was silent.
+    pub fn run(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
+        self.supplier.ask(&run.to_string())?;
+        self.go(run)
+    }
+
+    /// What the threads of all processes have, read while those of this run wait at the barrier.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn roll_call(&mut self, run: &Run) -> Result<Vec<ObtainedScheduling>, LabError> {
+        self.supplier.ask(&run.to_string())?;
+        let processes = self.receivers.iter().chain([&self.supplier]);
+        let scheduling = processes
+            .flat_map(|process| obtained_by_priority(process.name(), process.id()))
+            .collect();
+        self.go(run)?;
+        Ok(scheduling)
+    }
+
+    fn go(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
+        for wave in &run.waves {
+            self.receivers[wave.receiver].ask("clear")?;
+        }
+        let duration = Duration::from_nanos(run.duration_ns);
+        let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
+        let (line, octets) =
+            self.supplier
+                .ask_for_octets(&"go", duration, supplier::octets_after)?;
+        drop(awake);
+        let waves = supplier::read(&line, &octets)
+            .map_err(|what| LabError::process(self.supplier.name(), what))?;
+        let mut latencies = Vec::new();
+        for (wave, called) in run.waves.iter().zip(&waves) {
+            let receiver = &mut self.receivers[wave.receiver];
+            let (line, octets) =
+                receiver.ask_for_octets(&"outputs", Duration::ZERO, Outputs::octets_after)?;
+            let outputs = Outputs::read(&line, &octets)
+                .map_err(|what| LabError::process(receiver.name(), what))?;
+            let sent = called.len() * run.payload_bytes;
+            if outputs.octets != sent {
+                let what = format!("got {} octets of data, not {sent}", outputs.octets);
+                return Err(LabError::process(receiver.name(), what));
+            }
+            latencies.push(
+                Latencies::of(called, &outputs.set)
+                    .map_err(|what| LabError::process(receiver.name(), what))?,
+            );
+        }
+        Ok(latencies)
+    }
+}
+
+/// What a reader must know of the pulse and of the three systems.
+#[must_use]
+pub fn notes(context: &Context) -> Vec<String> {
+    let pulse = match &context.gpio[..] {
+        [] => TIMER.to_owned(),
+        lines => {
+            let ends = match lines.iter().all(|lines| lines.monitor.is_some()) {
+                true => "when the kernel saw the monitor line change",
+                false => {
+                    "where a monitor line is given when the kernel saw it change, elsewhere when the output line was set"
+                }
+            };
+            let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            format!(
+                "The pulse comes through real lines ({}): a latency begins when the kernel saw the input change, and ends {ends}. \
+                 How often edges come, the generator says.",
+                lines.join(", ")
+            )
+        }
+    };
+    vec![pulse, ONE_HOST.to_owned()]
+}
+
+/// What makes the pulse for the receiver of this role: the lines that the user gave, or a timer.
+#[must_use]
+pub fn pulse_of(context: &Context, role: Role) -> Pulse {
+    match context.gpio.get(role as usize) {
+        Some(lines) => Pulse::Gpio(lines.clone()),
+        None => Pulse::Timer,
+    }
+}
+
+const TIMER: &str = "The pulse is made by a timer: an edge is the moment for which it is set, and the output is a word in the \
+                     receiver's memory. With `--gpio` it comes through real lines.";
+const ONE_HOST: &str = "P4's supplier and receivers are three hosts and a network; here they are processes on one CPU and the \
+                        loopback device.";
+/// Beyond the run itself: until all have answered.
+const AWAKE_LONGER: Duration = Duration::from_secs(10);

@@ -1,0 +1,406 @@
+//! Looking at a process from outside with Linux's perf: system calls by name, and where its processor time goes.
+//!
+//! Tracepoints and samples cost a counted process far less than strace's two stops a system call, so that what
+//! is counted is what happens when nobody looks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::error::LabError;
+use crate::processes::interrupt::Interrupt;
+use crate::processes::placement::Placement;
+use crate::processes::tools::run_tool;
+use crate::processes::{Launcher, Process};
+
+/// System calls by name, without the `sys_enter_` of the kernel.
+pub type SystemCalls = BTreeMap<String, u64>;
+
+/// Where a process was found at each sample.
+pub type Samples = BTreeMap<Phase, u64>;
+
+/// What a process is doing when it has the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// The ORB's code and the servant's.
+    Orb,
+    /// Locks in user space.
+    UserLocks,
+    /// The allocator.
+    Heap,
+    /// Sockets, and waiting for them, without the switch itself.
+    Io,
+    /// futex(2), without the switch itself.
+    KernelLocks,
+    /// From one thread to another, or to none.
+    Switches,
+    /// Giving a thread another priority.
+    Priorities,
+    /// The pause that the high-priority client makes between calls: none of the ORB's.
+    Pause,
+    /// Interrupts, faults, other system calls.
+    OtherKernel,
+}
+
+impl Phase {
+    /// Every phase, in the order of a bar.
+    pub const ALL: [Self; 9] = [
+        Self::Orb,
+        Self::UserLocks,
+        Self::Heap,
+        Self::Io,
+        Self::KernelLocks,
+        Self::Switches,
+        Self::Priorities,
+        Self::Pause,
+        Self::OtherKernel,
+    ];
+
+    /// The value of the label `phase`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Orb => "orb",
+            Self::UserLocks => "user_locks",
+            Self::Heap => "heap",
+            Self::Io => "io",
+            Self::KernelLocks => "kernel_locks",
+            Self::Switches => "switches",
+            Self::Priorities => "priorities",
+            Self::Pause => "pause",
+            Self::OtherKernel => "other_kernel",
+        }
+    }
+
+    /// Whether the time is spent in user space.
+    #[must_use]
+    pub fn is_user(self) -> bool {
+        matches!(self, Self::Orb | Self::UserLocks | Self::Heap)
+    }
+}
+
+/// Whether perf is installed and may count tracepoints here.
+#[must_use]
+pub fn is_usable(interrupt: &Interrupt) -> bool {
+    let mut command = Command::new("perf");
+    command.args(["stat", "-x,", "-e", ALL_CALLS, "--", "true"]);
+    run_tool(&mut command, TOOL_TIMEOUT, interrupt).is_ok()
+}
+
+/// A perf that looks at a process when it is told to.
+#[derive(Debug)]
+pub struct Perf {
+    process: Process,
+    output: PathBuf,
+}
+
+impl Perf {
+    /// A perf that will count system calls.
+    ///
+    /// # Errors
+    /// That it could not be started.
+    pub fn stat(launcher: &Launcher, folder: &Path, process: u32) -> Result<Self, LabError> {
+        let events = NAMES.iter().filter(|name| is_known(name));
+        let events = events.fold(ALL_CALLS.to_owned(), |list, name| {
+            format!("{list},syscalls:sys_enter_{name}")
+        });
+        Self::start(launcher, folder, process, &["stat", "-x,", "-e", &events])
+    }
+
+    /// A perf that will look many times a millisecond of processor time what the process does.
+    ///
+    /// # Errors
+    /// That it could not be started.
+    pub fn record(launcher: &Launcher, folder: &Path, process: u32) -> Result<Self, LabError> {
+        let hertz = SAMPLES_HZ.to_string();
+        let options = ["record", "-q", "-e", "cpu-clock", "-g", "-F", &hertz];
+        Self::start(launcher, folder, process, &options)
+    }
+
+    /// Begins to look.
+    ///
+    /// # Errors
+    /// That perf ended or was silent.
+    pub fn enable(&mut self) -> Result<(), LabError> {
+        self.tell("enable")
+    }
+
+    /// Looks no more.
+    ///
+    /// # Errors
+    /// As [`Self::enable`].
+    pub fn disable(&mut self) -> Result<(), LabError> {
+        self.tell("disable")?;
+        // `perf stat` knows no command for its end, and writes nothing after SIGTERM.
+        self.process.interrupt();
+        Ok(())
+    }
+
+    /// Waits until perf has ended, which takes it up to a second: the kernel is slow in taking its counters away.
+    pub fn await_end(&mut self) {
+        self.process.await_end();
+    }
+
+    /// The system calls that were counted, once it has ended. What has no counter of its own is `other`.
+    ///
+    /// # Errors
+    /// That perf wrote nothing.
+    pub fn system_calls(&self) -> Result<SystemCalls, LabError> {
+        let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
+        Ok(counted(&text))
+    }
+
+    /// The samples that were taken, once it has ended.
+    ///
+    /// # Errors
+    /// That perf cannot read what it wrote.
+    pub fn samples(&self, interrupt: &Interrupt) -> Result<Samples, LabError> {
+        let mut command = Command::new("perf");
+        command
+            .args(["script", "-F", "ip,sym,dso", "-i"])
+            .arg(&self.output);
+        let samples = run_tool(&mut command, TOOL_TIMEOUT, interrupt)?;
+        Ok(phases(&samples))
+    }
+
+    fn start(
+        launcher: &Launcher,
+        folder: &Path,
+        process: u32,
+        options: &[&str],
+    ) -> Result<Self, LabError> {
+        // It shall not take the CPU from whom it looks at.
+        let launcher = Launcher {
+            placement: Placement::default(),
+            ..launcher.clone()
+        };
+        let output = folder.join(format!("perf-{}-{process}", options[0]));
+        let (file, id) = (output.display().to_string(), process.to_string());
+        // It tells every command on standard error too.
+        let mut role = vec!["exec", "sh", "-c", "exec perf \"$@\" 2>/dev/null", "perf"];
+        role.extend_from_slice(options);
+        role.extend(["-D", "-1", "--control", "fd:0,1", "-o", &file, "-p", &id]);
+        let mut process = launcher.start(&format!("perf {}", options[0]), &role)?;
+        // Its first answer is given when it has opened all counters.
+        process.ask("ping")?;
+        Ok(Self { process, output })
+    }
+
+    fn tell(&mut self, command: &str) -> Result<(), LabError> {
+        let answer = self.process.ask(command)?;
+        // perf sends the zero at the end of its string too.
+        match answer.trim_matches('\0') {
+            "ack" => Ok(()),
+            other => Err(LabError::process(
+                self.process.name(),
+                format!("said {other:?} to {command}"),
+            )),
+        }
+    }
+}
+
+/// Lines such as `123,,syscalls:sys_enter_futex,100,100.00,,`.
+fn counted(text: &str) -> SystemCalls {
+    let mut all = 0;
+    let mut calls = SystemCalls::new();
+    for line in text.lines() {
+        let mut words = line.split(',');
+        // `<not counted>` is what perf says of a process that made no call at all.
+        let number = words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0u64);
+        match words.nth(1) {
+            Some(ALL_CALLS) => all = number,
+            Some(event) if number > 0 => {
+                let name = event.trim_start_matches("syscalls:sys_enter_");
+                calls.insert(name.to_owned(), number);
+            }
+            _ => {}
+        }
+    }
+    let other = all.saturating_sub(calls.values().sum());
+    if other > 0 {
+        calls.insert("other".to_owned(), other);
+    }
+    calls
+}
+
+/// Paragraphs of a sample each, a line `ADDRESS SYMBOL (FILE)` a frame, the innermost first.
+fn phases(text: &str) -> Samples {
+    let mut samples = Samples::new();
+    for paragraph in text.split("\n\n") {
+        let frames: Vec<Frame<'_>> = paragraph.lines().filter_map(Frame::parse).collect();
+        if !frames.is_empty() {
+            *samples.entry(phase(&frames)).or_default() += 1;
+        }
+    }
+    samples
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame<'a> {
+    symbol: &'a str,
+    is_kernel: bool,
+}
+
+impl<'a> Frame<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (_, rest) = line.trim_start().split_once(' ')?;
+        let (symbol, file) = rest.rsplit_once(" (")?;
+        Some(Self {
+            symbol: symbol.trim(),
+            is_kernel: file.starts_with("[kernel") || file.starts_with("[guest.kernel"),
+        })
+    }
+}
+
+fn phase(frames: &[Frame<'_>]) -> Phase {
+    let kernel: Vec<&str> = frames
+        .iter()
+        .take_while(|frame| frame.is_kernel)
+        .map(|frame| frame.symbol)
+        .collect();
+    let asked = |names: &[&str]| {
+        let is_one = |symbol: &&str| names.iter().any(|name| symbol.contains(name));
+        kernel.iter().any(is_one)
+    };
+    if kernel.is_empty() {
+        let innermost = frames.first().map_or("", |frame| frame.symbol);
+        return match () {
+            () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => Phase::UserLocks,
+            () if HEAP.contains(&innermost) => Phase::Heap,
+            () => Phase::Orb,
+        };
+    }
+    match () {
+        () if asked(&["sys_clock_nanosleep"]) => Phase::Pause,
+        () if kernel.iter().any(|symbol| SWITCHES.contains(symbol)) => Phase::Switches,
+        () if asked(&["sys_futex"]) => Phase::KernelLocks,
+        () if asked(&["sys_sched_set"]) => Phase::Priorities,
+        () if asked(&IO) => Phase::Io,
+        () => Phase::OtherKernel,
+    }
+}
+
+/// A tracepoint that this kernel does not have would make perf refuse them all; where that cannot be seen, it is tried.
+fn is_known(name: &str) -> bool {
+    let events = Path::new("/sys/kernel/tracing/events/syscalls");
+    !events.is_dir() || events.join(format!("sys_enter_{name}")).is_dir()
+}
+
+const ALL_CALLS: &str = "raw_syscalls:sys_enter";
+/// What an ORB may be expected to call.
+const NAMES: [&str; 20] = [
+    "sendto",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "poll",
+    "ppoll",
+    "select",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_ctl",
+    "futex",
+    "sched_setscheduler",
+    "sched_setparam",
+    "sched_yield",
+    "clock_nanosleep",
+    "setsockopt",
+];
+const USER_LOCKS: [&str; 6] = [
+    "pthread_mutex",
+    "pthread_cond",
+    "lll_lock",
+    "sem_wait",
+    "sem_post",
+    "rtorb_os::sync::",
+];
+const SWITCHES: [&str; 2] = ["schedule", "__schedule"];
+const HEAP: [&str; 8] = [
+    "malloc",
+    "free",
+    "cfree",
+    "calloc",
+    "realloc",
+    "_int_malloc",
+    "_int_free",
+    "_int_realloc",
+];
+const IO: [&str; 9] = [
+    "sys_send",
+    "sys_recv",
+    "sys_read",
+    "sys_write",
+    "sys_poll",
+    "sys_ppoll",
+    "sys_select",
+    "sys_pselect",
+    "sys_epoll",
+];
+/// Fine enough for a burst of a tenth of a second, and below what the kernel allows by default (100,000).
+const SAMPLES_HZ: u32 = 20_000;
+const TOOL_TIMEOUT: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_a_counter_are_others() {
+        let text = "# started on Sat\n\n14,,raw_syscalls:sys_enter,0,100.00,,\n9,,syscalls:sys_enter_futex,0,100.00,,\n\
+                    <not counted>,,syscalls:sys_enter_poll,0,100.00,,\n3,,syscalls:sys_enter_sendto,0,100.00,,\n";
+        let expected = [("futex", 9), ("sendto", 3), ("other", 2)];
+        assert_eq!(
+            counted(text),
+            expected
+                .map(|(name, count)| (name.to_owned(), count))
+                .into()
+        );
+    }
+
+    #[test]
+    fn a_sample_belongs_to_what_the_thread_asked_for() {
+        let frames = |names: &[&str], file: &str| -> String {
+            names
+                .iter()
+                .map(|name| format!("\tffffffff81692e18 {name} ({file})\n"))
+                .collect()
+        };
+        let kernel = |names: &[&str]| frames(names, "[kernel.kallsyms]");
+        let user = |name: &str| frames(&[name], "/usr/bin/rtorb");
+        let samples = [
+            kernel(&["tcp_sendmsg", "__x64_sys_sendto"]) + &user("rtorb::call"),
+            kernel(&[
+                "pick_next_task",
+                "__schedule",
+                "schedule",
+                "__x64_sys_recvfrom",
+            ]),
+            kernel(&["hrtimer_start", "do_nanosleep", "__x64_sys_clock_nanosleep"]),
+            kernel(&["plist_add", "do_futex", "__x64_sys_futex"]),
+            kernel(&["__memcg_slab_free_hook", "exit_mmap"]),
+            user("rtorb::reference::invoke"),
+            user("rtorb_os::sync::mutex::PiLock::lock"),
+            frames(&["malloc"], "/usr/lib/libc.so.6"),
+        ];
+        let phases = phases(&samples.join("\n"));
+        let expected = [
+            Phase::Io,
+            Phase::Switches,
+            Phase::Pause,
+            Phase::KernelLocks,
+            Phase::OtherKernel,
+            Phase::Orb,
+            Phase::UserLocks,
+            Phase::Heap,
+        ];
+        assert_eq!(phases, expected.map(|phase| (phase, 1)).into());
+    }
+}

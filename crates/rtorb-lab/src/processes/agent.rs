@@ -1,0 +1,207 @@
+//! Another host that runs the servers: `rtorb lab agent` there, `--agent` here.
+//!
+//! This is the laboratory's side; [`server`] is the agent's, [`protocol`] what both say. A server on the agent is a
+//! [`crate::processes::Process`] whose standard input and output are a connection of their own: once it runs, the agent
+//! has no part in what it says.
+
+use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rtorb_os::sync::Mutex;
+
+use crate::error::LabError;
+use crate::host::Host;
+use crate::processes::placement::Placement;
+use crate::results::ObtainedScheduling;
+use protocol::{Lines, Question, Reading, Welcome};
+
+pub mod protocol;
+pub mod roles;
+pub mod server;
+
+/// A connection to an agent, which serves this laboratory alone while there is one. All clones are the same connection.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    address: String,
+    welcome: Arc<Welcome>,
+    control: Arc<Mutex<Control>>,
+}
+
+#[derive(Debug)]
+struct Control {
+    lines: Lines,
+    /// Names the next server; no two have the same.
+    next_key: u32,
+    /// Why there is no agent any more.
+    lost: Option<String>,
+}
+
+impl Agent {
+    /// Connects to the agent at `ADDR:PORT`.
+    ///
+    /// # Errors
+    /// That nobody listens there, that it is no agent or one of another version, or that it serves another laboratory.
+    pub fn connect(address: &str) -> Result<Self, LabError> {
+        let refused = |what: String| LabError::agent(address, what);
+        let stream = connect(address).map_err(|error| refused(unreachable(&error)))?;
+        protocol::prepare(&stream).map_err(|error| refused(error.to_string()))?;
+        let mut lines = Lines::new(stream);
+        let answer = lines
+            .write(&protocol::greeting("hello"))
+            .map_err(|error| error.to_string())
+            .and_then(|()| read(&mut lines))
+            .map_err(|what| refused(format!("did not answer: {what}. {NOT_AN_AGENT}")))?;
+        let welcome = protocol::welcome(&answer).map_err(refused)?;
+        Ok(Self {
+            address: address.to_owned(),
+            welcome: Arc::new(welcome),
+            control: Arc::new(Mutex::new(Control {
+                lines,
+                next_key: 1,
+                lost: None,
+            })),
+        })
+    }
+
+    /// Where it is, as it was asked for.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The address that servers there listen on: the one by which the agent was reached.
+    #[must_use]
+    pub fn server_address(&self) -> IpAddr {
+        self.welcome.address
+    }
+
+    /// Its host, as it was when we connected.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.welcome.host
+    }
+
+    /// Where its servers run, and with what priority.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        self.welcome.placement
+    }
+
+    /// Why there is no agent any more; `None` while there is.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        let mut control = self.control.lock();
+        if control.lost.is_none() {
+            control.lost = control.lines.broken();
+        }
+        control.lost.clone()
+    }
+
+    /// Has it start a server: the connection that is the server's standard input and output, and the server's key.
+    pub(crate) fn start(&self, role: &[&str]) -> Result<(u32, TcpStream), LabError> {
+        let key = {
+            let mut control = self.control.lock();
+            control.next_key += 1;
+            control.next_key
+        };
+        let session = self.welcome.session;
+        let line = protocol::greeting(&format!("server {session} {key} {}", role.join(" ")));
+        let started = || {
+            let stream = connect(&self.address)?;
+            stream.set_nodelay(true)?;
+            let mut lines = Lines::new(stream);
+            lines.write(&line)?;
+            Ok(lines.into_stream())
+        };
+        let stream = started()
+            .map_err(|error: std::io::Error| LabError::agent(&self.address, unreachable(&error)))?;
+        Ok((key, stream))
+    }
+
+    /// Waits until a server has ended by itself, ends it when that takes too long, and answers how it ended.
+    pub(crate) fn end(&self, key: u32) -> Result<String, LabError> {
+        self.ask(&Question::End(key))
+    }
+
+    /// As [`crate::processes::placement::obtained`].
+    pub(crate) fn obtained(&self, key: u32, process: &str) -> Option<ObtainedScheduling> {
+        self.scheduling(&Question::Obtained(key, process.to_owned()))
+            .pop()
+    }
+
+    /// As [`crate::processes::placement::obtained_by_priority`].
+    pub(crate) fn obtained_by_priority(&self, key: u32, process: &str) -> Vec<ObtainedScheduling> {
+        self.scheduling(&Question::ObtainedByPriority(key, process.to_owned()))
+    }
+
+    /// None when the agent is gone: nothing is known then.
+    fn scheduling(&self, question: &Question) -> Vec<ObtainedScheduling> {
+        let answer = self.ask(question).ok();
+        answer
+            .and_then(|line| serde_json::from_str(&line).ok())
+            .unwrap_or_default()
+    }
+
+    fn ask(&self, question: &Question) -> Result<String, LabError> {
+        let mut control = self.control.lock();
+        if let Some(why) = &control.lost {
+            return Err(LabError::agent(&self.address, why.clone()));
+        }
+        let lines = &mut control.lines;
+        let answer = lines
+            .write(&question.to_string())
+            .map_err(|error| error.to_string())
+            .and_then(|()| read(lines));
+        match answer {
+            Ok(line) => match line.strip_prefix("error ") {
+                Some(what) => Err(LabError::agent(&self.address, what)),
+                None => Ok(line),
+            },
+            Err(why) => {
+                control.lost = Some(why.clone());
+                Err(LabError::agent(&self.address, why))
+            }
+        }
+    }
+}
+
+/// Ends a server's standard input and leaves its output open.
+pub(crate) fn end_input(stream: &TcpStream) {
+    // An error means that the connection is gone, which is what we want.
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+/// The next line, waited for.
+fn read(lines: &mut Lines) -> Result<String, String> {
+    match lines.read_within(ANSWER_TIMEOUT) {
+        Reading::Line(line) => Ok(line),
+        Reading::Nothing => Err(format!("was silent for {} s", ANSWER_TIMEOUT.as_secs())),
+        Reading::Ended(why) => Err(why),
+    }
+}
+
+fn connect(address: &str) -> std::io::Result<TcpStream> {
+    let mut refused = std::io::Error::new(
+        std::io::ErrorKind::InvalidInput,
+        "the name has no address; an agent is given as ADDR:PORT, such as 192.0.2.7:7480",
+    );
+    for known in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&known, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+fn unreachable(error: &std::io::Error) -> String {
+    format!(
+        "cannot be reached: {error}. Start it there with `rtorb lab agent --listen ADDR:PORT`, where ADDR is an address of that host that this one reaches"
+    )
+}
+
+const NOT_AN_AGENT: &str = "Is it `rtorb lab agent` that listens there?";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The agent answers at once, but for `end`, which takes it a second.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);

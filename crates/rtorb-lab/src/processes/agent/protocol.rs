@@ -1,0 +1,371 @@
+//! What laboratory and agent say to each other: lines of text, each with a bound.
+//!
+//! ```text
+//! laboratory, first connection        agent
+//! rtorb-agent 1 hello                 rtorb-agent 1 welcome {"session":..,"host":{..},"placement":{..},..}
+//! obtained KEY NAME                   [{"process":..,..}]        what the server's threads have
+//! obtained-by-priority KEY NAME       [..]
+//! end KEY                             ended TEXT
+//!
+//! one connection for each server
+//! rtorb-agent 1 server SESSION KEY ROLE ARGUMENT...
+//!                                     from here on it is the server's standard input and output
+//! ```
+//!
+//! What cannot be done is answered by `error TEXT`; a greeting that is refused, by `rtorb-agent 1 error TEXT`. The end of
+//! the first connection ends the session and all of its servers.
+
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::str::FromStr;
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::processes::placement::Placement;
+
+/// What the agent says of itself when a laboratory comes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Told again with each server, so that none is started for a laboratory that has gone.
+    pub session: u64,
+    /// The version of the program.
+    pub program: String,
+    /// The agent's host.
+    pub host: Host,
+    /// Where servers run there.
+    pub placement: Placement,
+    /// The agent's address on this connection: servers listen on it.
+    pub address: IpAddr,
+}
+
+/// What a connection begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// A laboratory that wants to be served.
+    Hello,
+    /// A server for the laboratory that is served.
+    Server {
+        /// As the welcome said.
+        session: u64,
+        /// What the laboratory calls this server.
+        key: u32,
+        /// The role and its arguments.
+        role: Vec<String>,
+    },
+}
+
+/// What a laboratory asks while it is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// End the server of this key.
+    End(u32),
+    /// How all threads of the server run, under this name.
+    Obtained(u32, String),
+    /// The same for each priority.
+    ObtainedByPriority(u32, String),
+}
+
+/// A line with the protocol's name and version before it.
+#[must_use]
+pub fn greeting(text: &str) -> String {
+    format!("{NAME} {VERSION} {text}")
+}
+
+/// The answer to `hello`.
+///
+/// # Errors
+/// Why there is no welcome, in words for people.
+pub fn welcome(answer: &str) -> Result<Welcome, String> {
+    let text = of_our_version(answer)?;
+    if let Some(what) = text.strip_prefix("error ") {
+        return Err(what.to_owned());
+    }
+    let json = text
+        .strip_prefix("welcome ")
+        .ok_or_else(|| format!("said {text:?} instead of a welcome"))?;
+    serde_json::from_str(json).map_err(|error| format!("welcomed us in a way not known: {error}"))
+}
+
+/// What follows the name and version.
+fn of_our_version(line: &str) -> Result<&str, String> {
+    let rest = line
+        .strip_prefix(NAME)
+        .and_then(|rest| rest.strip_prefix(' '));
+    let Some((version, text)) = rest.and_then(|rest| rest.split_once(' ')) else {
+        let begin: String = line.chars().take(60).collect();
+        return Err(format!("does not speak as an agent does: {begin:?}"));
+    };
+    match version == VERSION {
+        true => Ok(text),
+        false => Err(format!(
+            "speaks version {version} of the protocol, and this program version {VERSION}: use the same rtorb on both hosts"
+        )),
+    }
+}
+
+impl FromStr for Greeting {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let words: Vec<&str> = of_our_version(line)?.split(' ').collect();
+        match words[..] {
+            ["hello"] => Ok(Self::Hello),
+            ["server", session, key, ref role @ ..] if !role.is_empty() => Ok(Self::Server {
+                session: number(session)?,
+                key: number(key)?,
+                role: role.iter().map(|word| (*word).to_owned()).collect(),
+            }),
+            _ => Err(format!("not understood: {words:?}")),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::End(key) => write!(formatter, "end {key}"),
+            Self::Obtained(key, name) => write!(formatter, "obtained {key} {name}"),
+            Self::ObtainedByPriority(key, name) => {
+                write!(formatter, "obtained-by-priority {key} {name}")
+            }
+        }
+    }
+}
+
+impl FromStr for Question {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        match words[..] {
+            ["end", key] => Ok(Self::End(number(key)?)),
+            ["obtained", key, name] => Ok(Self::Obtained(number(key)?, name.to_owned())),
+            ["obtained-by-priority", key, name] => {
+                Ok(Self::ObtainedByPriority(number(key)?, name.to_owned()))
+            }
+            _ => Err(format!("not understood: {line:?}")),
+        }
+    }
+}
+
+fn number<N: FromStr>(word: &str) -> Result<N, String> {
+    word.parse().map_err(|_| format!("not a number: {word:?}"))
+}
+
+/// Lines on a connection.
+#[derive(Debug)]
+pub struct Lines {
+    stream: TcpStream,
+    /// What was read and is no whole line yet, or was not asked for.
+    buffer: Vec<u8>,
+}
+
+/// What came of reading a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// One, without its end.
+    Line(String),
+    /// None so far.
+    Nothing,
+    /// None any more, and why.
+    Ended(String),
+}
+
+impl Lines {
+    /// Of a connection from which nothing was read yet.
+    #[must_use]
+    pub fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Sends a line.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn write(&mut self, line: &str) -> std::io::Result<()> {
+        self.stream.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// The next line, waited for as long as `timeout`.
+    pub fn read_within(&mut self, timeout: Duration) -> Reading {
+        let deadline_ns = monotonic_ns().saturating_add(nanoseconds(timeout));
+        loop {
+            if let Some(end) = self.buffer.iter().position(|&octet| octet == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Reading::Line(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            if self.buffer.len() > LINE_OCTETS_MAX {
+                return Reading::Ended("wrote a line without an end".to_owned());
+            }
+            if !is_readable(&self.stream, deadline_ns.saturating_sub(monotonic_ns())) {
+                return Reading::Nothing;
+            }
+            let mut chunk = [0; 4096];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Reading::Ended("closed the connection".to_owned()),
+                Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Reading::Ended(format!("the connection broke: {error}")),
+            }
+        }
+    }
+
+    /// Why nothing will come any more, if that is so. What comes unasked is a farewell.
+    pub fn broken(&mut self) -> Option<String> {
+        match self.read_within(Duration::ZERO) {
+            Reading::Nothing => None,
+            Reading::Line(line) => Some(line.strip_prefix("error ").unwrap_or(&line).to_owned()),
+            Reading::Ended(why) => Some(why),
+        }
+    }
+
+    /// Whether more was read than was asked for.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// The connection, for other use.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+}
+
+/// Sets the first connection up: lines leave at once, and a peer that fell silent, host and all, is noticed by the kernel
+/// within [`SILENCE_MAX`], so that nothing has to be sent by us while something is measured.
+///
+/// # Errors
+/// What the system said.
+pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(SILENCE_MAX))?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    let silence_ms = u32::try_from(SILENCE_MAX.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(stream, silence_ms)?;
+    Ok(())
+}
+
+fn is_readable(stream: &TcpStream, wait_ns: u64) -> bool {
+    let wait = Timespec {
+        tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(wait_ns % 1_000_000_000).unwrap_or(0),
+    };
+    let stream = stream.as_fd();
+    let mut fds = [PollFd::new(&stream, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+/// The port of agents when none is said.
+pub const PORT: u16 = 7480;
+/// How long a peer may be silent in the face of the kernel's questions before it counts as gone.
+pub const SILENCE_MAX: Duration = Duration::from_secs(8);
+const NAME: &str = "rtorb-agent";
+const VERSION: &str = "1";
+const PROBE_AFTER: Duration = Duration::from_secs(3);
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+const PROBES: u32 = 5;
+/// A welcome takes two thousand.
+const LINE_OCTETS_MAX: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn greetings_are_read_back() {
+        assert_eq!(greeting("hello").parse(), Ok(Greeting::Hello));
+        assert_eq!(
+            greeting("server 7 2 raw-server tcp 10.0.0.1:0").parse(),
+            Ok(Greeting::Server {
+                session: 7,
+                key: 2,
+                role: ["raw-server", "tcp", "10.0.0.1:0"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            })
+        );
+    }
+
+    #[test]
+    fn a_greeting_that_is_none_is_refused_in_words() {
+        for (line, word) in [
+            ("GET / HTTP/1.1", "as an agent"),
+            ("rtorb-agent 9 hello", "version 9"),
+            ("rtorb-agent 1 dance", "not understood"),
+            ("rtorb-agent 1 server 7 2", "not understood"),
+            ("rtorb-agent 1 server x 2 raw-server", "not a number"),
+        ] {
+            let error = line.parse::<Greeting>().unwrap_err();
+            assert!(error.contains(word), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn questions_are_read_back() {
+        for question in [
+            Question::End(3),
+            Question::Obtained(3, "rtorb tcp server".to_owned()),
+            Question::ObtainedByPriority(4, "tao server".to_owned()),
+        ] {
+            assert_eq!(question.to_string().parse(), Ok(question));
+        }
+        assert!("end all".parse::<Question>().is_err());
+        assert!("exec 1 sh".parse::<Question>().is_err());
+    }
+
+    #[test]
+    fn an_answer_that_is_no_welcome_says_what_it_is() {
+        let error = welcome("rtorb-agent 1 error somebody else is served").unwrap_err();
+        assert_eq!(error, "somebody else is served");
+        assert!(welcome("SSH-2.0-OpenSSH").unwrap_err().contains("SSH-2.0"));
+        assert!(
+            welcome("rtorb-agent 2 welcome {}")
+                .unwrap_err()
+                .contains("version 2")
+        );
+        assert!(welcome("rtorb-agent 1 welcome {}").is_err());
+    }
+
+    #[test]
+    fn lines_have_a_bound_and_an_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut lines = Lines::new(listener.accept().unwrap().0);
+        assert_eq!(lines.broken(), None);
+        writer.write_all(b"one\ntw").unwrap();
+        let long = Duration::from_secs(5);
+        assert_eq!(lines.read_within(long), Reading::Line("one".to_owned()));
+        assert_eq!(lines.read_within(Duration::ZERO), Reading::Nothing);
+        writer.write_all(&vec![b'x'; LINE_OCTETS_MAX]).unwrap();
+        assert!(
+            matches!(lines.read_within(long), Reading::Ended(why) if why.contains("without an end"))
+        );
+        drop(writer);
+        assert!(lines.broken().is_some());
+    }
+}

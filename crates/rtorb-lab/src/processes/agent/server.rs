@@ -1,0 +1,353 @@
+//! The agent: starts servers for one laboratory at a time, and ends them when it goes.
+//!
+//! One thread does all, and sleeps in `poll` while servers are measured. It has no authentication: whoever reaches its port
+//! can have the servers of [`super::roles`] started, and nothing else.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::protocol::{self, Greeting, Lines, Question, Reading, Welcome};
+use super::roles;
+use crate::error::LabError;
+use crate::host::Host;
+use crate::processes::awake::{AWAKE_AT_MOST, Awake};
+use crate::processes::interrupt::Interrupt;
+use crate::processes::placement::{Placement, obtained, obtained_by_priority};
+use crate::processes::{child_command, end_politely};
+
+/// An agent that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    /// The program that plays the servers' roles: this one.
+    executable: PathBuf,
+    interrupt: Interrupt,
+    /// Connections that have not said yet what they are for.
+    strangers: Vec<Stranger>,
+    session: Option<Session>,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    lines: Lines,
+    peer: SocketAddr,
+    deadline_ns: u64,
+}
+
+/// The laboratory that is served. Dropping it ends its servers.
+#[derive(Debug)]
+struct Session {
+    control: Lines,
+    peer: SocketAddr,
+    number: u64,
+    placement: Placement,
+    servers: BTreeMap<u32, Child>,
+    /// There while servers are: a CPU that slept would be measured with them.
+    awake: Option<Awake>,
+}
+
+impl Server {
+    /// Listens on `ADDR:PORT`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn bind(
+        address: &str,
+        executable: PathBuf,
+        interrupt: Interrupt,
+    ) -> Result<Self, LabError> {
+        let refused = |error: std::io::Error| {
+            LabError::agent(
+                address,
+                format!(
+                    "cannot listen there: {error}. `--listen` takes an address of this host and a port, such as 127.0.0.1:{}",
+                    protocol::PORT
+                ),
+            )
+        };
+        let listener = TcpListener::bind(address).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self {
+            listener,
+            address,
+            executable,
+            interrupt,
+            strangers: Vec::new(),
+            session: None,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves one laboratory after another until the interrupt; `tell` hears who comes and goes.
+    ///
+    /// Call it on the main thread: the servers end with the thread that started them.
+    pub fn run(&mut self, tell: &mut dyn FnMut(&str)) {
+        while !self.interrupt.requested() {
+            self.wait();
+            self.accept();
+            self.answer_session(tell);
+            self.answer_strangers(tell);
+        }
+        if let Some(mut session) = self.session.take() {
+            // It may be gone too; then it needs no farewell.
+            let _ = session.control.write("error the agent was ended");
+        }
+    }
+
+    /// Sleeps until something comes, or until it is time to look around.
+    fn wait(&self) {
+        let connections = self
+            .strangers
+            .iter()
+            .map(|stranger| stranger.lines.stream())
+            .chain(self.session.iter().map(|session| session.control.stream()));
+        let mut fds: Vec<PollFd<'_>> = connections
+            .map(|stream| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN))
+            .collect();
+        fds.push(PollFd::from_borrowed_fd(
+            self.listener.as_fd(),
+            PollFlags::IN,
+        ));
+        // An error is a signal, which the caller looks for.
+        let _ = poll(&mut fds, Some(&LOOK_AROUND));
+    }
+
+    fn accept(&mut self) {
+        // An error is a client that has gone again.
+        if let Ok((stream, peer)) = self.listener.accept() {
+            if self.strangers.len() >= STRANGERS_MAX {
+                self.strangers.remove(0);
+            }
+            if protocol::prepare(&stream).is_ok() {
+                self.strangers.push(Stranger {
+                    lines: Lines::new(stream),
+                    peer,
+                    deadline_ns: monotonic_ns() + STRANGER_NS_MAX,
+                });
+            }
+        }
+    }
+
+    fn answer_session(&mut self, tell: &mut dyn FnMut(&str)) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let why = loop {
+            match session.control.read_within(Duration::ZERO) {
+                Reading::Nothing => return,
+                Reading::Ended(why) => break why,
+                Reading::Line(line) => {
+                    let answer = match line.parse() {
+                        Ok(question) => session.answer(&question),
+                        Err(what) => Err(what),
+                    };
+                    let line = answer.unwrap_or_else(|what| format!("error {what}"));
+                    if let Err(error) = session.control.write(&line) {
+                        break format!("takes no answers: {error}");
+                    }
+                }
+            }
+        };
+        tell(&format!(
+            "laboratory {}: {why}; {} servers ended",
+            session.peer,
+            session.servers.len()
+        ));
+        self.session = None;
+    }
+
+    fn answer_strangers(&mut self, tell: &mut dyn FnMut(&str)) {
+        for mut stranger in std::mem::take(&mut self.strangers) {
+            match stranger.lines.read_within(Duration::ZERO) {
+                Reading::Nothing if monotonic_ns() < stranger.deadline_ns => {
+                    self.strangers.push(stranger);
+                }
+                Reading::Nothing | Reading::Ended(_) => {}
+                Reading::Line(line) => self.answer_greeting(stranger, &line, tell),
+            }
+        }
+    }
+
+    fn answer_greeting(&mut self, mut stranger: Stranger, line: &str, tell: &mut dyn FnMut(&str)) {
+        let refusal = match line.parse() {
+            Ok(Greeting::Hello) => match &self.session {
+                Some(session) => format!(
+                    "it serves the laboratory {} now: wait until that has ended",
+                    session.peer
+                ),
+                None => return self.begin_session(stranger, tell),
+            },
+            Ok(Greeting::Server { session, key, role }) => {
+                match self.start(&stranger, session, key, &role) {
+                    Ok(()) => return,
+                    // Said as the server itself would say it.
+                    Err(what) => {
+                        let _ = stranger.lines.write(&format!("error {what}"));
+                        return;
+                    }
+                }
+            }
+            Err(what) => what,
+        };
+        tell(&format!("{} was refused: {refusal}", stranger.peer));
+        // Who has gone needs no answer.
+        let _ = stranger
+            .lines
+            .write(&protocol::greeting(&format!("error {refusal}")));
+    }
+
+    fn begin_session(&mut self, stranger: Stranger, tell: &mut dyn FnMut(&str)) {
+        let Stranger {
+            mut lines, peer, ..
+        } = stranger;
+        let Ok(own) = lines.stream().local_addr() else {
+            return;
+        };
+        let host = Host::describe();
+        let placement = Placement::best(&host);
+        let welcome = Welcome {
+            session: monotonic_ns(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            host,
+            placement,
+            address: own.ip(),
+        };
+        let number = welcome.session;
+        let Ok(json) = serde_json::to_string(&welcome) else {
+            return;
+        };
+        if lines
+            .write(&protocol::greeting(&format!("welcome {json}")))
+            .is_err()
+        {
+            return;
+        }
+        tell(&format!("laboratory {peer}: served"));
+        self.session = Some(Session {
+            control: lines,
+            peer,
+            number,
+            placement,
+            servers: BTreeMap::new(),
+            awake: None,
+        });
+    }
+
+    /// Starts a server whose standard input and output are this connection.
+    fn start(
+        &mut self,
+        stranger: &Stranger,
+        number: u64,
+        key: u32,
+        role: &[String],
+    ) -> Result<(), String> {
+        let session = self
+            .session
+            .as_mut()
+            .filter(|session| session.number == number && session.peer.ip() == stranger.peer.ip())
+            .ok_or("the agent does not serve this laboratory")?;
+        roles::allow(role)?;
+        session.reap();
+        if session.servers.len() >= SERVERS_MAX {
+            return Err(format!("{SERVERS_MAX} servers run, and more may not"));
+        }
+        if session.servers.contains_key(&key) || stranger.lines.has_more() {
+            return Err("the laboratory does not keep to the protocol".to_owned());
+        }
+        let end = || stream_end(stranger.lines.stream());
+        let input = end().map_err(|error| error.to_string())?;
+        let output = end().map_err(|error| error.to_string())?;
+        let child = child_command(&self.executable, session.placement)
+            .args(role)
+            .stdin(input)
+            .stdout(output)
+            .spawn()
+            .map_err(|error| format!("the agent cannot start it: {error}"))?;
+        session.servers.insert(key, child);
+        session.stay_awake();
+        Ok(())
+    }
+}
+
+impl Session {
+    fn answer(&mut self, question: &Question) -> Result<String, String> {
+        let found = match question {
+            Question::End(key) => {
+                let Some(mut server) = self.servers.remove(key) else {
+                    return Ok("ended before".to_owned());
+                };
+                let ended = match end_politely(&mut server) {
+                    Some(status) => format!("ended ({status})"),
+                    None => "ended by force".to_owned(),
+                };
+                self.stay_awake();
+                return Ok(ended);
+            }
+            Question::Obtained(key, name) => obtained(name, self.id(*key)?).into_iter().collect(),
+            Question::ObtainedByPriority(key, name) => obtained_by_priority(name, self.id(*key)?),
+        };
+        serde_json::to_string(&found).map_err(|error| error.to_string())
+    }
+
+    fn id(&self, key: u32) -> Result<u32, String> {
+        let server = self.servers.get(&key);
+        server
+            .map(Child::id)
+            .ok_or_else(|| format!("there is no server {key}"))
+    }
+
+    /// Keeps the servers' CPU from sleeping while there are any.
+    fn stay_awake(&mut self) {
+        if self.servers.is_empty() {
+            self.awake = None;
+        } else if self.awake.is_none() {
+            self.awake = Some(Awake::keep(self.placement.cpu, AWAKE_AT_MOST));
+        }
+    }
+
+    /// Lets go of servers that have ended by themselves.
+    fn reap(&mut self) {
+        self.servers
+            .retain(|_, server| matches!(server.try_wait(), Ok(None)));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // All at once, so that it takes no longer with many.
+        for server in self.servers.values_mut() {
+            let _ = server.kill();
+        }
+        for server in self.servers.values_mut() {
+            let _ = server.wait();
+        }
+    }
+}
+
+fn stream_end(stream: &TcpStream) -> std::io::Result<Stdio> {
+    Ok(Stdio::from(OwnedFd::from(stream.try_clone()?)))
+}
+
+/// More than any experiment has at a time.
+const SERVERS_MAX: usize = 64;
+const STRANGERS_MAX: usize = 16;
+const STRANGER_NS_MAX: u64 = 5_000_000_000;
+/// How late an agent notices a signal that came between two sleeps, and a stranger that says nothing.
+const LOOK_AROUND: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};

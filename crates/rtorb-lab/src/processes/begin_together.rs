@@ -1,0 +1,106 @@
+//! Threads of a probe that begin together, once all of them are there and their scheduling has been read.
+
+use std::sync::mpsc::{Sender, channel};
+
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+
+use crate::processes::placement;
+use crate::results::ObtainedScheduling;
+
+/// Threads that wait for their beginning. What they measure with must be made before they are added.
+#[derive(Debug)]
+pub(crate) struct Threads<T> {
+    waiting: Vec<(Sender<()>, JoinHandle<Outcome<T>>)>,
+}
+
+/// Nothing where the thread could not be scheduled as asked, or was never told to begin.
+type Outcome<T> = Option<Option<T>>;
+
+impl<T: Send + 'static> Threads<T> {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Adds one on the caller's CPUs; `policy` is the caller's own where there is none.
+    ///
+    /// # Errors
+    /// What the host refused.
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        policy: Option<SchedPolicy>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(), String> {
+        let config = ThreadConfig {
+            policy,
+            stack_bytes: Some(STACK_BYTES),
+            ..ThreadConfig::default()
+        };
+        let (begin, may_begin) = channel();
+        let wait_and_work = move || may_begin.recv().ok().map(|()| work());
+        let thread = spawn(name, &config, wait_and_work).map_err(|refused| refused.to_string())?;
+        self.waiting.push((begin, thread));
+        Ok(())
+    }
+
+    /// Lets them all begin and waits for their ends: the scheduling that they had, and what they answer, in the order in
+    /// which they were added. `process` names them in the results.
+    ///
+    /// # Errors
+    /// That one panicked.
+    pub(crate) fn run(self, process: &str) -> Result<(Vec<ObtainedScheduling>, Vec<T>), String> {
+        let scheduling = placement::obtained_by_priority(process, std::process::id());
+        let (begin, threads): (Vec<_>, Vec<_>) = self.waiting.into_iter().unzip();
+        for thread in begin {
+            // It waits for this; had it ended, its answer says so below.
+            let _ = thread.send(());
+        }
+        let answers = threads.into_iter().map(|thread| match thread.join() {
+            Ok(Some(Some(answer))) => Ok(answer),
+            _ => Err(format!("{process}: a thread did not come to its end")),
+        });
+        Ok((scheduling, answers.collect::<Result<_, _>>()?))
+    }
+}
+
+/// Enough for a loop that calls little.
+const STACK_BYTES: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_answer_in_order_and_their_scheduling_is_told() {
+        let mut threads = Threads::new();
+        for number in 0..3 {
+            threads.add("together", None, move || number).unwrap();
+        }
+        let (scheduling, answers) = threads.run("test").unwrap();
+        assert_eq!(answers, [0, 1, 2]);
+        assert!(
+            scheduling
+                .iter()
+                .any(|kind| kind.process.contains("together")),
+            "{scheduling:?}"
+        );
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_who_is_never_told_to_begin_does_not() {
+        let mut threads = Threads::new();
+        threads
+            .add("panics", None, || panic!("on purpose"))
+            .unwrap();
+        assert!(threads.run("test").unwrap_err().contains("test"));
+        let mut dropped = Threads::new();
+        dropped.add("waits", None, || unreachable!()).unwrap();
+        let (begin, thread) = dropped.waiting.remove(0);
+        drop(begin);
+        assert_eq!(thread.join().unwrap(), Some(None));
+    }
+}

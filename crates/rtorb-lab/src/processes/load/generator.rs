@@ -1,0 +1,179 @@
+//! What makes the load: stress-ng, or this program in a role of its own.
+
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{FILE_BYTES, HOGS, Kind, WRITE_BYTES};
+use crate::error::LabError;
+use crate::processes::interrupt::Interrupt;
+use crate::processes::tools::run_tool;
+
+/// The program that makes the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// stress-ng, with the version that it tells.
+    StressNg {
+        /// Such as `0.15.06`.
+        version: String,
+    },
+    /// This program.
+    Own,
+}
+
+impl Generator {
+    /// stress-ng where it is installed and answers, otherwise our own.
+    ///
+    /// # Errors
+    /// The interrupt.
+    pub fn best(interrupt: &Interrupt) -> Result<Self, LabError> {
+        match run_tool(
+            Command::new(STRESS_NG).arg("--version"),
+            VERSION_TIMEOUT,
+            interrupt,
+        ) {
+            Ok(printed) => Ok(Self::StressNg {
+                version: version(&printed),
+            }),
+            Err(LabError::Interrupted) => Err(LabError::Interrupted),
+            Err(_) => Ok(Self::Own),
+        }
+    }
+
+    /// The program and its version.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::StressNg { version } => format!("{STRESS_NG} {version}"),
+            Self::Own => format!("rtorb {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
+    /// How a child is told to make this kind of load, with its files in `folder`, for so long at most.
+    ///
+    /// # Errors
+    /// That there is no free port for the network load.
+    pub(super) fn order(
+        &self,
+        kind: Kind,
+        folder: &Path,
+        at_most: Duration,
+    ) -> Result<Order, LabError> {
+        let seconds = at_most.as_secs();
+        let folder = folder.display().to_string();
+        let (role, described) = match self {
+            Self::StressNg { .. } => {
+                let arguments = stress_ng(kind)?;
+                let described = format!("; {}", arguments.join(" "));
+                let begin = ["load", "exec", STRESS_NG].map(str::to_owned);
+                let bounds = [
+                    format!("--timeout={seconds}s"),
+                    format!("--temp-path={folder}"),
+                    "--quiet".to_owned(),
+                ];
+                let role = begin.into_iter().chain(arguments).chain(bounds).collect();
+                (role, described)
+            }
+            Self::Own => {
+                let role = ["load", kind.name(), &folder, &seconds.to_string()].map(str::to_owned);
+                (role.to_vec(), format!("; {}", own_words(kind)))
+            }
+        };
+        Ok(Order { role, described })
+    }
+}
+
+/// What a child is started with, and how the results say it.
+pub(super) struct Order {
+    pub(super) role: Vec<String>,
+    pub(super) described: String,
+}
+
+fn stress_ng(kind: Kind) -> Result<Vec<String>, LabError> {
+    Ok(match kind {
+        Kind::Hog => vec![format!("--cpu={HOGS}")],
+        Kind::Disk => vec![
+            "--hdd=1".to_owned(),
+            format!("--hdd-bytes={FILE_BYTES}"),
+            format!("--hdd-write-size={WRITE_BYTES}"),
+            "--hdd-opts=wr-seq,fsync".to_owned(),
+        ],
+        Kind::Network => {
+            let [tcp, udp] = free_ports()?;
+            vec![
+                "--sock=1".to_owned(),
+                format!("--sock-port={tcp}"),
+                "--udp=1".to_owned(),
+                format!("--udp-port={udp}"),
+            ]
+        }
+    })
+}
+
+fn own_words(kind: Kind) -> String {
+    match kind {
+        Kind::Hog => format!("{HOGS} threads that compute"),
+        Kind::Disk => format!(
+            "files of {FILE_BYTES} octets, {WRITE_BYTES} at a time, each forced to the disk"
+        ),
+        Kind::Network => "a stream over TCP and datagrams over UDP".to_owned(),
+    }
+}
+
+/// The ports that stress-ng takes by itself may belong to a service of this host.
+fn free_ports() -> Result<[u16; 2], LabError> {
+    let ports = || -> std::io::Result<[u16; 2]> {
+        let tcp = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let udp = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+        Ok([tcp, udp])
+    };
+    ports().map_err(|error| LabError::process("load network", format!("no free port: {error}")))
+}
+
+/// `stress-ng, version 0.15.06 (gcc 12.2.0, x86_64 Linux)`.
+fn version(printed: &str) -> String {
+    let after = printed
+        .split_once("version ")
+        .map_or(printed, |(_, after)| after);
+    after
+        .split_whitespace()
+        .next()
+        .unwrap_or("unknown")
+        .to_owned()
+}
+
+const STRESS_NG: &str = "stress-ng";
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_read() {
+        let printed = "stress-ng, version 0.15.06 (gcc 12.2.0, x86_64 Linux 6.1)\n";
+        assert_eq!(version(printed), "0.15.06");
+        assert_eq!(version(""), "unknown");
+    }
+
+    #[test]
+    fn every_order_is_bounded_in_time_and_says_what_it_is() {
+        let stress_ng = Generator::StressNg {
+            version: "1".to_owned(),
+        };
+        for generator in [stress_ng, Generator::Own] {
+            for kind in Kind::ALL {
+                let order = generator
+                    .order(kind, Path::new("/f"), Duration::from_secs(71))
+                    .unwrap();
+                assert!(
+                    order.role.iter().any(|word| word.contains("71")),
+                    "{:?}",
+                    order.role
+                );
+                assert!(order.role.iter().any(|word| word.contains("/f")));
+                assert!(order.described.len() > 5, "{}", order.described);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A process of its own in which a service of the operating system is timed: how it is asked, and how it answers.
+//!
+//! A question is a line of JSON, and so is the head of its answer, after which the samples follow as unsigned 64-bit
+//! little-endian numbers. The process has locked its memory, and makes the threads that the question is about itself:
+//!
+//! ```text
+//! {"probe":"wakeup",...}
+//! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true}    then 8,000 octets
+//! ```
+//!
+//! What cannot be done is answered by `error TEXT`. A new probe is a variant of [`Question`] and an arm in [`run`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+use crate::experiments::{
+    os_clock_overhead, os_context_switch, os_interval_jitter, os_ready_queue, os_wakeup,
+};
+use crate::processes::computation::Computation;
+use crate::processes::{Launcher, Process};
+use crate::results::ObtainedScheduling;
+
+/// What a probe is asked. Each is defined, and answered, by the experiment that asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "probe", rename_all = "snake_case")]
+pub enum Question {
+    /// Nothing: whether there is an answer at all.
+    Nothing {
+        /// How many samples the answer has.
+        count: usize,
+    },
+    /// How many steps a computation has that lasts so long: the number `steps`.
+    Calibrate {
+        /// In nanoseconds.
+        computation_ns: u64,
+    },
+    /// Executions of a program that a tick interrupts.
+    ClockOverhead(os_clock_overhead::probe::Question),
+    /// Tasks with a timer each.
+    IntervalJitter(os_interval_jitter::probe::Question),
+    /// How late a periodic thread wakes: `os/wakeup`.
+    Wakeup(os_wakeup::Question),
+    /// How long a hand-over of the CPU takes.
+    ContextSwitch(os_context_switch::probe::Question),
+    /// How long a switch takes while other tasks are ready.
+    ReadyQueue(os_ready_queue::probe::Question),
+}
+
+/// What a probe answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The samples of each series that the question asks for, in its order; times in nanoseconds.
+    pub samples: Vec<Vec<u64>>,
+    /// Single numbers by name.
+    pub numbers: BTreeMap<String, f64>,
+    /// The scheduling that the measuring threads had, read while they ran.
+    pub scheduling: Vec<ObtainedScheduling>,
+    /// Whether the process could lock its memory: filled in by [`serve`].
+    pub memory_locked: bool,
+}
+
+fn run(question: &Question) -> Result<Answer, String> {
+    match question {
+        Question::Nothing { count } => Ok(Answer {
+            samples: vec![vec![0; *count]],
+            ..Answer::default()
+        }),
+        Question::Calibrate { computation_ns } => Ok(calibrate(*computation_ns)),
+        Question::ClockOverhead(question) => os_clock_overhead::probe::run(question),
+        Question::IntervalJitter(question) => os_interval_jitter::probe::run(question),
+        Question::Wakeup(question) => question.answer(),
+        Question::ContextSwitch(question) => os_context_switch::probe::answer(question),
+        Question::ReadyQueue(question) => os_ready_queue::probe::answer(question),
+    }
+}
+
+fn calibrate(computation_ns: u64) -> Answer {
+    let steps = Computation::lasting(computation_ns).steps;
+    Answer {
+        numbers: BTreeMap::from([(STEPS.to_owned(), steps as f64)]),
+        ..Answer::default()
+    }
+}
+
+/// A running probe.
+#[derive(Debug)]
+pub struct Probe {
+    process: Process,
+}
+
+impl Probe {
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// That it could not be started.
+    pub fn start(launcher: &Launcher, name: &str) -> Result<Self, LabError> {
+        let mut process = launcher.start(name, &["probe"])?;
+        process.ready()?;
+        Ok(Self { process })
+    }
+
+    /// Asks, and waits for the answer for as long as `within` and ten seconds more.
+    ///
+    /// # Errors
+    /// What the probe said went wrong, that it ended or was silent, or the interrupt.
+    pub fn ask(&mut self, question: &Question, within: Duration) -> Result<Answer, LabError> {
+        let octets_after = |line: &str| Ok(line.parse::<Head>()?.octets());
+        let (line, octets) = self
+            .process
+            .ask_for_octets(&Line(question), within, octets_after)?;
+        let head: Head = line
+            .parse()
+            .map_err(|what: String| LabError::process(self.process.name(), what))?;
+        Ok(head.with_samples(&octets))
+    }
+
+    /// The computation that lasts so long on the probe's CPU when nothing interrupts it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(crate) fn calibrate(&mut self, lasting: Duration) -> Result<Computation, LabError> {
+        let computation_ns = u64::try_from(lasting.as_nanos()).unwrap_or(u64::MAX);
+        let answer = self.ask(&Question::Calibrate { computation_ns }, CALIBRATION)?;
+        match answer.numbers.get(STEPS) {
+            Some(steps) => Ok(Computation {
+                steps: *steps as u64,
+            }),
+            None => Err(LabError::process(
+                self.process.name(),
+                "did not say how many steps a computation has",
+            )),
+        }
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+/// What the child does: answers questions until standard input ends.
+///
+/// # Errors
+/// What the input or output said.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let memory_locked = rtorb_os::memory::lock_all().is_ok();
+    for line in input.lines() {
+        let answered = serde_json::from_str(&line?)
+            .map_err(|error| format!("not a question: {error}"))
+            .and_then(|question| run(&question));
+        match answered {
+            Ok(answer) => Answer {
+                memory_locked,
+                ..answer
+            }
+            .write(&mut output)?,
+            Err(what) => writeln!(output, "error {}", what.replace('\n', " "))?,
+        }
+        output.flush()?;
+    }
+    Ok(())
+}
+
+impl Answer {
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let head = Head {
+            counts: self.samples.iter().map(Vec::len).collect(),
+            numbers: self.numbers.clone(),
+            scheduling: self.scheduling.clone(),
+            memory_locked: self.memory_locked,
+        };
+        serde_json::to_writer(&mut *output, &head)?;
+        output.write_all(b"\n")?;
+        for sample in self.samples.iter().flatten() {
+            output.write_all(&sample.to_le_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// The first line of an answer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    counts: Vec<usize>,
+    numbers: BTreeMap<String, f64>,
+    scheduling: Vec<ObtainedScheduling>,
+    memory_locked: bool,
+}
+
+impl Head {
+    fn octets(&self) -> usize {
+        self.counts.iter().sum::<usize>() * size_of::<u64>()
+    }
+
+    fn with_samples(self, octets: &[u8]) -> Answer {
+        let mut all = octets.chunks_exact(size_of::<u64>()).map(|eight| {
+            eight
+                .iter()
+                .rev()
+                .fold(0, |sum, octet| sum << 8 | u64::from(*octet))
+        });
+        Answer {
+            samples: self
+                .counts
+                .iter()
+                .map(|count| all.by_ref().take(*count).collect())
+                .collect(),
+            numbers: self.numbers,
+            scheduling: self.scheduling,
+            memory_locked: self.memory_locked,
+        }
+    }
+}
+
+impl std::str::FromStr for Head {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let head: Self = match line.strip_prefix("error ") {
+            Some(what) => return Err(what.to_owned()),
+            None => serde_json::from_str(line).map_err(|error| format!("{error}: {line:?}"))?,
+        };
+        match head.counts.iter().sum::<usize>() {
+            too_many if too_many > SAMPLES_MAX => Err(format!("{too_many} samples are too many")),
+            _ => Ok(head),
+        }
+    }
+}
+
+/// A question as the line that it is sent as.
+struct Line<'a>(&'a Question);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = serde_json::to_string(self.0).map_err(|_| fmt::Error)?;
+        formatter.write_str(&line)
+    }
+}
+
+/// The number that answers [`Question::Calibrate`].
+const STEPS: &str = "steps";
+/// Some ten times what any experiment has calibrated.
+const CALIBRATION: Duration = Duration::from_secs(1);
+/// 32 MiB of them: ten times what any experiment takes at once.
+const SAMPLES_MAX: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_back() {
+        let answer = Answer {
+            samples: vec![vec![1, u64::MAX, 3], vec![], vec![1 << 40]],
+            numbers: BTreeMap::from([("switches".to_owned(), 2.5)]),
+            ..Answer::default()
+        };
+        let mut written = Vec::new();
+        answer.write(&mut written).unwrap();
+        let end = written.iter().position(|octet| *octet == b'\n').unwrap();
+        let head: Head = std::str::from_utf8(&written[..end])
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert_eq!(head.octets(), written.len() - end - 1);
+        assert_eq!(head.with_samples(&written[end + 1..]), answer);
+    }
+
+    #[test]
+    fn a_question_that_is_none_is_answered_and_the_next_one_too() {
+        let questions = "pigeon\n{\"probe\":\"nothing\",\"count\":2}\n";
+        let mut output = Vec::new();
+        serve(questions.as_bytes(), &mut output).unwrap();
+        rtorb_os::memory::unlock_all();
+        let text = String::from_utf8_lossy(&output);
+        assert!(text.starts_with("error not a question"), "{text}");
+        assert!(text.contains("\"counts\":[2]"), "{text}");
+    }
+
+    #[test]
+    fn too_many_samples_are_refused() {
+        let line =
+            "{\"counts\":[99999999],\"numbers\":{},\"scheduling\":[],\"memory_locked\":true}";
+        assert!(line.parse::<Head>().unwrap_err().contains("too many"));
+    }
+}

@@ -1,0 +1,278 @@
+//! The platform profile: what each service of the operating system and of the ORB costs here, in the form that a
+//! schedulability model reads (docs/profile.md).
+//!
+//! P3 section 3 stores with each component its performance characteristics, for every configuration that was measured,
+//! with mean, deviation, and the smallest and largest value as bounds on a given platform.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::experiments::ALL;
+use crate::host::Host;
+use crate::results::timestamp;
+use crate::results::{Labels, Results, write_atomically};
+use mapping::MAPPING;
+
+mod mapping;
+
+/// What the services of one platform cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// The form of the file: [`SCHEMA`].
+    pub schema: String,
+    /// When it was made, UTC, as RFC 3339 has it.
+    pub created: String,
+    /// Where everything in it was measured.
+    pub host: Host,
+    /// Whether everything in it was measured in real time; otherwise its bounds bound nothing.
+    pub real_time: bool,
+    /// What is missing or weak, and why.
+    pub incomplete: Vec<Gap>,
+    /// What was measured: each service in each configuration.
+    pub services: Vec<Service>,
+}
+
+/// Something that a profile should have and has not, or has not well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The experiment that would have it.
+    pub experiment: String,
+    /// What is missing, and why.
+    pub why: String,
+}
+
+/// One service in one configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    /// The component of the platform: `clock`, `scheduler`, `timer`, `mutex`, `transport`, `orb`.
+    pub component: String,
+    /// What it does: `tick`, `context_switch`, ...
+    pub service: String,
+    /// Under which circumstances.
+    pub configuration: Labels,
+    /// The unit of all its values: `ns`.
+    pub unit: String,
+    /// The smallest sample.
+    pub min: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The largest sample: the bound that was observed.
+    pub max: f64,
+    /// The sample standard deviation (divisor n - 1).
+    pub stddev: f64,
+    /// How many samples there were.
+    pub count: u64,
+    /// 99 of 100 samples are at most this.
+    pub p99: f64,
+    /// Where it was measured.
+    pub source: Source,
+}
+
+/// The measurement that a service was taken from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// The experiment.
+    pub experiment: String,
+    /// The run, as its results name it.
+    pub run: String,
+    /// The derived number, where it was no series.
+    pub derived: Option<String>,
+    /// All labels of the series or derived number.
+    pub labels: Labels,
+}
+
+impl Profile {
+    /// The profile of these results; of one experiment, the last one counts. Those of another host, or whose
+    /// servers ran on another one, are left out, and the profile says so.
+    ///
+    /// # Errors
+    /// That nothing in the results belongs in a profile.
+    pub fn from_results(all: &[Results]) -> Result<Self, LabError> {
+        let last = |name: &str| {
+            let of_it = all.iter().filter(|results| results.experiment == name);
+            of_it.max_by(|left, right| left.started.cmp(&right.started))
+        };
+        let found: Vec<&Results> = experiments().into_iter().filter_map(last).collect();
+        let newest = found
+            .iter()
+            .max_by(|left, right| left.started.cmp(&right.started));
+        let Some(host) = newest.map(|results| &results.host) else {
+            let what = format!(
+                "there are no results of any experiment that a platform profile is made of ({}): run `rtorb lab run profile`",
+                experiments().join(", ")
+            );
+            return Err(LabError::Incomplete { what });
+        };
+        let (here, elsewhere): (Vec<&Results>, Vec<&Results>) = found
+            .iter()
+            .partition(|results| why_left_out(results, host).is_none());
+        let services: Vec<Service> = MAPPING
+            .iter()
+            .flat_map(|mapping| here.iter().flat_map(|results| mapping.services(results)))
+            .collect();
+        let is_left_out = |gap: &Gap| {
+            let mut names = elsewhere.iter().map(|results| &results.experiment);
+            names.any(|name| *name == gap.experiment)
+        };
+        let mut incomplete = gaps(&here, &services);
+        incomplete.retain(|gap| !is_left_out(gap));
+        incomplete.extend(elsewhere.iter().filter_map(|results| {
+            Some(Gap {
+                experiment: results.experiment.clone(),
+                why: why_left_out(results, host)?,
+            })
+        }));
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            created: timestamp::rfc3339(SystemTime::now()),
+            host: host.clone(),
+            real_time: here
+                .iter()
+                .filter(|results| !results.series.is_empty())
+                .all(|results| results.is_real_time()),
+            incomplete,
+            services,
+        })
+    }
+
+    /// Writes [`FILE`] in a folder, in whole or not at all, and answers its path.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, LabError> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other);
+        text.and_then(|text| write_atomically(&path, format!("{text}\n").as_bytes()))
+            .map_err(LabError::file(&path))?;
+        Ok(path)
+    }
+
+    /// Reads a file that [`Self::write`] made.
+    ///
+    /// # Errors
+    /// What the file system said, or that the file is no profile of this schema.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let invalid = |what: String| {
+            LabError::file(path)(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
+        };
+        let text = std::fs::read_to_string(path).map_err(LabError::file(path))?;
+        let profile: Self = serde_json::from_str(&text).map_err(|error| {
+            invalid(format!("{error}. `rtorb lab profile DIR` makes a profile"))
+        })?;
+        match profile.schema == SCHEMA {
+            true => Ok(profile),
+            false => Err(invalid(format!(
+                "its schema is {:?}, this program reads {SCHEMA:?}",
+                profile.schema
+            ))),
+        }
+    }
+}
+
+/// The names of the experiments that a profile is made of, in the order in which they are run.
+#[must_use]
+pub fn experiments() -> Vec<&'static str> {
+    let mut names: Vec<&str> = MAPPING.iter().map(|mapping| mapping.experiment).collect();
+    names.dedup();
+    names
+}
+
+/// Those of them that this program has.
+#[must_use]
+pub fn to_run() -> Vec<&'static dyn Experiment> {
+    let wanted = experiments();
+    let known = ALL.into_iter();
+    known
+        .filter(|known| wanted.contains(&known.name()))
+        .collect()
+}
+
+/// Whether a run of these experiments has a profile: all were chosen that one is made of.
+#[must_use]
+pub fn is_of(chosen: &[&dyn Experiment]) -> bool {
+    to_run()
+        .iter()
+        .all(|wanted| chosen.iter().any(|chosen| chosen.name() == wanted.name()))
+}
+
+/// What is missing, and what is there but weak.
+fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for name in experiments() {
+        let mut add = |why: String| {
+            gaps.push(Gap {
+                experiment: name.to_owned(),
+                why,
+            });
+        };
+        let Some(results) = found.iter().find(|results| results.experiment == name) else {
+            add(format!(
+                "it was not measured: run `rtorb lab run {name}` into the same folder"
+            ));
+            continue;
+        };
+        if !results.complete {
+            add("its run was interrupted: configurations may be missing".to_owned());
+        }
+        if results.parameters.get("effort") == Some(&"glance".into()) {
+            add("it was a glance: there are far too few samples for bounds".to_owned());
+        }
+        if results.series.iter().any(|series| series.wrong > 0) {
+            add("series with wrong answers were left out".to_owned());
+        }
+        for mapping in MAPPING.iter().filter(|mapping| mapping.experiment == name) {
+            let is_there = services.iter().any(|service| mapping.is_of(service));
+            if !is_there {
+                let notes = results.notes.join(" ");
+                add(format!(
+                    "it has nothing for {} {}. {notes}",
+                    mapping.component, mapping.service
+                ));
+            }
+        }
+    }
+    gaps
+}
+
+/// Why results say nothing of this host; `None` when they do.
+fn why_left_out(results: &Results, host: &Host) -> Option<String> {
+    if results.server_host.is_some() {
+        return Some(
+            "left out: its servers ran on another host (`--agent`), so its calls are none of this platform. Measure it without an agent"
+                .to_owned(),
+        );
+    }
+    (!is_same_platform(&results.host, host)).then(|| {
+        format!(
+            "left out: it was measured on another host or kernel ({}, {})",
+            results.host.kernel_release,
+            results.host.cpu_model.as_deref().unwrap_or("unknown CPU")
+        )
+    })
+}
+
+/// The same machine under the same kernel.
+fn is_same_platform(one: &Host, other: &Host) -> bool {
+    let of = |host: &Host| {
+        (
+            host.kernel_release.clone(),
+            host.kernel_version.clone(),
+            host.machine.clone(),
+            host.cpu_model.clone(),
+            host.cpus_online,
+        )
+    };
+    of(one) == of(other)
+}
+
+/// The form of the file.
+pub const SCHEMA: &str = "rtorb-profile/1";
+/// The file's name in the folder of its run.
+pub const FILE: &str = "profile.json";
+
+#[cfg(test)]
+mod tests;

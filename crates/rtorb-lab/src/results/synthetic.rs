@@ -1,0 +1,95 @@
+//! Results whose numbers are made up, for the tests of what reads results.
+
+use std::sync::OnceLock;
+
+use crate::host::Host;
+use crate::results::runs::Run;
+use crate::results::statistics::Recorder;
+use crate::results::{Labels, Results, SCHEMA, Series, labels};
+
+/// Results of this experiment with these series, measured in real time with the effort `quick`.
+pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
+    Results {
+        schema: SCHEMA.to_owned(),
+        experiment: experiment.to_owned(),
+        title: "made up".to_owned(),
+        reproduces: "nothing".to_owned(),
+        run: "2026-11-21T00:00:00Z-1".to_owned(),
+        started: "2026-11-21T00:00:00Z".to_owned(),
+        duration_s: 1.0,
+        complete: true,
+        parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
+        host: HOST.get_or_init(Host::describe).clone(),
+        server_host: None,
+        stolen_ms: None,
+        findings: Vec::new(),
+        scheduling: vec![crate::results::ObtainedScheduling {
+            process: "made up".to_owned(),
+            threads: 1,
+            policy: "SCHED_FIFO".to_owned(),
+            priority: 50,
+            cpus: "0".to_owned(),
+            real_time: true,
+        }],
+        highlights: Vec::new(),
+        series,
+        columns: Vec::new(),
+        plots: Vec::new(),
+        derived: Vec::new(),
+        targets: Vec::new(),
+        conclusions: Vec::new(),
+        published: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A series of these samples, in nanoseconds.
+pub(crate) fn series(labels: Labels, samples_ns: impl IntoIterator<Item = u64>) -> Series {
+    let mut recorder = Recorder::new();
+    samples_ns
+        .into_iter()
+        .for_each(|sample_ns| recorder.record(sample_ns));
+    Series::from_recorder(labels, &recorder)
+}
+
+/// A run with an id of its own.
+pub(crate) fn run(id: &str, mut all: Vec<Results>) -> Run {
+    for results in &mut all {
+        id.clone_into(&mut results.run);
+    }
+    Run {
+        name: id.to_owned(),
+        folder: id.into(),
+        results: all,
+    }
+}
+
+/// Numbers as from a normal distribution, the same for the same seed.
+pub(crate) struct Normal {
+    state: u64,
+}
+
+impl Normal {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// Of mean 0 and variance 1, by Box and Muller.
+    pub(crate) fn next(&mut self) -> f64 {
+        let (first, second) = (self.uniform(), self.uniform());
+        (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
+    }
+
+    /// Above 0, up to 1: SplitMix64.
+    fn uniform(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        ((mixed >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Described once: it takes long beside what the tests do with it.
+static HOST: OnceLock<Host> = OnceLock::new();
