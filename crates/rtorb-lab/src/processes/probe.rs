@@ -8,7 +8,7 @@
 //! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true}    then 8,000 octets
 //! ```
 //!
-//! What cannot be done is answered by `error TEXT`. A new probe is a variant of [`Question`] and an arm in [`run`].
+//! What cannot be done is answered by `error TEXT`. A new probe is a variant of [`Question`] and an arm in `run`.
 
 use std::collections::BTreeMap;
 use std::fmt;

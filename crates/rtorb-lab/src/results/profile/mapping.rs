@@ -20,7 +20,7 @@ pub(super) struct Mapping {
 }
 
 /// In the order of the experiments in a run.
-pub(super) const MAPPING: [Mapping; 13] = [
+pub(super) const MAPPING: [Mapping; 14] = [
     Mapping {
         of: &[("what", "switch")],
         configuration: &["test"],
@@ -34,6 +34,11 @@ pub(super) const MAPPING: [Mapping; 13] = [
         of: &[("what", "overhead")],
         configuration: &["tick", "resolution_us"],
         ..Mapping::new("os/clock-overhead", "clock", "tick")
+    },
+    Mapping {
+        of: &[("what", "overhead_from_medians")],
+        configuration: &["tick", "resolution_us"],
+        ..Mapping::new("os/clock-overhead", "clock", "tick_from_medians")
     },
     Mapping {
         of: &[("what", "jitter")],
