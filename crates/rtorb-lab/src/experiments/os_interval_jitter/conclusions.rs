@@ -357,7 +357,7 @@ pub(super) fn notes(measured: &Measured) -> Vec<String> {
             .to_owned(),
         "An idle-class thread kept the CPU from sleeping: otherwise what is seen is how long an idle CPU takes to wake.".to_owned(),
         "P3 speaks of averages. Where something else takes the CPU for many intervals, such as the host of a virtual machine, one \
-         such stall is a long interval and then a short one for each release that was missed, since none is left out: they make most \
+         such stall is a long interval and then a short one for each release that was missed, since none is left out. These make most \
          of a mean, and of the 99th percentile when samples are few. So the conclusions tell the median too, and go by it where they \
          name one number."
             .to_owned(),
