@@ -17,13 +17,6 @@ fn measured() -> Vec<Results> {
         synthetic::series(of, 1..=100)
     };
     let of = |what: &str| labels([("what", what.into()), ("test", "yield".into())]);
-    let tick = |what: &str| {
-        labels([
-            ("what", what.into()),
-            ("tick", "thread".into()),
-            ("resolution_us", 100u64.into()),
-        ])
-    };
     let queue = labels([
         ("ready_tasks", 20u64.into()),
         ("resolution_us", 500u64.into()),
@@ -56,8 +49,8 @@ fn measured() -> Vec<Results> {
         synthetic::results(
             "os/clock-overhead",
             vec![
-                synthetic::series(tick("overhead"), [300, 500]),
-                synthetic::series(tick("overhead_from_medians"), [310, 410]),
+                tick("overhead", [300, 500]),
+                tick("overhead_from_medians", [310, 410]),
             ],
         ),
         synthetic::results(
@@ -77,6 +70,15 @@ fn measured() -> Vec<Results> {
         mutex,
         throughput(),
     ]
+}
+
+fn tick(what: &str, samples_ns: [u64; 2]) -> Series {
+    let of = labels([
+        ("what", what.into()),
+        ("tick", "thread".into()),
+        ("resolution_us", 100u64.into()),
+    ]);
+    synthetic::series(of, samples_ns)
 }
 
 fn throughput() -> Results {
