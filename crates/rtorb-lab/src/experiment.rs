@@ -223,11 +223,11 @@ pub(crate) fn is_complete(done: Result<(), LabError>) -> Result<bool, LabError> 
 }
 
 /// The note of a run that is not complete.
-pub(crate) const INTERRUPTED: &str =
+const INTERRUPTED: &str =
     "The run was interrupted: what is shown was measured, the rest is missing.";
 
 /// The note of a run whose processes were not scheduled as the promises ask for.
-pub(crate) const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
 
 /// Runs an experiment and describes the run.
 ///

@@ -87,11 +87,7 @@ impl Experiment for OrbHistogram {
             columns: vec!["load".to_owned()],
             plots: plots(),
             derived: conclusions::derived(&measured),
-            // Where nobody has a priority, nobody promises anything.
-            targets: match real_time {
-                true => conclusions::targets(&measured),
-                false => Vec::new(),
-            },
+            targets: conclusions::targets(&measured),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
             notes,
@@ -314,7 +310,8 @@ const COLD: &str = "Alone, the high receiver finds colder caches than while the 
 const MEETINGS: &str = "Whether there is priority inversion is judged within the runs with both receivers, by what the low one's call did \
                         when the high one's edge came: `in_progress`, or `none`. Caches are as warm in both. Edges between a low edge \
                         and the moment at which its thread ran are of neither kind, since one timer interrupt may serve both.";
-const NOT_REAL_TIME: &str = "Without SCHED_FIFO no call has a priority: `role` says what was asked for, and nothing is promised.";
+const NOT_REAL_TIME: &str =
+    "Without SCHED_FIFO no call has a priority: `role` says what was asked for.";
 /// Without load, and with it.
 const LOADS: [bool; 2] = [false, true];
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
