@@ -17,6 +17,7 @@ pub mod export;
 mod plot;
 pub mod profile;
 pub mod report;
+pub(crate) mod rounds;
 pub mod runs;
 pub mod statistics;
 pub mod summary;

@@ -8,7 +8,8 @@ use super::tick::Tick;
 use super::{NO_TICK_NS, conclusions};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
-use crate::results::statistics::{Recorder, median};
+use crate::results::rounds::Rounds;
+use crate::results::statistics::median;
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Series, all_real_time, labels,
 };
@@ -17,7 +18,7 @@ use crate::results::{
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     cells: BTreeMap<(Tick, u64), Cell>,
-    without_ticks: Times,
+    without_ticks: Rounds,
     /// e_0 of each round: the shortest execution without ticks (Eq. 6).
     shortest_ns: Vec<f64>,
     scheduling: Vec<ObtainedScheduling>,
@@ -26,12 +27,12 @@ pub(super) struct Measured {
 /// One kind of tick at one resolution.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
-    execution: Times,
-    overhead: Times,
+    execution: Rounds,
+    overhead: Rounds,
     /// What Eq. (5) says of the executions without ticks, as if they had had these: what else delays the program.
-    no_tick: Times,
+    no_tick: Rounds,
     /// The next, where it is not negative.
-    from_medians: Times,
+    from_medians: Rounds,
     /// Of each round, from the median with and the median without ticks. Signed: noise is as often negative.
     pub(super) overhead_from_medians_ns: Vec<f64>,
     /// Of each round, how much longer the median is than that without ticks, for each tick that was counted.
@@ -40,29 +41,6 @@ pub(super) struct Cell {
     clamped: Vec<f64>,
     /// Of each round, the share of executions with other ticks than the time had room for.
     off: Vec<f64>,
-}
-
-/// Times of all rounds.
-#[derive(Debug, Default)]
-pub(super) struct Times {
-    recorder: Recorder,
-    rounds_p50: Vec<f64>,
-}
-
-impl Times {
-    fn add(&mut self, round_ns: &[f64]) {
-        for time_ns in round_ns {
-            self.recorder.record(time_ns.round().max(0.0) as u64);
-        }
-        self.rounds_p50.extend(median(round_ns));
-    }
-
-    fn series(&self, labels: Labels) -> Series {
-        Series {
-            rounds_p50: self.rounds_p50.clone(),
-            ..Series::from_recorder(labels, &self.recorder)
-        }
-    }
 }
 
 impl Measured {
@@ -78,7 +56,7 @@ impl Measured {
         let (Some(shortest_ns), Some(typical_ns)) = (shortest_ns, median(&without_ns)) else {
             return;
         };
-        self.without_ticks.add(&without_ns);
+        self.without_ticks.add_computed(&without_ns);
         self.shortest_ns.push(shortest_ns);
         for (executions, pair) in pairs() {
             if !executions.is_without_ticks() {
@@ -270,14 +248,14 @@ impl Cell {
         });
         self.off.extend(share(off.count(), times_ns.len()));
         self.clamped.extend(share(clamped, each.len()));
-        self.overhead.add(&each);
-        self.execution.add(times_ns);
-        self.no_tick.add(&of_none);
+        self.overhead.add_computed(&each);
+        self.execution.add_computed(times_ns);
+        self.no_tick.add_computed(&of_none);
         let Some(measured_ns) = median(times_ns) else {
             return;
         };
         if let Some(overhead_ns) = overhead(measured_ns, without.typical_ns) {
-            self.from_medians.add(&[overhead_ns.max(0.0)]);
+            self.from_medians.add_computed(&[overhead_ns.max(0.0)]);
             self.overhead_from_medians_ns.push(overhead_ns);
         }
         let counted = median(&as_times(round.ticks)).filter(|ticks| *ticks > 0.0);
@@ -294,12 +272,12 @@ impl Cell {
 
     /// The median over rounds of what Eq. (5) says of executions without ticks.
     pub(super) fn no_tick_ns(&self) -> Option<f64> {
-        median(&self.no_tick.rounds_p50)
+        median(&self.no_tick.p50)
     }
 
     /// The median over rounds of Eq. (5) over e_0, as P3 has it.
     pub(super) fn eq_5_ns(&self) -> Option<f64> {
-        median(&self.overhead.rounds_p50)
+        median(&self.overhead.p50)
     }
 
     /// The median over rounds of the overhead by counted ticks.

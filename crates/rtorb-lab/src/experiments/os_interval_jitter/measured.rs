@@ -6,7 +6,8 @@ use super::conclusions;
 use super::plan::{Configuration, Pattern, Rank};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
-use crate::results::statistics::{Recorder, Statistics, median};
+use crate::results::rounds::Rounds;
+use crate::results::statistics::{Statistics, median};
 use crate::results::summary::words::said;
 use crate::results::{
     Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
@@ -22,11 +23,9 @@ pub(super) struct Measured {
 /// One observed task in one configuration.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
-    jitter: Recorder,
-    jitter_rounds_p50: Vec<f64>,
+    jitter: Rounds,
     jitter_rounds_mean: Vec<f64>,
-    lateness: Recorder,
-    lateness_rounds_p50: Vec<f64>,
+    lateness: Rounds,
 }
 
 impl Measured {
@@ -80,14 +79,14 @@ impl Measured {
 
     /// The statistics of a task's jitter; `None` where it has no sample.
     pub(super) fn jitter(&self, configuration: Configuration, rank: Rank) -> Option<Statistics> {
-        let cell = self.cells.get(&(configuration, rank))?;
-        (cell.jitter.count() > 0).then(|| cell.jitter.statistics())
+        let jitter = &self.cells.get(&(configuration, rank))?.jitter.recorder;
+        (jitter.count() > 0).then(|| jitter.statistics())
     }
 
     /// The largest lateness of a task's releases.
     pub(super) fn lateness_max_ns(&self, configuration: Configuration, rank: Rank) -> Option<f64> {
-        let cell = self.cells.get(&(configuration, rank))?;
-        (cell.lateness.count() > 0).then(|| cell.lateness.statistics().max)
+        let lateness = &self.cells.get(&(configuration, rank))?.lateness.recorder;
+        (lateness.count() > 0).then(|| lateness.statistics().max)
     }
 
     fn configurations(&self, wanted: impl Fn(Pattern) -> bool) -> Vec<Configuration> {
@@ -104,14 +103,8 @@ impl Measured {
             let mut lateness = of("lateness");
             lateness.insert("part".to_owned(), "lateness".into());
             [
-                Series {
-                    rounds_p50: cell.jitter_rounds_p50.clone(),
-                    ..Series::from_recorder(of("jitter"), &cell.jitter)
-                },
-                Series {
-                    rounds_p50: cell.lateness_rounds_p50.clone(),
-                    ..Series::from_recorder(lateness, &cell.lateness)
-                },
+                cell.jitter.series(of("jitter")),
+                cell.lateness.series(lateness),
             ]
         };
         self.cells.iter().flat_map(of).collect()
@@ -210,16 +203,11 @@ impl Measured {
 
 impl Cell {
     fn add(&mut self, jitter_ns: &[u64], lateness_ns: &[u64]) {
-        let as_numbers = |samples: &[u64]| samples.iter().map(|ns| *ns as f64).collect::<Vec<_>>();
-        let jitter = as_numbers(jitter_ns);
-        jitter_ns.iter().for_each(|ns| self.jitter.record(*ns));
-        lateness_ns.iter().for_each(|ns| self.lateness.record(*ns));
-        self.jitter_rounds_p50.extend(median(&jitter));
-        self.lateness_rounds_p50
-            .extend(median(&as_numbers(lateness_ns)));
-        if !jitter.is_empty() {
-            let mean = jitter.iter().sum::<f64>() / jitter.len() as f64;
-            self.jitter_rounds_mean.push(mean);
+        self.jitter.add(jitter_ns);
+        self.lateness.add(lateness_ns);
+        if !jitter_ns.is_empty() {
+            let sum: f64 = jitter_ns.iter().map(|ns| *ns as f64).sum();
+            self.jitter_rounds_mean.push(sum / jitter_ns.len() as f64);
         }
     }
 }
@@ -229,7 +217,7 @@ type OfRounds = fn(&Cell) -> &Vec<f64>;
 /// The value of the label `statistic`, and that of each round.
 const ROUND_STATISTICS: [(&str, OfRounds); 2] = [
     ("mean", |cell| &cell.jitter_rounds_mean),
-    ("p50", |cell| &cell.jitter_rounds_p50),
+    ("p50", |cell| &cell.jitter.p50),
 ];
 
 /// All tasks are made alike; the observed ones stand for them.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use crate::experiment::Outcome;
 use crate::processes::load::Load;
-use crate::results::statistics::{Recorder, median};
+use crate::results::rounds::Rounds;
+use crate::results::statistics::median;
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series, Target,
     all_real_time, labels,
@@ -76,32 +77,23 @@ impl fmt::Display for Condition {
 /// All samples, in the order of the conditions.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    cells: Vec<(Condition, BTreeMap<Tool, Cell>)>,
+    /// The wake-ups of each tool under each condition.
+    cells: Vec<(Condition, BTreeMap<Tool, Rounds>)>,
     scheduling: BTreeMap<Tool, Vec<ObtainedScheduling>>,
-}
-
-/// One tool under one condition.
-#[derive(Debug, Default)]
-struct Cell {
-    recorder: Recorder,
-    rounds_p50: Vec<f64>,
 }
 
 impl Measured {
     /// Adds the samples of a round; one without any is no round.
     pub(super) fn add(&mut self, tool: Tool, condition: &Condition, late_ns: &[u64]) {
-        let as_float: Vec<f64> = late_ns.iter().map(|ns| *ns as f64).collect();
-        let Some(p50) = median(&as_float) else {
+        if late_ns.is_empty() {
             return;
-        };
+        }
         let known = self.cells.iter().position(|(known, _)| known == condition);
         let index = known.unwrap_or_else(|| {
             self.cells.push((condition.clone(), BTreeMap::new()));
             self.cells.len() - 1
         });
-        let cell = self.cells[index].1.entry(tool).or_default();
-        late_ns.iter().for_each(|ns| cell.recorder.record(*ns));
-        cell.rounds_p50.push(p50);
+        self.cells[index].1.entry(tool).or_default().add(late_ns);
     }
 
     /// Drops what was measured under a condition that did not hold.
@@ -142,10 +134,7 @@ impl Measured {
             labels.insert("tool".to_owned(), tool.name().into());
             let scheduling = self.scheduling.get(&tool).map_or(&[][..], Vec::as_slice);
             labels.insert("real_time".to_owned(), all_real_time(scheduling).into());
-            Series {
-                rounds_p50: cell.rounds_p50.clone(),
-                ..Series::from_recorder(labels, &cell.recorder)
-            }
+            cell.series(labels)
         });
         series.collect()
     }
@@ -159,14 +148,14 @@ impl Measured {
 
     /// Our median divided by cyclictest's: the quotient of the two medians over rounds, and that of each round.
     fn derived(&self) -> Vec<Derived> {
-        let quotient = |(condition, tools): &(Condition, BTreeMap<Tool, Cell>)| {
+        let quotient = |(condition, tools): &(Condition, BTreeMap<Tool, Rounds>)| {
             let (ours, theirs) = (tools.get(&Tool::Rtorb)?, tools.get(&Tool::Cyclictest)?);
-            let rounds = ours.rounds_p50.iter().zip(&theirs.rounds_p50);
+            let rounds = ours.p50.iter().zip(&theirs.p50);
             Some(Derived {
                 name: TO_CYCLICTEST.to_owned(),
                 labels: self.labels(condition),
                 unit: "ratio".to_owned(),
-                value: median(&ours.rounds_p50)? / median(&theirs.rounds_p50)?,
+                value: median(&ours.p50)? / median(&theirs.p50)?,
                 rounds: rounds.map(|(ours, theirs)| ours / theirs).collect(),
             })
         };
@@ -190,7 +179,7 @@ impl Measured {
     }
 
     fn highlights(&self) -> Vec<Highlight> {
-        let highlight = |(condition, tools): &(Condition, BTreeMap<Tool, Cell>)| {
+        let highlight = |(condition, tools): &(Condition, BTreeMap<Tool, Rounds>)| {
             let ours = tools.get(&Tool::Rtorb)?.recorder.statistics();
             let theirs = tools.get(&Tool::Cyclictest);
             let theirs = theirs.map(|cell| cell.recorder.statistics());
@@ -219,7 +208,7 @@ impl Measured {
                 .iter()
                 .find(|(condition, _)| condition.cpu() == wanted)?;
             let cell = tools.get(&Tool::Rtorb)?;
-            let p50_us = median(&cell.rounds_p50)? / 1e3;
+            let p50_us = median(&cell.p50)? / 1e3;
             Some((condition, p50_us, cell.recorder.statistics().max / 1e3))
         };
         let mut found = Vec::new();
@@ -241,7 +230,7 @@ impl Measured {
     }
 
     fn published(&self) -> Vec<Published> {
-        let max_us = |(condition, tools): &(Condition, BTreeMap<Tool, Cell>)| {
+        let max_us = |(condition, tools): &(Condition, BTreeMap<Tool, Rounds>)| {
             let max_ns = tools.get(&Tool::Rtorb)?.recorder.statistics().max;
             Some(format!("{:.0} us ({condition})", max_ns / 1e3))
         };
