@@ -197,16 +197,9 @@ fn above_raw_plot(results: &Results, transport: &str, large: bool) -> Plot {
     let mut plot = Plot::new();
     // Ours first, as everywhere.
     for (name, (rows, values)) in bars.into_iter().rev() {
-        let bar = Bar::new(rows, values)
-            .name(&name)
-            .marker(Marker::new().color(color(&name)));
-        plot.add_trace(bar.hover_template("%{x}: %{y:.2f} us"));
+        plot.add_trace(bar(&name, rows, values));
     }
-    plot.set_layout(
-        Layout::new()
-            .x_axis(Axis::new().type_(AxisType::Category))
-            .y_axis(axis("us above raw")),
-    );
+    plot.set_layout(bars_layout("us above raw"));
     plot
 }
 
@@ -250,17 +243,24 @@ fn medians_plot(results: &Results, rows: &[String]) -> Plot {
         if values.is_empty() || (values.len() == 1 && rows.len() > 1) {
             continue;
         }
-        let bar = Bar::new(shown_rows, values)
-            .name(&name)
-            .marker(Marker::new().color(color(&name)));
-        plot.add_trace(bar.hover_template("%{x}: %{y:.2f} us"));
+        plot.add_trace(bar(&name, shown_rows, values));
     }
-    plot.set_layout(
-        Layout::new()
-            .x_axis(Axis::new().type_(AxisType::Category))
-            .y_axis(axis("us, median")),
-    );
+    plot.set_layout(bars_layout("us, median"));
     plot
+}
+
+/// The times of one contestant, in microseconds, each above the name of its row.
+fn bar(name: &str, rows: Vec<String>, values_us: Vec<f64>) -> Box<Bar<String, f64>> {
+    Bar::new(rows, values_us)
+        .name(name)
+        .marker(Marker::new().color(color(name)))
+        .hover_template("%{x}: %{y:.2f} us")
+}
+
+fn bars_layout(y_title: &str) -> Layout {
+    Layout::new()
+        .x_axis(Axis::new().type_(AxisType::Category))
+        .y_axis(axis(y_title))
 }
 
 fn tails(results: &Results) -> Figure {
