@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::system::{System, field};
+use super::system::{System, field, read};
 
 /// What was taken, as far as the host tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl StolenTime {
 /// where none is named. `None` where the kernel does not tell.
 #[must_use]
 pub fn stolen_ms(cpu: Option<usize>) -> Option<u64> {
-    let stat = System::this().read("/proc/stat")?;
+    let stat = read("/proc/stat")?;
     let name = cpu.map_or_else(|| "cpu".to_owned(), |number| format!("cpu{number}"));
     Some(Times::parse(&stat, &name)?.stolen * 1_000 / rustix::param::clock_ticks_per_second())
 }
