@@ -166,6 +166,26 @@ pub struct Statistics {
     pub max: f64,
 }
 
+impl Statistics {
+    /// What a table heads the columns of [`Self::in_order`] with.
+    pub(crate) const NAMES: [&'static str; 8] =
+        ["min", "mean", "stddev", "p50", "p90", "p99", "p99.9", "max"];
+
+    /// From the smallest to the largest sample, as tables have them.
+    pub(crate) fn in_order(&self) -> [f64; 8] {
+        [
+            self.min,
+            self.mean,
+            self.stddev,
+            self.p50,
+            self.p90,
+            self.p99,
+            self.p99_9,
+            self.max,
+        ]
+    }
+}
+
 /// One point of a percentile curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {

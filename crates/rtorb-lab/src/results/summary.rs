@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::results::statistics::Statistics;
 use crate::results::{Labels, Results, Series};
 
 mod columns;
@@ -146,42 +147,21 @@ pub fn tails(results: &Results) -> Table {
     if let Some(table) = columns::tails(results) {
         return table;
     }
-    let head = [
-        "us",
-        "contestant",
-        "count",
-        "min",
-        "mean",
-        "stddev",
-        "p50",
-        "p90",
-        "p99",
-        "p99.9",
-        "max",
-    ];
+    let head = ["us", "contestant", "count"]
+        .into_iter()
+        .chain(Statistics::NAMES);
     let row = |series: &Series| {
-        let found = &series.statistics;
-        let values = [
-            found.min,
-            found.mean,
-            found.stddev,
-            found.p50,
-            found.p90,
-            found.p99,
-            found.p99_9,
-            found.max,
-        ];
         [
             row_name(series),
             contestant(series),
             series.count.to_string(),
         ]
         .into_iter()
-        .chain(values.into_iter().map(microseconds))
+        .chain(series.statistics.in_order().map(microseconds))
         .collect()
     };
     Table {
-        head: head.map(str::to_owned).to_vec(),
+        head: head.map(str::to_owned).collect(),
         rows: calls(results).map(row).collect(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::words::{part_of, said_of, shown, shown_unit, values_of, varying};
 use super::{Table, calls};
+use crate::results::statistics::Statistics;
 use crate::results::{Labels, Results, Series};
 
 /// The median over rounds and the largest sample of every series; `None` where the experiment names no columns.
@@ -52,25 +53,20 @@ pub(super) fn tails(results: &Results) -> Option<Table> {
     };
     let unit = unit(&series);
     let row = |one: &&Series| {
-        let found = &one.statistics;
-        let values = [
-            found.min,
-            found.mean,
-            found.stddev,
-            found.p50,
-            found.p90,
-            found.p99,
-            found.p99_9,
-            found.max,
-        ];
         [said_of(&names, &one.labels), one.count.to_string()]
             .into_iter()
-            .chain(values.map(|value| with_unit(value, &one.unit, &unit)))
+            .chain(
+                one.statistics
+                    .in_order()
+                    .map(|value| with_unit(value, &one.unit, &unit)),
+            )
             .collect()
     };
     Some(Table {
-        head: std::iter::once(unit.clone())
-            .chain(STATISTICS.map(str::to_owned))
+        head: [unit.as_str(), "count"]
+            .into_iter()
+            .chain(Statistics::NAMES)
+            .map(str::to_owned)
             .collect(),
         rows: in_order.iter().filter_map(of_row).map(row).collect(),
     })
@@ -157,10 +153,6 @@ fn unit(series: &[&Series]) -> String {
         String::new()
     }
 }
-
-const STATISTICS: [&str; 9] = [
-    "count", "min", "mean", "stddev", "p50", "p90", "p99", "p99.9", "max",
-];
 
 #[cfg(test)]
 mod tests {
