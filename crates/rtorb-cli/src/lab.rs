@@ -17,6 +17,7 @@ use crate::output::{line, print_json};
 
 mod compare;
 mod export;
+mod kernel;
 pub(crate) mod profile;
 
 /// Run single experiments, or make a report of results that are there.
@@ -44,6 +45,7 @@ enum LabSubcommand {
     Agent(Agent),
     Compare(compare::Compare),
     Export(export::Export),
+    Kernel(kernel::Kernel),
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
@@ -70,6 +72,7 @@ impl Lab {
             LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Compare(compare) => return compare.run(),
             LabSubcommand::Export(export) => return export.run(),
+            LabSubcommand::Kernel(kernel) => return kernel.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {

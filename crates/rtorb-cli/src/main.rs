@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use orb_options::Misuse;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
+use rtorb_lab::kernels::guest;
 
 mod agent;
 mod check;
@@ -55,6 +56,10 @@ static HEAP: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     stop_counting();
+    if guest::is_guest() {
+        guest::boot();
+        return ExitCode::FAILURE;
+    }
     let done = match Command::parse().subcommand {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),

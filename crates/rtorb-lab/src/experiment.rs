@@ -66,12 +66,19 @@ pub enum Effort {
     Quick,
     /// The published sample counts and more, within about three hours for all experiments.
     Full,
+    /// What an emulated machine is given ([`crate::kernels`]): one round a seed. Every sample costs the emulator its time, and none
+    /// is disturbed by anything outside.
+    Emulated {
+        /// How many seeds, 1 and up: each begins its round at another moment.
+        seeds: u16,
+    },
 }
 
 impl Effort {
     /// Its name as the results say it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Emulated { .. } => "emulated",
             Self::Glance => "glance",
             Self::Quick => "quick",
             Self::Full => "full",

@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod experiments;
 pub mod host;
 pub mod inspect;
+pub mod kernels;
 pub mod processes;
 pub mod results;
 

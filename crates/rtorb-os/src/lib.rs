@@ -14,6 +14,7 @@
 //! | something for whoever comes first, and never a wait | [`turnstile::Turnstile`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | a tick that interrupts, to measure what it costs | [`signal_timer`] |
+//! | a sample that an observer from outside can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
 //! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
 //!
@@ -25,6 +26,7 @@ pub mod futex;
 pub mod heap;
 pub mod memory;
 mod refused;
+pub mod replay;
 pub mod ring;
 pub mod sched;
 pub mod shared_memory;

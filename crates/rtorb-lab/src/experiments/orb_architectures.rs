@@ -38,7 +38,7 @@ impl Experiment for OrbArchitectures {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
-        Effort::Glance => Plan {
+        Effort::Glance | Effort::Emulated { .. } => Plan {
             run_of_others: GLANCE,
             low_clients: &[0, 2],
             effort,

@@ -65,7 +65,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 rounds: 1,
                 count: 20,
                 objects: &OBJECTS[..2],

@@ -68,7 +68,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 rounds: 1,
                 connections: &CONNECTIONS[..3],
             },

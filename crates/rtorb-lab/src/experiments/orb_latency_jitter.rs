@@ -38,7 +38,7 @@ impl Experiment for OrbLatencyJitter {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
-        Effort::Glance => Plan {
+        Effort::Glance | Effort::Emulated { .. } => Plan {
             effort,
             run: GLANCE,
             run_of_others: GLANCE,

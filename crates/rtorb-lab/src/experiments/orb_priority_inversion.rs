@@ -108,7 +108,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 faster: 10,
                 run: Duration::from_millis(110),
                 run_with_work: Duration::from_millis(110),

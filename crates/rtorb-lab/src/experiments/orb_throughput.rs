@@ -100,7 +100,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 effort,
                 rounds: 1,
                 warm_up: 10,

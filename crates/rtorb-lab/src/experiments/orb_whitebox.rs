@@ -205,7 +205,7 @@ fn sample(
 
 fn rounds(effort: Effort) -> usize {
     match effort {
-        Effort::Glance => 1,
+        Effort::Glance | Effort::Emulated { .. } => 1,
         Effort::Quick => 2,
         // 4,000 requests a client, as in P1.
         Effort::Full => 10,

@@ -116,7 +116,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 rounds: 2,
                 resolutions_us: &[500, 10_000],
                 signal: 2,

@@ -109,7 +109,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         let (runs, rounds, samples) = match effort {
-            Effort::Glance => (2, 1, 50),
+            Effort::Glance | Effort::Emulated { .. } => (2, 1, 50),
             Effort::Quick => (measured::RUNS_JUDGED, 15, 400),
             Effort::Full => (measured::RUNS_JUDGED, 25, 1_000),
         };

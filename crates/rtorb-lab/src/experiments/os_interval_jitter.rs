@@ -126,7 +126,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance => Self {
+            Effort::Glance | Effort::Emulated { .. } => Self {
                 rounds: 1,
                 resolutions_us: &[500],
                 timers: &[1, 2, 5],

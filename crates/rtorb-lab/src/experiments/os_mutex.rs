@@ -219,7 +219,7 @@ fn with_labels(kind: Kind, what: &str) -> Labels {
 
 fn rounds(effort: Effort) -> usize {
     match effort {
-        Effort::Glance => 3,
+        Effort::Glance | Effort::Emulated { .. } => 3,
         Effort::Quick => 51,
         Effort::Full => 1_001,
     }

@@ -117,7 +117,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         let (rounds, periods) = match effort {
-            Effort::Glance => (1, 20),
+            Effort::Glance | Effort::Emulated { .. } => (1, 20),
             Effort::Quick => (7, 60),
             Effort::Full => (20, 500),
         };

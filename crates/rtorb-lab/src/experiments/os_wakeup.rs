@@ -88,7 +88,7 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         let (rounds, samples) = match effort {
-            Effort::Glance => (1, 60),
+            Effort::Glance | Effort::Emulated { .. } => (1, 60),
             Effort::Quick => (4, 400),
             // 100,000 of each that are kept.
             Effort::Full => (210, 500),

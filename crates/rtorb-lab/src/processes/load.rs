@@ -252,7 +252,7 @@ impl Part {
 /// After this time a load ends by itself, whatever has become of the laboratory; no experiment takes that long.
 fn time_limit(effort: Effort) -> Duration {
     let minutes = match effort {
-        Effort::Glance => 5,
+        Effort::Glance | Effort::Emulated { .. } => 5,
         Effort::Quick => 15,
         Effort::Full => 240,
     };

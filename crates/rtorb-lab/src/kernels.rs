@@ -1,0 +1,22 @@
+//! The kernel laboratory: the operating system varies, hardware and ORB stay the same, and every run repeats to the nanosecond.
+//!
+//! A [`catalogue`] names kernels. A [`campaign`] boots each of them in a [`machine`] that QEMU emulates in virtual time, with this
+//! very program as the first process of the [`guest`], which runs the ordinary [`crate::experiments`] and answers their results.
+//! Time in there is a count of instructions: no caches, no buses, one CPU. It compares the lengths of kernel paths, and never
+//! replaces a measurement on the target.
+
+pub mod catalogue;
+pub mod guest;
+pub mod initramfs;
+pub mod job;
+pub mod machine;
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 in hexadecimal digits.
+pub(crate) fn sha256(octets: &[u8]) -> String {
+    Sha256::digest(octets)
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! The first process of an emulated machine: makes it a system, runs its job, answers, and switches it off.
+//!
+//! It is the same program as on the host. What it may do to a system (mount, take the limit off real-time tasks) is done behind
+//! one door, [`boot`], which opens for the first process of a machine whose kernel was told so and for nobody else.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rtorb_os::replay::sample_taken_address;
+use rustix::mount::{MountFlags, mount};
+
+use super::initramfs::JOB;
+use super::job::{Job, Message};
+use super::machine::{ANSWER_PORT, EXIT_PORT};
+use crate::experiment::{self, Context, Effort, Progress};
+use crate::experiments;
+use crate::processes::interrupt::Interrupt;
+
+/// Whether this process is the first one of a guest: then it must call [`boot`] and nothing else.
+#[must_use]
+pub fn is_guest() -> bool {
+    std::process::id() == 1 && std::env::var_os(VARIABLE).is_some()
+}
+
+/// Runs the guest; returns when the machine could not be switched off.
+///
+/// # Panics
+/// Never by intention; a panic of the first process ends the machine, and its text is on the console.
+pub fn boot() {
+    let done = prepare().and_then(|()| work());
+    if let Err(error) = &done {
+        eprintln!("rtorb guest: {error}");
+    }
+    switch_off(u8::from(done.is_err()));
+}
+
+/// What any system has before its first program runs.
+fn prepare() -> io::Result<()> {
+    for (source, target) in FILE_SYSTEMS {
+        fs::create_dir_all(target)?;
+        let mounted = mount(*source, *target, *source, MountFlags::empty(), None);
+        mounted.map_err(|error| io::Error::other(format!("{target} is not mounted: {error}")))?;
+        if *target == "/proc" {
+            only_if_told_so()?;
+        }
+    }
+    // Up, which gives it its address.
+    fs::write("/sys/class/net/lo/flags", "0x9")?;
+    fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1")
+}
+
+/// A second look, by what cannot come from a caller's environment.
+fn only_if_told_so() -> io::Result<()> {
+    match fs::read_to_string("/proc/cmdline")?.contains(VARIABLE) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "the kernel was not told {VARIABLE}"
+        ))),
+    }
+}
+
+fn work() -> io::Result<()> {
+    let mut answer = Answer::open()?;
+    let job: Job = serde_json::from_slice(&fs::read(Path::new("/").join(JOB))?)?;
+    answer.say(&Message::Booted {
+        release: fs::read_to_string("/proc/sys/kernel/osrelease")?
+            .trim()
+            .to_owned(),
+        sample_taken: sample_taken_address(),
+    })?;
+    match job {
+        Job::Measure {
+            experiments,
+            load,
+            seeds,
+        } => {
+            let effort = Effort::Emulated { seeds };
+            let context = Context::new(effort, "/init".into(), Interrupt::new());
+            let mut context = context.map_err(io::Error::other)?;
+            context.load = load.parse().map_err(io::Error::other)?;
+            for name in experiments {
+                answer.say(&Message::Begins {
+                    experiment: name.clone(),
+                })?;
+                answer.say(&measure(&name, &context))?;
+            }
+        }
+        Job::Symbols => answer.say(&Message::Symbols(fs::read_to_string("/proc/kallsyms")?))?,
+    }
+    answer.say(&Message::End)
+}
+
+fn measure(name: &str, context: &Context) -> Message {
+    let found = experiments::by_name(name);
+    match found.and_then(|experiment| experiment::run(experiment, context, &mut Silent)) {
+        Ok(results) => Message::Measured(Box::new(results)),
+        Err(error) => Message::Failed {
+            experiment: name.to_owned(),
+            why: error.to_string(),
+        },
+    }
+}
+
+/// Nobody watches a guest.
+struct Silent;
+
+impl Progress for Silent {
+    fn begin(&mut self, _steps: usize) {}
+    fn step(&mut self, _next: &str) {}
+    fn note(&mut self, _text: &str) {}
+}
+
+/// The way out: a port whose octets the emulator appends to a file.
+struct Answer {
+    ports: File,
+}
+
+impl Answer {
+    fn open() -> io::Result<Self> {
+        let ports = OpenOptions::new().write(true).open("/dev/port")?;
+        Ok(Self { ports })
+    }
+
+    fn say(&mut self, message: &Message) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, message)?;
+        self.write_all(b"\n")
+    }
+}
+
+impl Write for Answer {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        // A longer write would go to the ports that follow.
+        for octet in octets {
+            self.ports
+                .write_all_at(std::slice::from_ref(octet), ANSWER_PORT)?;
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn switch_off(status: u8) {
+    let ports = OpenOptions::new().write(true).open("/dev/port");
+    let off = ports.and_then(|ports| ports.write_all_at(&[status], EXIT_PORT));
+    if let Err(error) = off {
+        eprintln!("rtorb guest: cannot be switched off: {error}");
+    }
+}
+
+/// Unknown to the kernel, which hands it on to its first process.
+pub(super) const VARIABLE: &str = "RTORB_GUEST";
+/// In this order: each on what the one before it made.
+const FILE_SYSTEMS: &[(&str, &str)] = &[
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("tmpfs", "/dev/shm"),
+    ("tmpfs", "/tmp"),
+    ("debugfs", "/sys/kernel/debug"),
+];

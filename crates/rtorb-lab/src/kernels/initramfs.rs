@@ -1,0 +1,92 @@
+//! The guest's root: this program as `/init`, a console, and the job; the same bytes for the same program and job.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cpio::newc::{Builder, ModeFileType, trailer};
+
+use super::job::Job;
+use crate::error::LabError;
+
+/// What every guest of a campaign has: a program that needs no other file.
+#[derive(Clone, Debug)]
+pub struct Initramfs {
+    archive: Vec<u8>,
+    sha256: String,
+}
+
+impl Initramfs {
+    /// With the program in this file, which must be statically linked.
+    ///
+    /// # Errors
+    /// That it cannot be read, or needs other files.
+    pub fn with_program(program: &Path) -> Result<Self, LabError> {
+        let octets = fs::read(program).map_err(LabError::file(program))?;
+        let archive = root(&octets).map_err(LabError::file(program))?;
+        let sha256 = super::sha256(&archive);
+        Ok(Self { archive, sha256 })
+    }
+
+    /// The SHA-256 of the archive without a job, in hexadecimal digits.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Writes the archive and, behind it, one with the job: the kernel unpacks both.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub fn write(&self, folder: &Path, job: &Job) -> Result<PathBuf, LabError> {
+        let path = folder.join("initramfs");
+        let write = || -> io::Result<()> {
+            let mut file = fs::File::create(&path)?;
+            file.write_all(&self.archive)?;
+            let text = serde_json::to_vec(job)?;
+            let with_job = add(Vec::new(), JOB, ModeFileType::Regular, 0o400, &text)?;
+            file.write_all(&trailer(with_job)?)
+        };
+        write().map_err(LabError::file(&path))?;
+        Ok(path)
+    }
+}
+
+fn root(program: &[u8]) -> io::Result<Vec<u8>> {
+    let mut archive = Vec::with_capacity(program.len() + (1 << 12));
+    for folder in FOLDERS {
+        archive = add(archive, folder, ModeFileType::Directory, 0o755, &[])?;
+    }
+    let console = Builder::new("dev/console")
+        .set_mode_file_type(ModeFileType::Char)
+        .mode(0o020_600)
+        .rdev_major(5)
+        .rdev_minor(1);
+    archive = console.write(archive, 0).finish()?;
+    archive = add(archive, "init", ModeFileType::Regular, 0o755, program)?;
+    let mut archive = trailer(archive)?;
+    // An archive that follows begins at a multiple of four octets.
+    archive.resize(archive.len().next_multiple_of(ALIGNMENT), 0);
+    Ok(archive)
+}
+
+fn add(
+    archive: Vec<u8>,
+    name: &str,
+    kind: ModeFileType,
+    permissions: u32,
+    octets: &[u8],
+) -> io::Result<Vec<u8>> {
+    let size = u32::try_from(octets.len()).map_err(io::Error::other)?;
+    let entry = Builder::new(name)
+        .mode(permissions)
+        .set_mode_file_type(kind);
+    let mut writer = entry.write(archive, size);
+    writer.write_all(octets)?;
+    writer.finish()
+}
+
+/// Where the guest finds its job.
+pub(super) const JOB: &str = "job.json";
+const FOLDERS: [&str; 7] = ["dev", "proc", "sys", "tmp", "var", "var/tmp", "run"];
+const ALIGNMENT: usize = 512;
