@@ -3,10 +3,12 @@
 //! A [`catalogue`] names kernels. A [`campaign`] boots each of them in a [`machine`] that QEMU emulates in virtual time, with this
 //! very program as the first process of the [`guest`], which runs the ordinary [`crate::experiments`] and answers their results.
 //! Time in there is a count of instructions: no caches, no buses, one CPU. It compares the lengths of kernel paths, and never
-//! replaces a measurement on the target.
+//! replaces a measurement on the target. What a sample was spent in, a repetition of its run with an instruction trace says:
+//! [`explain`].
 
 pub mod campaign;
 pub mod catalogue;
+pub mod explain;
 pub mod guest;
 pub mod initramfs;
 pub mod job;

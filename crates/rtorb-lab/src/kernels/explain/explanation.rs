@@ -1,0 +1,112 @@
+//! What a sample was spent in: the form in which an explanation is kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::Labels;
+
+/// The explanation of one sample: `explanations/<system>-<load>-<experiment>...json` of a campaign. Every count is of guest
+/// instructions, of which one takes a nanosecond of the guest's time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// [`Self::SCHEMA`].
+    pub schema: String,
+    /// The operating system, named as the campaign's folder `kernels/<system>` is.
+    pub system: String,
+    /// The load that the guest ran under.
+    pub load: String,
+    /// The experiment that took the sample.
+    pub experiment: String,
+    /// The series that the sample is of.
+    pub labels: Labels,
+    /// Which sample of the series.
+    pub sample: Sample,
+    /// How long the sample took.
+    pub value: u64,
+    /// The seed of the round that it is of, where the series says it.
+    pub seed: Option<u16>,
+    /// The call of [`rtorb_os::replay::sample_taken`] that ended it, counted from 1 since the guest was switched on.
+    pub mark: u64,
+    /// Whether the repetition answered the same octets as the run that the sample is of. One that did not is an error and has no
+    /// explanation, so that this is always true in a file.
+    pub replay_equal: bool,
+    /// Instructions of the window: what was executed in the sample's time. Less than `value` where the CPU slept in that time.
+    pub instructions: u64,
+    /// What dominates, in sentences.
+    pub summary: Vec<String>,
+    /// The functions, the most expensive first.
+    pub functions: Vec<FunctionCost>,
+    /// The tasks that ran, the most expensive first.
+    pub tasks: Vec<TaskCost>,
+    /// The context switches, in their order.
+    pub context_switches: Vec<ContextSwitch>,
+    /// The waits for a lock that a task holds, of a kernel with PREEMPT_RT: how often the functions of such a wait were entered.
+    pub lock_waits: Vec<Count>,
+    /// Interrupts and exceptions by the function that they enter.
+    pub interrupts: Vec<Count>,
+    /// The name of the flame graph's file, beside this one.
+    pub flame_graph: String,
+    /// The name of the file of call stacks, beside this one: a line for each, its functions with `;` between, and its instructions.
+    pub folded: String,
+}
+
+impl Explanation {
+    /// The form of the file.
+    pub const SCHEMA: &str = "rtorb-explanation/1";
+}
+
+/// Which sample of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sample {
+    /// The slowest one.
+    #[default]
+    Worst,
+    /// One whose time is the median of its seed.
+    Median,
+}
+
+/// What a function cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCost {
+    /// Its symbol; `[user]` for the program's own code where it has no symbols.
+    pub name: String,
+    /// Instructions of its own.
+    pub instructions: u64,
+    /// The same in parts of the window: 0 to 1.
+    pub share: f64,
+    /// Instructions of its own and of all that it called.
+    pub with_callees: u64,
+    /// How often it was entered in the window.
+    pub entered: u64,
+}
+
+/// What ran as one task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskCost {
+    /// What is known of it: `measured` for the one that ended the sample, else by what it did.
+    pub name: String,
+    /// Its instructions, with those of the interrupts that it was held up by.
+    pub instructions: u64,
+}
+
+/// The CPU went from one task to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextSwitch {
+    /// Instructions since the window's begin.
+    pub at: u64,
+    /// As in [`TaskCost`].
+    pub from: String,
+    /// As in [`TaskCost`].
+    pub to: String,
+    /// The functions in which the first one stood, the outermost first.
+    pub stack: Vec<String>,
+}
+
+/// How often something happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// The function that was entered.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}
