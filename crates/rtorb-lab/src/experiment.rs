@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use rtorb_os::clock::monotonic_ns;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
 use tempfile::TempDir;
 
 use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
+use crate::experiment::split_mix::SplitMix64;
 use crate::host::preflight;
 use crate::host::{Host, stolen_ms};
 use crate::processes::Launcher;
@@ -22,6 +24,8 @@ use crate::results::{
     Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
     Target, all_real_time,
 };
+
+pub mod split_mix;
 
 /// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
 pub trait Experiment: Sync {
@@ -84,6 +88,15 @@ impl Effort {
             Self::Full => "full",
         }
     }
+
+    /// How many seeds an emulated machine has, each of which is a round; `None` everywhere else.
+    #[must_use]
+    pub fn seeds(self) -> Option<usize> {
+        match self {
+            Self::Emulated { seeds } => Some(usize::from(seeds)),
+            Self::Glance | Self::Quick | Self::Full => None,
+        }
+    }
 }
 
 /// What an experiment needs to know of its surroundings.
@@ -103,6 +116,8 @@ pub struct Context {
     pub launcher: Launcher,
     /// For sockets and the like; it is removed when the context is dropped.
     folder: TempDir,
+    /// How often samples were marked so far: [`Context::add_marks`].
+    marks: AtomicU64,
     /// Held for the whole of a run, where the host allows it; `host` says whether it does.
     _dma_latency: Option<DmaLatency>,
 }
@@ -142,6 +157,7 @@ impl Context {
                 agent: None,
             },
             folder,
+            marks: AtomicU64::new(0),
             _dma_latency: dma_latency.ok(),
         })
     }
@@ -150,6 +166,28 @@ impl Context {
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The seed of a round, rounds counted from 0; `None` where nothing is drawn, which is everywhere but in an emulated machine.
+    #[must_use]
+    pub fn seed(&self, round: usize) -> Option<u64> {
+        self.effort.seeds().map(|_| round as u64 + 1)
+    }
+
+    /// To be called when a round begins: in an emulated machine it sleeps for a part of a tick that is drawn from the round's
+    /// seed, without which every boot would meet kernel and load at the same moment. Everywhere else it does nothing.
+    pub fn begin_round(&self, round: usize) {
+        if let Some(seed) = self.seed(round) {
+            let phase_ns = SplitMix64::seeded(seed).draw_below(PHASE_NS_MAX);
+            sleep_until(monotonic_ns() + phase_ns);
+        }
+    }
+
+    /// Counts the samples that a probe has marked, and answers how many were marked before: the n-th of these is the
+    /// `marked + n`-th since the machine was switched on. It must be told of every probe's answer, or
+    /// [`crate::results::WorstSample::mark`] is none that an observer could find.
+    pub fn add_marks(&self, marks: u64) -> u64 {
+        self.marks.fetch_add(marks, Ordering::Relaxed)
     }
 
     /// Whether the run must end: somebody wants it, or the agent is lost.
@@ -273,6 +311,13 @@ pub fn run(
         }
     }
     outcome.judge(context.effort);
+    if context.effort.seeds().is_none() {
+        // Their rounds are no seeds: the largest of all is what counts.
+        outcome
+            .series
+            .iter_mut()
+            .for_each(|series| series.rounds_max.clear());
+    }
     let stolen_ms = stolen_ms(cpu)
         .zip(stolen_before_ms)
         .map(|(after, before)| after.saturating_sub(before));
@@ -370,6 +415,8 @@ fn run_id() -> String {
     )
 }
 
+/// From tick to tick of a kernel with CONFIG_HZ=250.
+const PHASE_NS_MAX: u64 = 4_000_000;
 const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
@@ -399,6 +446,21 @@ mod tests {
         };
         assert_eq!(judged(true), (1, vec![]));
         assert_eq!(judged(false), (0, vec![NOT_JUDGED.to_owned()]));
+    }
+
+    #[test]
+    fn only_an_emulated_machine_has_seeds() {
+        let mut context = Context::new(
+            Effort::Emulated { seeds: 4 },
+            "/bin/false".into(),
+            Interrupt::new(),
+        )
+        .unwrap();
+        assert_eq!((context.seed(0), context.seed(3)), (Some(1), Some(4)));
+        assert_eq!((context.add_marks(10), context.add_marks(5)), (0, 10));
+        assert_eq!(context.add_marks(1), 15);
+        context.effort = Effort::Quick;
+        assert_eq!(context.seed(0), None);
     }
 
     #[test]

@@ -252,6 +252,12 @@ pub struct Series {
     /// The 99th percentile of each round, where rounds are judged by it.
     #[serde(default)]
     pub rounds_p99: Vec<f64>,
+    /// The largest sample of each round, where a round is a seed of an emulated machine; empty everywhere else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds_max: Vec<f64>,
+    /// Where the slowest sample is found when the run is repeated, which only an emulated machine does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_sample: Option<WorstSample>,
     /// The curve of the percentile plot.
     pub percentiles: Vec<Percentile>,
     /// How many samples were how large, smallest first, without the sizes that none had.
@@ -274,6 +280,8 @@ impl Series {
             statistics: recorder.statistics(),
             rounds_p50: Vec::new(),
             rounds_p99: Vec::new(),
+            rounds_max: recorder.rounds_max_ns(),
+            worst_sample: None,
             percentiles: recorder.percentiles(),
             histogram: recorder.buckets(),
             wrong: 0,
@@ -287,6 +295,16 @@ impl Series {
     pub fn median_of_rounds(&self) -> f64 {
         crate::results::statistics::median(&self.rounds_p50).unwrap_or(self.statistics.p50)
     }
+}
+
+/// The slowest sample of a series in the run of an emulated machine, which repeats to the nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorstSample {
+    /// Which call of [`rtorb_os::replay::sample_taken`] ended it, of all calls since the machine was switched on, from 1: an
+    /// observer of the repeated run counts them.
+    pub mark: u64,
+    /// How long it took, in nanoseconds of the machine's clock: the sample is what was executed in so many before the mark.
+    pub value_ns: u64,
 }
 
 /// A number to read first.

@@ -185,6 +185,7 @@ fn measure(
             let samples = pair.client.burst(&burst)?;
             let cell = found.cells.entry(pair.cell).or_default();
             cell.recorder.record_all(&samples.times_ns);
+            cell.recorder.end_round();
             let mut recorder = Recorder::new();
             recorder.record_all(&samples.times_ns);
             cell.rounds_p50.push(recorder.statistics().p50);

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {"probe":"wakeup",...}
-//! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true}    then 8,000 octets
+//! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true,"marks":0}    then 8,000 octets
 //! ```
 //!
 //! What cannot be done is answered by `error TEXT`. A new probe is a variant of [`Question`] and an arm in `run`.
@@ -15,6 +15,7 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
+use rtorb_os::replay::samples_taken;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -62,6 +63,9 @@ pub struct Answer {
     pub scheduling: Vec<ObtainedScheduling>,
     /// Whether the process could lock its memory: filled in by [`serve`].
     pub memory_locked: bool,
+    /// How often [`rtorb_os::replay::sample_taken`] was called for it: filled in by [`serve`]. An experiment that runs in
+    /// emulated machines tells [`crate::experiment::Context::add_marks`].
+    pub marks: u64,
 }
 
 fn run(question: &Question) -> Result<Answer, String> {
@@ -151,12 +155,14 @@ impl Probe {
 pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let memory_locked = rtorb_os::memory::lock_all().is_ok();
     for line in input.lines() {
+        let marked = samples_taken();
         let answered = serde_json::from_str(&line?)
             .map_err(|error| format!("not a question: {error}"))
             .and_then(|question| run(&question));
         match answered {
             Ok(answer) => Answer {
                 memory_locked,
+                marks: samples_taken() - marked,
                 ..answer
             }
             .write(&mut output)?,
@@ -174,6 +180,7 @@ impl Answer {
             numbers: self.numbers.clone(),
             scheduling: self.scheduling.clone(),
             memory_locked: self.memory_locked,
+            marks: self.marks,
         };
         serde_json::to_writer(&mut *output, &head)?;
         output.write_all(b"\n")?;
@@ -191,6 +198,7 @@ struct Head {
     numbers: BTreeMap<String, f64>,
     scheduling: Vec<ObtainedScheduling>,
     memory_locked: bool,
+    marks: u64,
 }
 
 impl Head {
@@ -214,6 +222,7 @@ impl Head {
             numbers: self.numbers,
             scheduling: self.scheduling,
             memory_locked: self.memory_locked,
+            marks: self.marks,
         }
     }
 }
@@ -259,6 +268,7 @@ mod tests {
         let answer = Answer {
             samples: vec![vec![1, u64::MAX, 3], vec![], vec![1 << 40]],
             numbers: BTreeMap::from([("switches".to_owned(), 2.5)]),
+            marks: 3,
             ..Answer::default()
         };
         let mut written = Vec::new();
@@ -285,8 +295,7 @@ mod tests {
 
     #[test]
     fn too_many_samples_are_refused() {
-        let line =
-            "{\"counts\":[99999999],\"numbers\":{},\"scheduling\":[],\"memory_locked\":true}";
+        let line = "{\"counts\":[99999999],\"numbers\":{},\"scheduling\":[],\"memory_locked\":true,\"marks\":0}";
         assert!(line.parse::<Head>().unwrap_err().contains("too many"));
     }
 }

@@ -25,6 +25,7 @@ impl Rounds {
         for time_ns in round_ns {
             self.recorder.record(time_ns.round().max(0.0) as u64);
         }
+        self.recorder.end_round();
         self.p50.extend(median(round_ns));
     }
 
@@ -49,6 +50,7 @@ mod tests {
         rounds.add(&[]);
         let series = rounds.series(Labels::new());
         assert_eq!(series.rounds_p50, [2.0, -2.0]);
+        assert_eq!(series.rounds_max, [3.0, 9.0]);
         assert_eq!(
             (series.count, series.statistics.min, series.statistics.max),
             (6, 0.0, 9.0)

@@ -1,6 +1,6 @@
 //! Samples to numbers: a histogram with fixed bounds and the statistics that every series reports.
 //!
-//! Recording makes no heap call: the histogram's counters are reserved when the recorder is made, and a sample
+//! Recording a sample makes no heap call: the histogram's counters are reserved when the recorder is made, and a sample
 //! beyond the bound counts as the bound.
 
 use hdrhistogram::Histogram;
@@ -16,6 +16,10 @@ pub struct Recorder {
     /// Sum of squared distances from the mean, kept as Welford's method does: no cancellation.
     squares: f64,
     count: u64,
+    /// The largest sample of each round that has ended.
+    rounds_max_ns: Vec<f64>,
+    /// Of the samples since then.
+    round_max_ns: Option<u64>,
 }
 
 impl Recorder {
@@ -30,6 +34,8 @@ impl Recorder {
             mean_ns: 0.0,
             squares: 0.0,
             count: 0,
+            rounds_max_ns: Vec::new(),
+            round_max_ns: None,
         }
     }
 
@@ -38,6 +44,7 @@ impl Recorder {
         self.histogram.saturating_record(sample_ns);
         self.min_ns = self.min_ns.min(sample_ns);
         self.max_ns = self.max_ns.max(sample_ns);
+        self.round_max_ns = self.round_max_ns.max(Some(sample_ns));
         self.count += 1;
         let distance = sample_ns as f64 - self.mean_ns;
         self.mean_ns += distance / self.count as f64;
@@ -49,6 +56,18 @@ impl Recorder {
         for &sample_ns in samples_ns {
             self.record(u64::from(sample_ns));
         }
+    }
+
+    /// Ends a round: the samples since the last call of this are one. Without any there was none.
+    pub fn end_round(&mut self) {
+        let max_ns = self.round_max_ns.take();
+        self.rounds_max_ns.extend(max_ns.map(|ns| ns as f64));
+    }
+
+    /// The largest sample of each round that has ended.
+    #[must_use]
+    pub fn rounds_max_ns(&self) -> Vec<f64> {
+        self.rounds_max_ns.clone()
     }
 
     /// How many samples were recorded.
@@ -253,6 +272,18 @@ mod tests {
         assert_eq!(statistics.p90, 900.0);
         assert_eq!(statistics.p99, 990.0);
         assert_eq!(statistics.p99_9, 999.0);
+    }
+
+    #[test]
+    fn every_round_with_samples_has_its_largest() {
+        let mut recorder = recorded([5, 9, 0]);
+        recorder.end_round();
+        recorder.end_round();
+        recorder.record(0);
+        recorder.end_round();
+        recorder.record(70);
+        assert_eq!(recorder.rounds_max_ns(), [9.0, 0.0]);
+        assert_eq!(recorder.statistics().max, 70.0);
     }
 
     #[test]

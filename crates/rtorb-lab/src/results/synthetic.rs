@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::experiment::split_mix::SplitMix64;
 use crate::host::Host;
 use crate::results::runs::Run;
 use crate::results::statistics::Recorder;
@@ -66,12 +67,14 @@ pub(crate) fn run(id: &str, mut all: Vec<Results>) -> Run {
 
 /// Numbers as from a normal distribution, the same for the same seed.
 pub(crate) struct Normal {
-    state: u64,
+    sequence: SplitMix64,
 }
 
 impl Normal {
     pub(crate) fn seeded(seed: u64) -> Self {
-        Self { state: seed }
+        Self {
+            sequence: SplitMix64::seeded(seed),
+        }
     }
 
     /// Of mean 0 and variance 1, by Box and Muller.
@@ -80,14 +83,9 @@ impl Normal {
         (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
     }
 
-    /// Above 0, up to 1: SplitMix64.
+    /// Above 0, up to 1.
     fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        ((mixed >> 11) + 1) as f64 / (1u64 << 53) as f64
+        ((self.sequence.draw() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 }
 

@@ -26,6 +26,7 @@ impl Recorded {
                 part.recorder.record(*time_ns);
                 round.record(*time_ns);
             }
+            part.recorder.end_round();
             part.wrong += latencies.wrong;
             if round.count() > 0 {
                 part.rounds.push(round.statistics());

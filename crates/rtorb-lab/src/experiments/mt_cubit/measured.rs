@@ -99,6 +99,7 @@ impl Measured {
     pub(super) fn add_raw(&mut self, samples: &Samples) {
         let raw = self.raw.get_or_insert_default();
         raw.recorder.record_all(&samples.times_ns);
+        raw.recorder.end_round();
         raw.rounds.push(statistics_of(&samples.times_ns));
     }
 
@@ -225,6 +226,8 @@ impl Part {
     fn add(&mut self, round: usize, times: &Times) {
         self.sent.record_all(&times.sent_ns);
         self.release.record_all(&times.release_ns);
+        self.sent.end_round();
+        self.release.end_round();
         self.wrong += times.wrong;
         self.missed += times.missed;
         if !times.sent_ns.is_empty() {

@@ -63,6 +63,7 @@ impl Measured {
             .or_default();
         for (part, times_ns) in parts.iter_mut().zip([&times.sent_ns, &times.release_ns]) {
             part.recorder.record_all(times_ns);
+            part.recorder.end_round();
             part.wrong += times.wrong;
             let mut round = Recorder::new();
             round.record_all(times_ns);

@@ -116,6 +116,7 @@ impl Measured {
             Key::new(cell, contestant.orb, contestant.transport, verb).of(contestant.architecture);
         let part = self.parts.entry(key).or_default();
         part.recorder.record_all(&samples.times_ns);
+        part.recorder.end_round();
         part.wrong += samples.wrong;
         part.elapsed_ns += samples.elapsed_ns;
         let mut round = Recorder::new();

@@ -267,6 +267,7 @@ impl Recorded {
         for sample_ns in samples_ns {
             self.recorder.record(*sample_ns);
         }
+        self.recorder.end_round();
         let samples: Vec<f64> = samples_ns.iter().map(|ns| *ns as f64).collect();
         self.rounds_ns
             .entry(run)

@@ -45,6 +45,7 @@ impl Measured {
         timed.dropped += answer.numbers.get("dropped").copied().unwrap_or(0.0) as u64;
         if let Some(samples_ns) = answer.samples.first() {
             samples_ns.iter().for_each(|ns| timed.recorder.record(*ns));
+            timed.recorder.end_round();
             timed
                 .rounds
                 .extend(Round::of(samples_ns).map(|found| (round, found)));

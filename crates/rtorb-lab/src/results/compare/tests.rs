@@ -28,6 +28,8 @@ fn with_median(index: usize, p50: f64) -> Series {
         statistics: Statistics::default(),
         rounds_p50: vec![p50],
         rounds_p99: Vec::new(),
+        rounds_max: Vec::new(),
+        worst_sample: None,
         percentiles: Vec::new(),
         histogram: Vec::new(),
         wrong: 0,
