@@ -18,6 +18,7 @@ use crate::output::{line, print_json};
 mod compare;
 mod export;
 mod kernel;
+mod kernels;
 pub(crate) mod profile;
 
 /// Run single experiments, or make a report of results that are there.
@@ -46,6 +47,7 @@ enum LabSubcommand {
     Compare(compare::Compare),
     Export(export::Export),
     Kernel(kernel::Kernel),
+    Kernels(kernels::Kernels),
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
@@ -73,6 +75,7 @@ impl Lab {
             LabSubcommand::Compare(compare) => return compare.run(),
             LabSubcommand::Export(export) => return export.run(),
             LabSubcommand::Kernel(kernel) => return kernel.run(),
+            LabSubcommand::Kernels(kernels) => return kernels.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 let page = report::write(folder).with_context(|| {

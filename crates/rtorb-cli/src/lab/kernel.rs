@@ -76,6 +76,7 @@ impl BootOnce {
         };
         let kernel = catalogue::Kernel {
             name: self.image.display().to_string(),
+            release: String::new(),
             image: self.image.clone(),
             sha256: String::new(),
             package: None,

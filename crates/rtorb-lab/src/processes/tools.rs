@@ -23,6 +23,19 @@ pub fn run_tool(
     timeout: Duration,
     interrupt: &Interrupt,
 ) -> Result<String, LabError> {
+    run_tool_watched(command, timeout, interrupt, &mut || {})
+}
+
+/// The same, with something that is called often while it runs, to see how far it is.
+///
+/// # Errors
+/// As [`run_tool`].
+pub(crate) fn run_tool_watched(
+    command: &mut Command,
+    timeout: Duration,
+    interrupt: &Interrupt,
+    watch: &mut dyn FnMut(),
+) -> Result<String, LabError> {
     let name = command.get_program().to_string_lossy().into_owned();
     command
         .stdin(Stdio::null())
@@ -38,7 +51,8 @@ pub fn run_tool(
         child,
         name,
     };
-    let status = tool.run(timeout, interrupt).inspect_err(|_| tool.kill())?;
+    let status = tool.run(timeout, interrupt, watch);
+    let status = status.inspect_err(|_| tool.kill())?;
     if status.success() {
         return Ok(tool.output.text());
     }
@@ -56,10 +70,16 @@ struct Tool {
 
 impl Tool {
     /// Reads what it prints until it has ended: one that nobody reads waits as soon as a pipe is full.
-    fn run(&mut self, timeout: Duration, interrupt: &Interrupt) -> Result<ExitStatus, LabError> {
+    fn run(
+        &mut self,
+        timeout: Duration,
+        interrupt: &Interrupt,
+        watch: &mut dyn FnMut(),
+    ) -> Result<ExitStatus, LabError> {
         let deadline_ns =
             monotonic_ns() + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
         loop {
+            watch();
             // Asked before the pipes are read: what it printed until then is in them.
             let ended = self.child.try_wait();
             let ended = ended.map_err(|error| self.error(error.to_string()))?;
