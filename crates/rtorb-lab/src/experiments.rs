@@ -18,12 +18,14 @@ pub mod os_context_switch;
 pub mod os_interval_jitter;
 pub mod os_mutex;
 pub mod os_ready_queue;
+pub mod os_services;
 pub mod os_wakeup;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 15] = [
+pub const ALL: [&dyn Experiment; 16] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
+    &os_services::OsServices,
     &os_clock_overhead::OsClockOverhead,
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,

@@ -15,7 +15,7 @@ use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
 
 mod measured;
 pub mod probe;
-mod published;
+pub(super) mod published;
 
 /// The experiment.
 #[derive(Debug)]

@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::experiments::{
-    os_clock_overhead, os_context_switch, os_interval_jitter, os_ready_queue, os_wakeup,
+    os_clock_overhead, os_context_switch, os_interval_jitter, os_ready_queue, os_services,
+    os_wakeup,
 };
 use crate::processes::computation::Computation;
 use crate::processes::{Launcher, Process};
@@ -50,6 +51,8 @@ pub enum Question {
     ContextSwitch(os_context_switch::probe::Question),
     /// How long a switch takes while other tasks are ready.
     ReadyQueue(os_ready_queue::probe::Question),
+    /// What a service of the operating system costs.
+    Services(os_services::probe::Question),
 }
 
 /// What a probe answers.
@@ -80,6 +83,7 @@ fn run(question: &Question) -> Result<Answer, String> {
         Question::Wakeup(question) => question.answer(),
         Question::ContextSwitch(question) => os_context_switch::probe::answer(question),
         Question::ReadyQueue(question) => os_ready_queue::probe::answer(question),
+        Question::Services(question) => os_services::probe::answer(question),
     }
 }
 

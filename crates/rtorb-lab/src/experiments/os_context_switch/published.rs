@@ -5,11 +5,11 @@ use crate::results::{LabelValue, PublishedPoints};
 
 /// A published table of context switch times.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(in crate::experiments) struct Table {
     /// Where it stands.
-    pub(super) source: &'static str,
+    pub(in crate::experiments) source: &'static str,
     /// What it was measured on.
-    pub(super) machine: &'static str,
+    pub(in crate::experiments) machine: &'static str,
     systems: &'static [System],
 }
 
@@ -24,7 +24,7 @@ struct System {
 
 impl Table {
     /// What it has of a test: `Linux 0.548 (0.006), ...`; nothing where no system has it.
-    pub(super) fn shown(&self, test: Test) -> Option<String> {
+    pub(in crate::experiments) fn shown(&self, test: Test) -> Option<String> {
         let cells: Vec<String> = self
             .systems
             .iter()
@@ -37,7 +37,10 @@ impl Table {
     }
 
     /// The means of each system, at the place on the axis that a test has.
-    pub(super) fn points(&self, place: impl Fn(Test) -> LabelValue) -> Vec<PublishedPoints> {
+    pub(in crate::experiments) fn points(
+        &self,
+        place: impl Fn(Test) -> LabelValue,
+    ) -> Vec<PublishedPoints> {
         let of_system = |system: &System| PublishedPoints {
             source: self.source.to_owned(),
             name: format!("{}, {}", system.name, self.machine),
@@ -64,7 +67,7 @@ impl System {
 }
 
 /// P0 Table 1; the machine is that of section 3.
-pub(super) const P0: Table = Table {
+pub(in crate::experiments) const P0: Table = Table {
     source: "P0 Table 1",
     machine: "Pentium III 866 MHz",
     systems: &[
@@ -108,7 +111,7 @@ pub(super) const P0: Table = Table {
 };
 
 /// P2 Table 1; the machine is that of section 3.
-pub(super) const P2: Table = Table {
+pub(in crate::experiments) const P2: Table = Table {
     source: "P2 Table 1",
     machine: "Pentium II 450 MHz",
     systems: &[

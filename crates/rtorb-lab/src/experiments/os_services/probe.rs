@@ -1,0 +1,284 @@
+//! The services of the operating system that an ORB calls, one at a time, timed in a probe.
+//!
+//! All threads are on one CPU. The less urgent one begins each sample; where it wakes a more urgent one, the sample ends in that
+//! thread. Whoever ends a sample keeps it: nothing is allocated, locked or printed meanwhile.
+
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::replay::sample_taken;
+use rtorb_os::sched::SchedPolicy;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::split_mix::SplitMix64;
+use crate::processes::begin_together::Threads;
+use crate::processes::probe::Answer;
+
+mod alone;
+mod mutex;
+mod round_trips;
+mod wakeups;
+mod yields;
+
+/// What to time. The answer has one set of samples: each from just before the service was asked for until it was had, with one
+/// reading of the clock in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What is asked of the operating system.
+    pub service: Service,
+    /// How many samples are wanted; fewer are answered when they take longer than two seconds.
+    pub samples: u32,
+    /// The priority of the less urgent thread under SCHED_FIFO; the other has one more. `None` leaves both what the probe has.
+    pub low_priority: Option<u8>,
+    /// The longest pause before a sample, for what else wants the CPU; 0 for none.
+    pub pause_ns_max: u64,
+    /// What the lengths of the pauses are drawn from.
+    pub seed: u64,
+}
+
+/// A service of the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// CLOCK_MONOTONIC is read: what every other sample has in it.
+    ClockRead,
+    /// getppid(2), which does next to nothing.
+    SystemCall,
+    /// timerfd_settime(2) of a timer that is running already.
+    SetTimer,
+    /// sched_yield(2) to a thread of the same priority that yields at once: two switches.
+    Yield,
+    /// From futex(2) until the more urgent thread runs that it wakes.
+    Futex,
+    /// From a write to an eventfd until the more urgent thread runs that reads it.
+    Eventfd,
+    /// From when a less urgent thread gives back a mutex until the more urgent one has it that waits for it.
+    PiHandOver,
+    /// The same from asking for the mutex; the holder gives it back as soon as it runs.
+    PiLock,
+    /// 64 octets to another thread through a pipe, and back through another one.
+    Pipe,
+    /// The same over a pair of UNIX stream sockets.
+    Unix,
+    /// The same over TCP on the loopback interface, without Nagle's delay.
+    Tcp,
+}
+
+impl Service {
+    /// Every one, the cheapest first.
+    pub const ALL: [Self; 11] = [
+        Self::ClockRead,
+        Self::SystemCall,
+        Self::SetTimer,
+        Self::Yield,
+        Self::Futex,
+        Self::Eventfd,
+        Self::PiHandOver,
+        Self::PiLock,
+        Self::Pipe,
+        Self::Unix,
+        Self::Tcp,
+    ];
+}
+
+/// Times what the question asks for. The number [`NOT_IN_TURN`] says how many yields of those answered were not one turn of the
+/// other thread.
+///
+/// # Errors
+/// That a thread could not be made or scheduled so, or what the system said to a call.
+pub fn answer(question: &Question) -> Result<Answer, String> {
+    match question.service {
+        Service::ClockRead => alone::clock_read(question),
+        Service::SystemCall => alone::system_call(question),
+        Service::SetTimer => alone::set_timer(question),
+        Service::Yield => yields::time(question),
+        Service::PiLock => mutex::time(question, mutex::From::Lock),
+        Service::PiHandOver => mutex::time(question, mutex::From::Release),
+        Service::Futex => wakeups::by_futex(question),
+        Service::Eventfd => wakeups::by_eventfd(question),
+        Service::Pipe => round_trips::over_pipes(question),
+        Service::Unix => round_trips::over_unix(question),
+        Service::Tcp => round_trips::over_tcp(question),
+    }
+}
+
+/// Samples in the making, in memory that was touched before.
+#[derive(Debug)]
+struct Samples {
+    times_ns: Vec<u64>,
+    taken: usize,
+    deadline_ns: u64,
+    not_in_turn: u32,
+}
+
+impl Samples {
+    fn of(question: &Question) -> Self {
+        let room = question.samples as usize + (WARM_UP + LAST) as usize;
+        Self {
+            // Zeros would come as memory that nobody has touched.
+            times_ns: vec![u64::MAX; room],
+            taken: 0,
+            deadline_ns: deadline_ns(),
+            not_in_turn: 0,
+        }
+    }
+
+    /// Ends a sample in the thread that has what was asked for. False when it was the last one.
+    fn end(&mut self, begin_ns: u64) -> bool {
+        let end_ns = monotonic_ns();
+        sample_taken();
+        if let Some(room) = self.times_ns.get_mut(self.taken) {
+            *room = end_ns.saturating_sub(begin_ns);
+            self.taken += 1;
+        }
+        self.taken < self.times_ns.len() && end_ns < self.deadline_ns
+    }
+
+    /// Without those at the beginning, when nothing is in the caches, and the last one, into which the end of the other thread
+    /// may fall.
+    fn kept(mut self) -> Vec<u64> {
+        self.times_ns
+            .truncate(self.taken.saturating_sub(LAST as usize));
+        self.times_ns
+            .drain(..self.times_ns.len().min(WARM_UP as usize));
+        self.times_ns
+    }
+}
+
+/// Pauses before samples, in which what else wants the CPU has it: of drawn lengths, so that samples begin anywhere between two
+/// ticks and anywhere in what the load does.
+#[derive(Debug)]
+struct Pauses {
+    ns_max: u64,
+    lengths: SplitMix64,
+}
+
+impl Pauses {
+    fn of(question: &Question) -> Self {
+        Self {
+            ns_max: question.pause_ns_max,
+            lengths: SplitMix64::seeded(question.seed),
+        }
+    }
+
+    /// Sleeps; does nothing where no pauses are wanted.
+    fn pause(&mut self) {
+        if self.ns_max > 0 {
+            sleep_until(monotonic_ns() + self.lengths.draw_below(self.ns_max));
+        }
+    }
+}
+
+/// What a thread of a pair is for.
+type Work = Box<dyn FnOnce() -> Result<Option<Samples>, String> + Send>;
+
+/// Which of two threads is the more urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgency {
+    /// Both have the same priority.
+    Same,
+    /// The second one.
+    Second,
+}
+
+/// Runs the thread that begins each sample, and the other one where there is one. One of them has the samples.
+fn run(
+    question: &Question,
+    first: Work,
+    second: Option<(Urgency, Work)>,
+) -> Result<Answer, String> {
+    let policy = |above: u8| {
+        question
+            .low_priority
+            .map(|low| SchedPolicy::Fifo(low + above))
+    };
+    let mut threads = Threads::new();
+    threads.add("first", policy(0), first)?;
+    if let Some((urgency, second)) = second {
+        threads.add(
+            "second",
+            policy(u8::from(urgency == Urgency::Second)),
+            second,
+        )?;
+    }
+    let (scheduling, answers) = threads.run("the threads")?;
+    let answers: Vec<Option<Samples>> = answers.into_iter().collect::<Result<_, _>>()?;
+    let samples = answers.into_iter().flatten().next();
+    let samples = samples.ok_or("no thread had the samples")?;
+    Ok(Answer {
+        numbers: [(NOT_IN_TURN.to_owned(), f64::from(samples.not_in_turn))].into(),
+        samples: vec![samples.kept()],
+        scheduling,
+        ..Answer::default()
+    })
+}
+
+fn deadline_ns() -> u64 {
+    monotonic_ns() + BUDGET_NS
+}
+
+/// The number of yields in which the other thread did not run exactly once.
+pub(super) const NOT_IN_TURN: &str = "not_in_turn";
+/// Samples at the beginning that are not counted.
+pub(super) const WARM_UP: u32 = 20;
+/// Samples at the end that are not counted.
+pub(super) const LAST: u32 = 1;
+/// Most of all that one question may take.
+pub(super) const BUDGET_NS: u64 = 2_000_000_000;
+/// Of each message of a round trip: fewer than any GIOP request has.
+pub(super) const MESSAGE_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under any scheduling.
+    #[test]
+    fn every_service_answers_as_many_samples_as_were_asked_for() {
+        for pause_ns_max in [0, 20_000] {
+            for service in Service::ALL {
+                let question = Question {
+                    service,
+                    samples: 30,
+                    low_priority: None,
+                    pause_ns_max,
+                    seed: 1,
+                };
+                let answer = answer(&question).unwrap();
+                assert_eq!(answer.samples.len(), 1, "{service:?}");
+                assert_eq!(answer.samples[0].len(), 30, "{service:?}");
+                assert!(answer.samples[0].iter().all(|ns| *ns < BUDGET_NS));
+                assert!(!answer.scheduling.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_samples_and_the_last_one_are_not_kept() {
+        let samples = |taken: u64| Samples {
+            times_ns: (0..taken).chain([u64::MAX; 5]).collect(),
+            taken: taken as usize,
+            deadline_ns: 0,
+            not_in_turn: 0,
+        };
+        assert_eq!(samples(23).kept(), [20, 21]);
+        assert!(samples(21).kept().is_empty());
+        assert!(samples(0).kept().is_empty());
+    }
+
+    #[test]
+    fn samples_end_when_there_is_no_room_or_no_time() {
+        let question = Question {
+            service: Service::ClockRead,
+            samples: 1,
+            low_priority: None,
+            pause_ns_max: 0,
+            seed: 1,
+        };
+        let mut full = Samples::of(&question);
+        let wanted = WARM_UP + 1 + LAST;
+        assert!((1..wanted).all(|_| full.end(0)));
+        assert!(!full.end(0));
+        let mut late = Samples::of(&question);
+        late.deadline_ns = 0;
+        assert!(!late.end(0));
+    }
+}
