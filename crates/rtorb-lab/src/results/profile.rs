@@ -48,7 +48,7 @@ pub struct Gap {
 /// One service in one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Service {
-    /// The component of the platform: `clock`, `scheduler`, `timer`, `mutex`, `transport`, `orb`.
+    /// The component of the platform: `clock`, `kernel`, `scheduler`, `timer`, `mutex`, `transport`, `orb`.
     pub component: String,
     /// What it does: `tick`, `context_switch`, ...
     pub service: String,

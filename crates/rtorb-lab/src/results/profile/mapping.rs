@@ -20,7 +20,7 @@ pub(super) struct Mapping {
 }
 
 /// In the order of the experiments in a run.
-pub(super) const MAPPING: [Mapping; 14] = [
+pub(super) const MAPPING: [Mapping; 24] = [
     Mapping {
         of: &[("what", "switch")],
         configuration: &["test"],
@@ -29,6 +29,51 @@ pub(super) const MAPPING: [Mapping; 14] = [
     Mapping {
         configuration: &["ready_tasks", "resolution_us"],
         ..Mapping::new("os/ready-queue", "scheduler", "ready_queue_switch")
+    },
+    Mapping {
+        of: &[("service", "clock_read")],
+        ..Mapping::new("os/services", "clock", "read")
+    },
+    Mapping {
+        of: &[("service", "system_call")],
+        ..Mapping::new("os/services", "kernel", "system_call")
+    },
+    Mapping {
+        of: &[("service", "set_timer")],
+        ..Mapping::new("os/services", "timer", "set")
+    },
+    Mapping {
+        of: &[("service", "futex")],
+        otherwise: &[("by", "futex")],
+        ..Mapping::new("os/services", "scheduler", "wake")
+    },
+    Mapping {
+        of: &[("service", "eventfd")],
+        otherwise: &[("by", "eventfd")],
+        ..Mapping::new("os/services", "scheduler", "wake")
+    },
+    Mapping {
+        of: &[("service", "pi_lock")],
+        ..Mapping::new("os/services", "mutex", "contended_lock")
+    },
+    Mapping {
+        of: &[("service", "pi_hand_over")],
+        ..Mapping::new("os/services", "mutex", "release_to_waiter")
+    },
+    Mapping {
+        of: &[("service", "pipe")],
+        otherwise: &[("transport", "pipe")],
+        ..Mapping::new("os/services", "transport", "round_trip")
+    },
+    Mapping {
+        of: &[("service", "unix")],
+        otherwise: &[("transport", "unix")],
+        ..Mapping::new("os/services", "transport", "round_trip")
+    },
+    Mapping {
+        of: &[("service", "tcp")],
+        otherwise: &[("transport", "tcp")],
+        ..Mapping::new("os/services", "transport", "round_trip")
     },
     Mapping {
         of: &[("what", "overhead")],

@@ -46,6 +46,7 @@ fn measured() -> Vec<Results> {
             ],
         ),
         synthetic::results("os/ready-queue", vec![synthetic::series(queue, [800])]),
+        services(),
         synthetic::results(
             "os/clock-overhead",
             vec![
@@ -70,6 +71,24 @@ fn measured() -> Vec<Results> {
         mutex,
         throughput(),
     ]
+}
+
+fn services() -> Results {
+    let names = [
+        "clock_read",
+        "system_call",
+        "set_timer",
+        "yield",
+        "futex",
+        "eventfd",
+        "pi_hand_over",
+        "pi_lock",
+        "pipe",
+        "unix",
+        "tcp",
+    ];
+    let series = |name: &str| synthetic::series(labels([("service", name.into())]), [400, 900]);
+    synthetic::results("os/services", names.map(series).into())
 }
 
 fn tick(what: &str, samples_ns: [u64; 2]) -> Series {
@@ -143,6 +162,22 @@ fn every_service_of_the_table_is_found() {
 }
 
 #[test]
+fn ways_of_one_service_are_told_apart_by_their_configuration() {
+    let profile = Profile::from_results(&measured()).unwrap();
+    for (service, name, ways) in [
+        ("wake", "by", &["futex", "eventfd"][..]),
+        ("round_trip", "transport", &["pipe", "unix", "tcp"]),
+    ] {
+        let found = of(&profile, service);
+        let found: Vec<String> = found
+            .iter()
+            .map(|service| service.configuration[name].to_string())
+            .collect();
+        assert_eq!(found, ways);
+    }
+}
+
+#[test]
 fn a_derived_number_has_the_statistics_of_its_rounds() {
     let profile = Profile::from_results(&measured()).unwrap();
     let hand_over = of(&profile, "hand_over")[0];
@@ -168,9 +203,9 @@ fn what_is_missing_is_said() {
     queue
         .notes
         .push("Nothing was measured: no FIFO.".to_owned());
-    all[2].complete = false;
-    all[4].host.kernel_release = "0.0.1-other".to_owned();
-    all[4].started = "2000-01-01T00:00:00Z".to_owned();
+    all[3].complete = false;
+    all[5].host.kernel_release = "0.0.1-other".to_owned();
+    all[5].started = "2000-01-01T00:00:00Z".to_owned();
     let profile = Profile::from_results(&all).unwrap();
     let why = |experiment: &str| {
         let gaps = profile
