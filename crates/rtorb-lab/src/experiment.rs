@@ -21,8 +21,8 @@ use crate::processes::load::Load;
 use crate::processes::placement::Placement;
 use crate::results::timestamp;
 use crate::results::{
-    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA, Series,
-    Target, all_real_time,
+    Derived, EMULATED, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA,
+    Series, TableView, Target, all_real_time,
 };
 
 pub mod split_mix;
@@ -82,7 +82,7 @@ impl Effort {
     /// Its name as the results say it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Emulated { .. } => "emulated",
+            Self::Emulated { .. } => EMULATED,
             Self::Glance => "glance",
             Self::Quick => "quick",
             Self::Full => "full",
@@ -220,6 +220,8 @@ pub struct Outcome {
     pub series: Vec<Series>,
     /// The labels whose values name the columns of the table; empty where ORB and transport do.
     pub columns: Vec<String>,
+    /// The tables that show it, where it asks for other ones than that of all its medians.
+    pub tables: Vec<TableView>,
     /// The plots that show it.
     pub plots: Vec<Plot>,
     /// What follows from it.
@@ -338,10 +340,12 @@ pub fn run(
         findings: preflight::findings(&context.host),
         host: context.host.clone(),
         server_host,
+        emulation: None,
         scheduling: outcome.scheduling,
         highlights: outcome.highlights,
         series: outcome.series,
         columns: outcome.columns,
+        tables: outcome.tables,
         plots: outcome.plots,
         derived: outcome.derived,
         targets: outcome.targets,

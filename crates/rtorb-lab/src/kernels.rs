@@ -8,6 +8,7 @@
 
 pub mod campaign;
 pub mod catalogue;
+pub mod comparison;
 pub mod explain;
 pub mod guest;
 pub mod initramfs;

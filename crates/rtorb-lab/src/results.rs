@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::preflight::Finding;
 use crate::results::statistics::{Bucket, Percentile, Recorder, Statistics};
+pub use emulation::{EmulatedSystem, Emulation};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
+pub use table_view::{CellValue, PublishedRow, TableView};
 
 pub mod compare;
+mod emulation;
 pub mod export;
 mod plot;
 pub mod profile;
@@ -23,6 +26,7 @@ pub mod statistics;
 pub mod summary;
 #[cfg(test)]
 pub(crate) mod synthetic;
+mod table_view;
 pub(crate) mod timestamp;
 
 /// One run of one experiment.
@@ -56,6 +60,9 @@ pub struct Results {
     /// The host of the servers, when that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_host: Option<Host>,
+    /// The emulated machine that it was run in. `None` where time is the time of day; otherwise a nanosecond is one of virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<Emulation>,
     /// What stood in the way of real time when it began.
     pub findings: Vec<Finding>,
     /// The scheduling that the measured processes really had.
@@ -67,6 +74,9 @@ pub struct Results {
     /// The labels whose values name the columns of the table; empty where ORB and transport do.
     #[serde(default)]
     pub columns: Vec<String>,
+    /// The tables that show it, where it asks for other ones than that of all its medians.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableView>,
     /// The plots that show it.
     #[serde(default)]
     pub plots: Vec<Plot>,
@@ -138,6 +148,16 @@ impl Results {
         all_real_time(&self.scheduling)
     }
 
+    /// What its times are: those of an emulated machine are counts of instructions.
+    #[must_use]
+    pub fn time_unit(&self) -> TimeUnit {
+        let emulated = self.parameters.get("effort") == Some(&EMULATED.into());
+        match emulated || self.emulation.is_some() {
+            true => TimeUnit::GuestInstructions,
+            false => TimeUnit::Seconds,
+        }
+    }
+
     /// The series that have all these labels.
     pub fn matching<'a>(
         &'a self,
@@ -151,6 +171,38 @@ impl Results {
                     .is_some_and(|found| found.to_string() == *value)
             })
         })
+    }
+}
+
+/// What a nanosecond in a results file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// One of the time of day.
+    Seconds,
+    /// An instruction of an emulated machine.
+    GuestInstructions,
+}
+
+impl TimeUnit {
+    /// The unit of a thousand of them, as tables and axes name it.
+    #[must_use]
+    pub fn of_thousand(self) -> &'static str {
+        match self {
+            Self::Seconds => "us",
+            Self::GuestInstructions => "k instr",
+        }
+    }
+
+    /// What a reader of tables and axes must know of it; nothing where everybody knows.
+    #[must_use]
+    pub fn legend(self) -> &'static str {
+        match self {
+            Self::Seconds => "",
+            Self::GuestInstructions => {
+                "k instr: thousands of guest instructions, each of which is a nanosecond of virtual time. No caches, no buses, one CPU: \
+                 lengths of kernel paths, not times of a machine."
+            }
+        }
     }
 }
 
@@ -326,7 +378,9 @@ impl Highlight {
     pub fn shown(&self) -> String {
         let shown = match self.value {
             large if large >= 1_000.0 => format!("{large:.0}"),
-            us if us >= 10.0 && self.unit == "us" => format!("{us:.1}"),
+            us if us >= 10.0 && ["us", "k instr"].contains(&self.unit.as_str()) => {
+                format!("{us:.1}")
+            }
             other => format!("{other:.2}"),
         };
         match shown.strip_suffix(".00") {
@@ -488,5 +542,7 @@ fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What [`crate::experiment::Effort::Emulated`] is called among the parameters.
+pub(crate) const EMULATED: &str = "emulated";
 /// The form of the files that this program writes and reads.
 pub const SCHEMA: &str = "rtorb-results/1";

@@ -28,6 +28,7 @@ fn results() -> Results {
         parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
         findings: preflight::findings(&host),
         server_host: None,
+        emulation: None,
         stolen_ms: None,
         host,
         scheduling: vec![ObtainedScheduling {
@@ -49,6 +50,7 @@ fn results() -> Results {
             .flat_map(|orb| [series(orb, "long", 0), series(orb, "octetseq", 1024)])
             .collect(),
         columns: Vec::new(),
+        tables: Vec::new(),
         plots: Vec::new(),
         derived: vec![Derived {
             name: "time_above_raw".to_owned(),

@@ -85,6 +85,7 @@ impl Experiment for OrbHistogram {
             highlights: conclusions::highlights(&measured),
             series: measured.series(pulse.name(), real_time),
             columns: vec!["load".to_owned()],
+            tables: Vec::new(),
             plots: plots(),
             derived: conclusions::derived(&measured),
             targets: conclusions::targets(&measured),

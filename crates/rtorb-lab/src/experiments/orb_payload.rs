@@ -61,6 +61,7 @@ impl Experiment for OrbPayload {
             series: measured.series(pulse.name(), real_time),
             scheduling: std::mem::take(&mut measured.scheduling),
             columns: vec!["transport".to_owned()],
+            tables: Vec::new(),
             plots: plots(),
             derived: conclusions::derived(&measured),
             targets: Vec::new(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::labels;
+use crate::results::{PublishedRow, labels};
 use measured::Measured;
 use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
 
@@ -97,6 +97,13 @@ fn measure(
 }
 
 /// How much to measure.
+/// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
+pub(crate) fn published_rows() -> Vec<PublishedRow> {
+    let column = |test| labels([("test", measured::label(test).into())]);
+    let tables = [&published::P0, &published::P2].into_iter();
+    tables.flat_map(|table| table.rows(column)).collect()
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     runs: usize,

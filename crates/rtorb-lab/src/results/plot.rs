@@ -70,6 +70,8 @@ pub enum StatisticName {
     P99,
     /// The largest sample.
     Max,
+    /// Calls a second, which is no time.
+    CallsPerSecond,
 }
 
 /// Points that a paper gives, in the unit of the plot's axis (microseconds for times).

@@ -9,7 +9,10 @@ use crate::results::{Labels, Results, Series};
 
 mod columns;
 mod counts;
+mod views;
 pub(crate) mod words;
+
+pub use views::{TitledTable, tables};
 
 /// A table of text, ready for a terminal or a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +70,7 @@ impl Table {
     }
 }
 
-/// The medians over rounds of every series that is a call, in microseconds; of an experiment that counts, the counts. Where an
+/// The medians over rounds of every series that is a call, in microseconds (of an emulated machine, in thousands of instructions); of an experiment that counts, the counts. Where an
 /// experiment names its columns, with the largest sample beside each, in the unit of the series.
 #[must_use]
 pub fn medians(results: &Results) -> Table {
@@ -96,7 +99,7 @@ pub fn medians(results: &Results) -> Table {
     }
     let cell = |row, column| cells.get(&(row, column)).cloned().unwrap_or_default();
     Table {
-        head: std::iter::once("us, median".to_owned())
+        head: std::iter::once(format!("{}, median", results.time_unit().of_thousand()))
             .chain(columns.iter().cloned())
             .collect(),
         rows: rows
@@ -147,7 +150,7 @@ pub fn tails(results: &Results) -> Table {
     if let Some(table) = columns::tails(results) {
         return table;
     }
-    let head = ["us", "contestant", "count"]
+    let head = [results.time_unit().of_thousand(), "contestant", "count"]
         .into_iter()
         .chain(Statistics::NAMES);
     let row = |series: &Series| {

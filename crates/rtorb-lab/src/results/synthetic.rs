@@ -22,6 +22,7 @@ pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
         parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
         host: HOST.get_or_init(Host::describe).clone(),
         server_host: None,
+        emulation: None,
         stolen_ms: None,
         findings: Vec::new(),
         scheduling: vec![crate::results::ObtainedScheduling {
@@ -35,6 +36,7 @@ pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
         highlights: Vec::new(),
         series,
         columns: Vec::new(),
+        tables: Vec::new(),
         plots: Vec::new(),
         derived: Vec::new(),
         targets: Vec::new(),

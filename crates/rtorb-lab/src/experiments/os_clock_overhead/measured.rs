@@ -84,6 +84,7 @@ impl Measured {
             highlights: self.highlights(),
             series: self.series(),
             columns: vec!["tick".to_owned()],
+            tables: Vec::new(),
             plots: conclusions::plots(&self.resolutions_us()),
             derived: self.derived(),
             targets: Vec::new(),

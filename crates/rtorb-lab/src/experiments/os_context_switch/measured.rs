@@ -361,7 +361,7 @@ fn plots() -> Vec<Plot> {
 }
 
 /// The value of the label `test`.
-fn label(test: Test) -> &'static str {
+pub(super) fn label(test: Test) -> &'static str {
     match test {
         Test::SuspendResume => "suspend_resume",
         Test::Yield => "yield",

@@ -1,7 +1,7 @@
 //! The tables of P0 and P2.
 
 use super::probe::Test;
-use crate::results::{LabelValue, PublishedPoints};
+use crate::results::{LabelValue, Labels, PublishedPoints, PublishedRow};
 
 /// A published table of context switch times.
 #[derive(Debug)]
@@ -34,6 +34,22 @@ impl Table {
             })
             .collect();
         (!cells.is_empty()).then(|| cells.join(", "))
+    }
+
+    /// Its rows as they stand there; the labels of a column are those of a test.
+    pub(super) fn rows(&self, column: impl Fn(Test) -> Labels) -> Vec<PublishedRow> {
+        let row = |system: &System| PublishedRow {
+            source: format!("{}, {}, us", self.source, self.machine),
+            name: system.name.to_owned(),
+            cells: Test::ALL
+                .into_iter()
+                .filter_map(|test| {
+                    let (mean, deviation) = system.cell(test)?;
+                    Some((column(test), format!("{mean} ({deviation})")))
+                })
+                .collect(),
+        };
+        self.systems.iter().map(row).collect()
     }
 
     /// The means of each system, at the place on the axis that a test has.

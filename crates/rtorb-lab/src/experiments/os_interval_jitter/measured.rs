@@ -50,6 +50,7 @@ impl Measured {
             highlights: self.highlights(),
             series: self.series(),
             columns: vec!["priority".to_owned()],
+            tables: Vec::new(),
             plots: conclusions::plots(),
             derived: self.derived(),
             targets: Vec::new(),

@@ -1,6 +1,6 @@
 //! The tables of an experiment that says which labels name its columns: the other labels name the rows.
 
-use super::words::{part_of, said_of, shown, shown_unit, values_of, varying};
+use super::words::{part_of, said_of, shown, unit_in, values_of, varying};
 use super::{Table, calls};
 use crate::results::statistics::Statistics;
 use crate::results::{Labels, Results, Series};
@@ -15,14 +15,16 @@ pub(super) fn medians(results: &Results) -> Option<Table> {
     let mut columns = values_of(&series, &results.columns);
     columns.retain(|column| !is_of_zeros(&series, &results.columns, column));
     let rows = values_of(&series, &names);
-    let unit = unit(&series);
+    let unit = unit(results, &series);
     let row = |row: &Labels| {
         let cell = |column: &Labels| {
             let of_cell = series.iter().find(|one| {
                 part_of(&one.labels, &names) == *row
                     && part_of(&one.labels, &results.columns) == *column
             });
-            of_cell.map(|one| cell(one, &unit)).unwrap_or_default()
+            of_cell
+                .map(|one| cell(results, one, &unit))
+                .unwrap_or_default()
         };
         std::iter::once(said_of(&names, row))
             .chain(columns.iter().map(cell))
@@ -51,14 +53,14 @@ pub(super) fn tails(results: &Results) -> Option<Table> {
             .iter()
             .find(|one| part_of(&one.labels, &names) == *of)
     };
-    let unit = unit(&series);
+    let unit = unit(results, &series);
     let row = |one: &&Series| {
         [said_of(&names, &one.labels), one.count.to_string()]
             .into_iter()
             .chain(
                 one.statistics
                     .in_order()
-                    .map(|value| with_unit(value, &one.unit, &unit)),
+                    .map(|value| with_unit(results, (value, &one.unit), &unit)),
             )
             .collect()
     };
@@ -91,6 +93,10 @@ fn row_labels(series: &[&Series], columns: &[String]) -> Vec<String> {
     if tell_apart(series, columns, others) {
         names.retain(|name| name != "what");
     }
+    // A system has both in its name.
+    if names.iter().chain(columns).any(|name| name == "system") {
+        names.retain(|name| name != "kernel" && name != "preempt");
+    }
     // What is true of a series in every row says nothing new about it.
     names.sort_by_key(|name| name == "real_time");
     names
@@ -107,10 +113,10 @@ fn tell_apart<'a>(
 }
 
 /// A median alone where there is but one value, as of sizes.
-fn cell(series: &Series, unit: &str) -> String {
+fn cell(results: &Results, series: &Series, unit: &str) -> String {
     let mark = if series.wrong > 0 { " WRONG" } else { "" };
-    let median = with_unit(series.median_of_rounds(), &series.unit, unit);
-    let max = with_unit(series.statistics.max, &series.unit, unit);
+    let median = with_unit(results, (series.median_of_rounds(), &series.unit), unit);
+    let max = with_unit(results, (series.statistics.max, &series.unit), unit);
     match series.count {
         0 => String::new(),
         1 => format!("{median}{mark}"),
@@ -120,8 +126,8 @@ fn cell(series: &Series, unit: &str) -> String {
 }
 
 /// A value, with its unit unless the corner of the table has it.
-fn with_unit(value: f64, unit: &str, in_corner: &str) -> String {
-    let own = shown_unit(unit);
+fn with_unit(results: &Results, (value, unit): (f64, &str), in_corner: &str) -> String {
+    let own = unit_in(results, unit);
     match own == in_corner {
         true => shown(value, unit),
         false => format!("{} {own}", shown(value, unit))
@@ -142,13 +148,13 @@ fn corner(series: &[&Series], unit: &str) -> String {
 }
 
 /// The unit of all series; empty where they have several, or say it themselves.
-fn unit(series: &[&Series]) -> String {
+fn unit(results: &Results, series: &[&Series]) -> String {
     let Some(first) = series.first() else {
         return String::new();
     };
     let all_same = series.iter().all(|one| one.unit == first.unit);
     if all_same {
-        shown_unit(&first.unit)
+        unit_in(results, &first.unit)
     } else {
         String::new()
     }
@@ -188,12 +194,14 @@ mod tests {
             parameters: labels([]),
             host: Host::describe(),
             server_host: None,
+            emulation: None,
             stolen_ms: None,
             findings: Vec::new(),
             scheduling: Vec::new(),
             highlights: Vec::new(),
             series: series.to_vec(),
             columns: vec!["timers".to_owned()],
+            tables: Vec::new(),
             plots: Vec::new(),
             derived: Vec::new(),
             targets: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{microseconds, phrase};
-use crate::results::{LabelValue, Labels, Series};
+use crate::results::{LabelValue, Labels, Results, Series};
 
 /// A label in words. A name stands for itself, a number with what it is a number of.
 pub(crate) fn said(name: &str, value: &LabelValue) -> String {
@@ -11,6 +11,7 @@ pub(crate) fn said(name: &str, value: &LabelValue) -> String {
     match value {
         LabelValue::Bool(true) => words,
         LabelValue::Bool(false) => format!("not {words}"),
+        LabelValue::Text(text) if name == "preempt" && text == "none" => "no preemption".to_owned(),
         LabelValue::Text(text) if text == "none" => format!("no {words}"),
         LabelValue::Text(text) if name == "priority" => format!("{text} priority"),
         LabelValue::Text(text) if name == "load" => format!("load {text}"),
@@ -102,6 +103,14 @@ pub(crate) fn shown_unit(unit: &str) -> String {
         "ns" => "us".to_owned(),
         "bytes" => String::new(),
         _ => unit.replace('_', " "),
+    }
+}
+
+/// The same of results in which time may be a count of instructions.
+pub(crate) fn unit_in(results: &Results, unit: &str) -> String {
+    match unit {
+        "ns" => results.time_unit().of_thousand().to_owned(),
+        _ => shown_unit(unit),
     }
 }
 

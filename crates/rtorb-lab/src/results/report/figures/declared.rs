@@ -7,7 +7,7 @@ use plotly::{Bar, Layout, Plot as Drawn, Scatter};
 use super::{Figure, LINE_COLORS, Scales, TAIL_CAPTION, choice, id, known_color};
 use crate::results::summary::calls;
 use crate::results::summary::words::{
-    part_of, prefix, said, said_of, shown_unit, values_of, varying,
+    part_of, prefix, said, said_of, shown_unit, unit_in, values_of, varying,
 };
 use crate::results::{
     LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
@@ -37,7 +37,7 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
                 lines: &lines,
                 names: &names,
                 chosen: &chosen,
-                scale: Scale::of(unit, &shown),
+                scale: Scale::of(results, unit, &shown),
                 series: shown,
             };
             let mut name = said_of(&plot.choose, &chosen);
@@ -234,6 +234,7 @@ impl Drawing<'_> {
         let (x, y) = match self.plot.kind {
             PlotKind::Lines | PlotKind::Bars => {
                 let y = match self.values() {
+                    [one @ StatisticName::CallsPerSecond] => statistic(*one).to_owned(),
                     [one] => format!("{unit}, {}", statistic(*one)),
                     _ => unit.clone(),
                 };
@@ -305,6 +306,7 @@ impl Drawing<'_> {
             StatisticName::P90 => found.p90,
             StatisticName::P99 => found.p99,
             StatisticName::Max => found.max,
+            StatisticName::CallsPerSecond => return series.calls_per_second.unwrap_or_default(),
         };
         self.scale.of_value(value)
     }
@@ -396,9 +398,9 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(unit: &str, series: &[&Series]) -> Self {
+    fn of(results: &Results, unit: &str, series: &[&Series]) -> Self {
         let (divisor, name, divisor_of_published) = match unit {
-            "ns" => (1e3, "us".to_owned(), 1.0),
+            "ns" => (1e3, unit_in(results, unit), 1.0),
             "bytes" => {
                 let max = series
                     .iter()
@@ -481,7 +483,7 @@ fn dash(value: StatisticName, line: usize) -> DashType {
         StatisticName::Mean | StatisticName::P50 if line >= LINE_COLORS.len() => {
             DashType::LongDashDot
         }
-        StatisticName::Mean | StatisticName::P50 => DashType::Solid,
+        StatisticName::Mean | StatisticName::P50 | StatisticName::CallsPerSecond => DashType::Solid,
     }
 }
 
@@ -500,6 +502,7 @@ fn statistic(name: StatisticName) -> &'static str {
         StatisticName::P90 => "90th percentile",
         StatisticName::P99 => "99th percentile",
         StatisticName::Max => "largest",
+        StatisticName::CallsPerSecond => "calls a second",
     }
 }
 

@@ -1,0 +1,309 @@
+//! What the ORB does on each operating system.
+
+use super::differences::{By, Compared};
+use super::gathered::{Gathered, SYSTEM};
+use super::with;
+use crate::experiment::Outcome;
+use crate::results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
+
+/// P0 Figure 2: operations a second by type.
+pub(super) fn throughput(gathered: &Gathered<'_>) -> Outcome {
+    let of = with(&[
+        ("orb", "rtorb".into()),
+        ("part", "call".into()),
+        ("preset", "default".into()),
+        ("transport", "tcp".into()),
+    ]);
+    let table = |id: &str, title: &str, value: CellValue| TableView {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: SECOND.to_owned(),
+        of: of.clone(),
+        rows: gathered.with_load(&[SYSTEM]),
+        columns: vec!["operation".to_owned(), "len".to_owned()],
+        values: vec![value],
+        ..TableView::default()
+    };
+    let bars = Plot {
+        id: "throughput".to_owned(),
+        title: "Operations a second".to_owned(),
+        caption: format!("Over TCP, one client. {SECOND}"),
+        kind: PlotKind::Bars,
+        of: of.clone(),
+        choose: vec!["load".to_owned()],
+        lines: vec![SYSTEM.to_owned()],
+        x: "operation".to_owned(),
+        x_title: "operation".to_owned(),
+        values: vec![StatisticName::CallsPerSecond],
+        ..Plot::default()
+    };
+    let tables = vec![
+        table(
+            "calls",
+            "Operations a second over TCP",
+            CellValue::CallsPerSecond,
+        ),
+        table("time", "A call over TCP", CellValue::Median),
+    ];
+    let compared = Compared {
+        what: "A call over TCP",
+        of: &of,
+        by: By::Median,
+    };
+    outcome(gathered, &compared, tables, vec![bars])
+}
+
+/// P0 Figures 4 and 5, and P4's finding.
+pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
+    let high = with(&[
+        ("orb", "rtorb".into()),
+        ("part", "call".into()),
+        ("preset", "tao".into()),
+        ("role", "high".into()),
+    ]);
+    let under = gathered.under;
+    let figures = TableView {
+        id: "latency-and-jitter".to_owned(),
+        title: "High-priority latency, jitter in parentheses".to_owned(),
+        caption: "Over the number of low-priority clients, as P0 Figures 4 and 5.".to_owned(),
+        of: high.clone(),
+        rows: gathered.with_load(&[SYSTEM]),
+        columns: CLIENTS.map(str::to_owned).to_vec(),
+        values: vec![CellValue::MeanAndDeviation],
+        ..TableView::default()
+    };
+    let hardest = hardest(gathered, &high);
+    let finding = TableView {
+        id: "under-load".to_owned(),
+        title: "The high-priority client under load".to_owned(),
+        caption: format!(
+            "P4's finding: what load does to the most urgent call on each system ({}).",
+            condition(&hardest)
+        ),
+        of: hardest.clone(),
+        rows: vec![SYSTEM.to_owned(), under.to_owned()],
+        values: WHOLE.to_vec(),
+        ..TableView::default()
+    };
+    let line = |id: &str, title: &str, value: StatisticName| Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: "Preset `tao`, a line a system.".to_owned(),
+        kind: PlotKind::Lines,
+        of: high.clone(),
+        choose: vec![
+            under.to_owned(),
+            "load".to_owned(),
+            "servant_work_us".to_owned(),
+        ],
+        lines: vec![SYSTEM.to_owned()],
+        x: "low_clients".to_owned(),
+        x_title: "low-priority clients".to_owned(),
+        values: vec![value],
+        ..Plot::default()
+    };
+    let compared = Compared {
+        what: "Worst call of the high-priority client",
+        of: &hardest,
+        by: By::Worst,
+    };
+    let plots = vec![
+        line(
+            "high-latency",
+            "High-priority latency (P0 Figure 4)",
+            StatisticName::Mean,
+        ),
+        line(
+            "high-jitter",
+            "High-priority jitter (P0 Figure 5)",
+            StatisticName::Stddev,
+        ),
+    ];
+    outcome(gathered, &compared, vec![finding, figures], plots)
+}
+
+/// P1: the architectures of four ORBs, on each system.
+pub(super) fn architectures(gathered: &Gathered<'_>) -> Outcome {
+    let high = with(&[
+        ("orb", "rtorb".into()),
+        ("part", "call".into()),
+        ("role", "high".into()),
+    ]);
+    let hardest = hardest(gathered, &high);
+    let under = gathered.under;
+    let table = |load: LabelValue| {
+        let mut of = hardest.clone();
+        of.remove("low_clients");
+        of.insert(under.to_owned(), load.clone());
+        TableView {
+            id: format!("architectures-{load}"),
+            title: format!("The high-priority client by architecture, load {load}"),
+            caption: format!(
+                "Of each architecture alone and beside low-priority clients ({}).",
+                condition(&hardest)
+            ),
+            of,
+            rows: vec!["preset".to_owned(), "low_clients".to_owned()],
+            columns: vec![SYSTEM.to_owned()],
+            values: WHOLE.to_vec(),
+            ..TableView::default()
+        }
+    };
+    let bars = Plot {
+        id: "architectures".to_owned(),
+        title: "Worst call of the high-priority client".to_owned(),
+        caption: format!("By architecture ({}).", condition(&hardest)),
+        kind: PlotKind::Bars,
+        of: hardest.clone(),
+        choose: vec![under.to_owned()],
+        lines: vec![SYSTEM.to_owned()],
+        x: "preset".to_owned(),
+        x_title: "architecture".to_owned(),
+        values: vec![StatisticName::Max],
+        log_y: true,
+        ..Plot::default()
+    };
+    let compared = Compared {
+        what: "Worst call of the high-priority client",
+        of: &hardest,
+        by: By::Worst,
+    };
+    let loads = gathered.values(&high, under);
+    outcome(
+        gathered,
+        &compared,
+        loads.into_iter().map(table).collect(),
+        vec![bars],
+    )
+}
+
+/// P2 Figures 3 and 4.
+pub(super) fn priority_inversion(gathered: &Gathered<'_>) -> Outcome {
+    let of = with(&[
+        ("orb", "rtorb".into()),
+        ("part", "call".into()),
+        ("preset", "tao".into()),
+    ]);
+    let table = TableView {
+        id: "inversion".to_owned(),
+        title: "Latency by rate, jitter in parentheses".to_owned(),
+        caption: "The more often a client calls, the higher its priority: where the numbers fall from left to right, a more urgent \
+                  client waits for a less urgent one."
+            .to_owned(),
+        of: of.clone(),
+        rows: gathered.with_load(&[SYSTEM]),
+        columns: vec!["servant_work_us".to_owned(), "rate_hz".to_owned()],
+        values: vec![CellValue::MeanAndDeviation],
+        ..TableView::default()
+    };
+    let bars = |id: &str, title: &str, value: StatisticName| Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: "A group a system, a bar a client.".to_owned(),
+        kind: PlotKind::Bars,
+        of: of.clone(),
+        choose: vec!["servant_work_us".to_owned(), "load".to_owned()],
+        lines: vec!["rate_hz".to_owned()],
+        x: SYSTEM.to_owned(),
+        x_title: "operating system".to_owned(),
+        values: vec![value],
+        ..Plot::default()
+    };
+    let compared = Compared {
+        what: "Worst call",
+        of: &of,
+        by: By::Worst,
+    };
+    let plots = vec![
+        bars(
+            "inversion-latency",
+            "Latency by rate (P2 Figure 3)",
+            StatisticName::Mean,
+        ),
+        bars(
+            "inversion-jitter",
+            "Jitter by rate (P2 Figure 4)",
+            StatisticName::Stddev,
+        ),
+    ];
+    outcome(gathered, &compared, vec![table], plots)
+}
+
+/// P4 Figures 6 to 8.
+pub(super) fn histogram(gathered: &Gathered<'_>) -> Outcome {
+    let of = with(&[("role", "high".into()), ("part", "call".into())]);
+    let mut apart = gathered.telling(&of);
+    apart.retain(|name| name != "load");
+    let table = TableView {
+        id: "histogram".to_owned(),
+        title: "From the edge to the output, high-priority receiver".to_owned(),
+        caption: "P4 Figures 6 to 8 in numbers.".to_owned(),
+        of: of.clone(),
+        rows: vec![SYSTEM.to_owned(), "load".to_owned()],
+        columns: apart.clone(),
+        values: WHOLE.to_vec(),
+        ..TableView::default()
+    };
+    let picture = Plot {
+        id: "histogram".to_owned(),
+        title: "Latency histograms (P4 Figures 6 to 8)".to_owned(),
+        caption: "Of each system without and with load: how far to the right the last sample lies counts for a deadline.".to_owned(),
+        kind: PlotKind::Histogram,
+        of: of.clone(),
+        choose: apart,
+        lines: vec![SYSTEM.to_owned(), "load".to_owned()],
+        log_x: true,
+        log_y: true,
+        ..Plot::default()
+    };
+    let compared = Compared {
+        what: "Worst from edge to output",
+        of: &of,
+        by: By::Worst,
+    };
+    outcome(gathered, &compared, vec![table], vec![picture])
+}
+
+fn outcome(
+    gathered: &Gathered<'_>,
+    compared: &Compared<'_>,
+    tables: Vec<TableView>,
+    plots: Vec<Plot>,
+) -> Outcome {
+    Outcome {
+        highlights: compared.highlight(gathered).into_iter().collect(),
+        columns: vec![SYSTEM.to_owned()],
+        tables,
+        plots,
+        derived: compared.derived(gathered),
+        conclusions: compared.conclusions(gathered),
+        ..Outcome::default()
+    }
+}
+
+/// With these labels, the most low-priority clients that keep the CPU busy.
+fn hardest(gathered: &Gathered<'_>, of: &Labels) -> Labels {
+    let mut hardest = of.clone();
+    let saturating = LabelValue::from("saturating");
+    if gathered.values(&hardest, "load").contains(&saturating) {
+        hardest.insert("load".to_owned(), saturating);
+    }
+    for name in ["servant_work_us", "low_clients"] {
+        if let Some(most) = gathered.most(&hardest, name) {
+            hardest.insert(name.to_owned(), most);
+        }
+    }
+    hardest
+}
+
+/// Under which circumstances the clients called, in words.
+fn condition(labels: &Labels) -> String {
+    let names = CLIENTS.map(str::to_owned);
+    crate::results::summary::words::said_of(&names, labels)
+}
+
+/// What tells the crowds of low-priority clients apart.
+const CLIENTS: [&str; 3] = ["load", "servant_work_us", "low_clients"];
+/// A whole distribution in three numbers.
+const WHOLE: [CellValue; 3] = [CellValue::Median, CellValue::P99, CellValue::Worst];
+const SECOND: &str = "A second is one of virtual time: 1,000,000,000 guest instructions.";

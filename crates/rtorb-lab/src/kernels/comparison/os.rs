@@ -1,0 +1,124 @@
+//! What services of the operating system cost on each.
+
+use super::differences::{By, Compared, RATIO_OF_MEDIANS};
+use super::gathered::{Gathered, SYSTEM};
+use super::with;
+use crate::experiment::Outcome;
+use crate::experiments::os_context_switch;
+use crate::results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView};
+
+/// P0 Table 1 and P2 Table 1: a row an operating system.
+pub(super) fn context_switch(gathered: &Gathered<'_>) -> Outcome {
+    let switch = with(&[("what", "switch".into())]);
+    let rows = gathered.with_load(&[SYSTEM]);
+    let table = TableView {
+        id: "context-switch".to_owned(),
+        title: "Context switch latency, jitter in parentheses".to_owned(),
+        caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which they had not."
+            .to_owned(),
+        of: switch.clone(),
+        rows,
+        columns: vec!["test".to_owned()],
+        values: vec![CellValue::MeanAndDeviation],
+        published: os_context_switch::published_rows(),
+        ..TableView::default()
+    };
+    let bars = Plot {
+        id: "context-switch".to_owned(),
+        title: "Context switch by test".to_owned(),
+        caption: "Median over all seeds.".to_owned(),
+        kind: PlotKind::Bars,
+        of: switch.clone(),
+        choose: vec!["load".to_owned()],
+        lines: vec![SYSTEM.to_owned()],
+        x: "test".to_owned(),
+        x_title: "test".to_owned(),
+        values: vec![StatisticName::P50],
+        ..Plot::default()
+    };
+    outcome(gathered, "Context switch", &switch, vec![table], vec![bars])
+}
+
+/// Whatever services were measured.
+pub(super) fn services(gathered: &Gathered<'_>) -> Outcome {
+    essential(gathered, "Cost", &with(&[]))
+}
+
+pub(super) fn ready_queue(gathered: &Gathered<'_>) -> Outcome {
+    essential(gathered, "Switch with tasks ready", &with(&[]))
+}
+
+/// What a tick costs, of medians: in those what else delays the program cancels.
+pub(super) fn clock_overhead(gathered: &Gathered<'_>) -> Outcome {
+    let of = with(&[("what", "overhead_from_medians".into())]);
+    essential(gathered, "Cost of a tick", &of)
+}
+
+/// Of the most urgent task: what others suffer is interference, and not the kernel's.
+pub(super) fn interval_jitter(gathered: &Gathered<'_>) -> Outcome {
+    let of = with(&[("what", "jitter".into()), ("priority", "highest".into())]);
+    essential(gathered, "Jitter of the most urgent task", &of)
+}
+
+/// An experiment that has no table of its own.
+pub(super) fn any(gathered: &Gathered<'_>) -> Outcome {
+    essential(gathered, "Median", &with(&[]))
+}
+
+/// Rows are systems, columns all other labels that tell the series apart.
+fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels) -> Outcome {
+    let rows = gathered.with_load(&[SYSTEM]);
+    let mut columns = gathered.telling(of);
+    columns.retain(|name| !rows.contains(name));
+    let table = |id: &str, title: String, value: CellValue| TableView {
+        id: id.to_owned(),
+        title,
+        of: of.clone(),
+        rows: rows.clone(),
+        columns: columns.clone(),
+        values: vec![value],
+        ..TableView::default()
+    };
+    let ratio = TableView {
+        caption: "The median divided by that of the most real-time system.".to_owned(),
+        derived: RATIO_OF_MEDIANS.to_owned(),
+        ..table(
+            "ratio",
+            "How many times that of the most real-time system".to_owned(),
+            CellValue::Median,
+        )
+    };
+    let tables = vec![
+        table("median", format!("{what}: median"), CellValue::Median),
+        table(
+            "worst",
+            format!("{what}: worst over all seeds"),
+            CellValue::Worst,
+        ),
+        ratio,
+    ];
+    outcome(gathered, what, of, tables, Vec::new())
+}
+
+fn outcome(
+    gathered: &Gathered<'_>,
+    what: &'static str,
+    of: &Labels,
+    tables: Vec<TableView>,
+    plots: Vec<Plot>,
+) -> Outcome {
+    let compared = Compared {
+        what,
+        of,
+        by: By::Median,
+    };
+    Outcome {
+        highlights: compared.highlight(gathered).into_iter().collect(),
+        columns: vec![SYSTEM.to_owned()],
+        tables,
+        plots,
+        derived: compared.derived(gathered),
+        conclusions: compared.conclusions(gathered),
+        ..Outcome::default()
+    }
+}
