@@ -16,6 +16,7 @@
 //! | a tick that interrupts, to measure what it costs | [`signal_timer`] |
 //! | a sample that an observer from outside can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
+//! | a copy of this process that only ends, to load a host with what that costs | [`process`] |
 //! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
 //!
 //! It needs Linux 5.14 (2021) for locks with a deadline and for populated stacks; both say so on an older one.
@@ -25,6 +26,7 @@ pub mod clock;
 pub mod futex;
 pub mod heap;
 pub mod memory;
+pub mod process;
 mod refused;
 pub mod replay;
 pub mod ring;

@@ -51,6 +51,8 @@ pub enum What {
     },
     /// A new thread.
     Thread,
+    /// A new process.
+    Process,
     /// Memory shared with another process.
     SharedMemory,
     /// A timer that sends signals.
@@ -94,6 +96,9 @@ impl What {
                 "ask for less, raise `ulimit -d`, `ulimit -l` or the memory limit of the control group, and use glibc"
             }
             Self::Thread => "lower the number of threads or their stack size, or raise `ulimit -u`",
+            Self::Process => {
+                "lower the number of processes or their memory, or raise `ulimit -u` or the memory limit of the control group"
+            }
             Self::SharedMemory => "see that the folder exists, can be written and has room",
             Self::SignalTimer if errno == Errno::INVAL => {
                 "start it at a moment and with a period that are not 0"
@@ -120,6 +125,7 @@ impl fmt::Display for What {
             Self::Affinity { cpu } => write!(f, "running on CPU {cpu}"),
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
+            Self::Process => f.write_str("a new process"),
             Self::SharedMemory => f.write_str("shared memory"),
             Self::SignalTimer => f.write_str("a timer that sends signals"),
         }
@@ -166,6 +172,7 @@ mod tests {
             (What::Stack { bytes: 9 }, Errno::NOMEM, "stack size"),
             (What::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
             (What::Thread, Errno::AGAIN, "ulimit -u"),
+            (What::Process, Errno::AGAIN, "ulimit -u"),
             (What::SharedMemory, Errno::NOENT, "folder"),
             (What::SignalTimer, Errno::AGAIN, "ulimit -i"),
             (What::SignalTimer, Errno::INVAL, "not 0"),
