@@ -47,10 +47,14 @@ pub(crate) struct Options {
     /// Only see whether everything runs, in seconds; the numbers mean nothing.
     #[arg(long, hide = true, conflicts_with = "full")]
     glance: bool,
-    /// Measure under load: hog, disk, network, several with commas between, or mix for all three.
+    /// Measure under load: mix (hog, disk and network), or kinds with commas between; --help has them all.
     ///
     /// hog: five processes of low priority that compute; disk: files are written and forced to the disk; network: octets through the
-    /// loopback device. stress-ng makes the load where it is installed. It ends with the run.
+    /// loopback device. stress-ng makes these where it is installed. The others rtorb makes itself, as in `rtorb lab kernel`:
+    /// fork: a process with 32 MiB is copied; munmap: 64 MiB are mapped, touched, unmapped; pipes: threads write to each other; tcp,
+    /// udp: a stream, or small datagrams, through the loopback device; proc: /proc is read; tmpfs: files of 64 MiB in memory are
+    /// written and removed; timers: 200 expire at once; exec: programs are started; unix: messages over UNIX sockets. It ends with
+    /// the run.
     #[arg(long, value_name = "LOAD", default_value = "none")]
     load: Load,
     /// Measure orb/histogram and orb/payload through real GPIO lines.

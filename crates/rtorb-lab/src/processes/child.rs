@@ -313,7 +313,7 @@ fn number(word: &str) -> Result<usize, String> {
 }
 
 /// Tells the laboratory that this process can be used.
-fn ready(text: &str) {
+pub(crate) fn ready(text: &str) {
     // The laboratory may be gone; the death signal then ends this process.
     let _ = writeln!(io::stdout(), "ready {text}");
     let _ = io::stdout().flush();

@@ -15,43 +15,29 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::processes::placement::Placement;
 use crate::processes::{Launcher, Process};
+use activity::Sign;
 pub use generator::Generator;
+pub use kind::Kind;
 
 mod activity;
 mod disk_folder;
 mod generator;
+mod kind;
 pub(crate) mod own;
 
-/// One kind of load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Five threads or processes of low priority that compute without end.
-    Hog,
-    /// Files are written, forced to the disk and removed.
-    Disk,
-    /// Octets are sent through the loopback device as fast as it takes them.
-    Network,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Hog, Self::Disk, Self::Network];
-
-    /// Its name as the command and the label `load` have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hog => "hog",
-            Self::Disk => "disk",
-            Self::Network => "network",
-        }
-    }
-}
-
-/// Which kinds run together. Its text is `none`, `mix` for all of them, or names with commas between.
+/// What runs together. Its text is `none`, `mix`, or names of kinds with commas between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    kinds: Vec<Kind>,
+    chosen: Chosen,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Chosen {
+    #[default]
+    None,
+    Mix,
+    /// In the order of [`Kind`], each once.
+    Kinds(Vec<Kind>),
 }
 
 impl Load {
@@ -61,36 +47,43 @@ impl Load {
         Self::default()
     }
 
-    /// All kinds together, as P4 has them.
+    /// All kinds together that suit the place: [`Kind::MIX`] on a host, [`Kind::EMULATED_MIX`] in an emulated machine.
     #[must_use]
     pub fn mix() -> Self {
         Self {
-            kinds: Kind::ALL.to_vec(),
+            chosen: Chosen::Mix,
         }
     }
 
-    /// Its kinds, each once.
+    /// Its kinds when so much is measured, each once.
     #[must_use]
-    pub fn kinds(&self) -> &[Kind] {
-        &self.kinds
+    pub fn kinds(&self, effort: Effort) -> &[Kind] {
+        match (&self.chosen, effort) {
+            (Chosen::None, _) => &[],
+            (Chosen::Kinds(kinds), _) => kinds,
+            (Chosen::Mix, Effort::Emulated { .. }) => &Kind::EMULATED_MIX,
+            (Chosen::Mix, _) => &Kind::MIX,
+        }
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.kinds.is_empty()
+        self.chosen == Chosen::None
     }
 
-    /// Starts it by stress-ng where that is installed, otherwise by our own means, and waits until every part of it has
-    /// really done something. It runs until the answer is dropped.
+    /// Starts it, of P4's kinds by stress-ng where that is installed, otherwise by our own means, and waits until every part of
+    /// it has really done something. It runs until the answer is dropped.
     ///
     /// # Errors
     /// That it could not be started, that there is no disk or no room for it, or the interrupt.
     pub fn start(&self, context: &Context) -> Result<RunningLoad, LabError> {
-        if self.is_none() {
-            return Ok(RunningLoad::default());
-        }
-        let generator = Generator::best(&context.launcher.interrupt)?;
+        let is_ours = |kind: &Kind| !Kind::MIX.contains(kind);
+        let generator = match context.effort {
+            Effort::Emulated { .. } => Generator::Own,
+            _ if self.kinds(context.effort).iter().all(is_ours) => Generator::Own,
+            _ => Generator::best(&context.launcher.interrupt)?,
+        };
         self.start_with(context, &generator)
     }
 
@@ -107,24 +100,23 @@ impl Load {
             placement: Placement::default(),
             ..context.launcher.clone()
         };
-        let mut running = RunningLoad {
-            parts: Vec::new(),
-            made_by: generator.name(),
-        };
+        let mut running = RunningLoad::default();
         let at_most = time_limit(context.effort);
-        for &kind in &self.kinds {
+        for &kind in self.kinds(context.effort) {
             let folder = match kind {
                 Kind::Disk => disk_folder::make(context.folder())?,
-                Kind::Hog | Kind::Network => tempfile::tempdir_in(context.folder())
+                _ => tempfile::tempdir_in(context.folder())
                     .map_err(LabError::file(context.folder()))?,
             };
             let order = generator.order(kind, folder.path(), at_most)?;
             let role: Vec<&str> = order.role.iter().map(String::as_str).collect();
             let process = launcher.start(&format!("load {}", kind.name()), &role)?;
-            running.made_by.push_str(&order.described);
             running.parts.push(Part {
                 kind,
                 process,
+                sign: order.sign,
+                made_by: order.made_by,
+                described: order.described,
                 _folder: folder,
             });
         }
@@ -137,14 +129,14 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_none() {
-            return formatter.write_str("none");
+        match &self.chosen {
+            Chosen::None => formatter.write_str("none"),
+            Chosen::Mix => formatter.write_str("mix"),
+            Chosen::Kinds(kinds) => {
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                formatter.write_str(&names.join(","))
+            }
         }
-        if self.kinds.len() == Kind::ALL.len() {
-            return formatter.write_str("mix");
-        }
-        let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
-        formatter.write_str(&names.join(","))
     }
 }
 
@@ -158,15 +150,17 @@ impl FromStr for Load {
             _ => {}
         }
         let kind = |name: &str| {
-            let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-            known.ok_or_else(|| {
-                format!("no load is called {name:?}; there are none, hog, disk, network, and mix for the three together")
+            Kind::named(name).ok_or_else(|| {
+                let names = Kind::ALL.map(Kind::name).join(", ");
+                format!("no load is called {name:?}; there are none, {names}, and mix")
             })
         };
         let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
         kinds.sort_unstable();
         kinds.dedup();
-        Ok(Self { kinds })
+        Ok(Self {
+            chosen: Chosen::Kinds(kinds),
+        })
     }
 }
 
@@ -174,7 +168,6 @@ impl FromStr for Load {
 #[derive(Debug, Default)]
 pub struct RunningLoad {
     parts: Vec<Part>,
-    made_by: String,
 }
 
 impl RunningLoad {
@@ -186,10 +179,19 @@ impl RunningLoad {
         self.parts.iter_mut().try_for_each(Part::check)
     }
 
-    /// What makes the load, for the parameters of the results: the program, its version, and for each kind what it does.
+    /// What makes the load, for the parameters of the results: each program with its version, and for each kind what it does.
     #[must_use]
     pub fn generator(&self) -> String {
-        self.made_by.clone()
+        let mut last = "";
+        let mut words = Vec::with_capacity(2 * self.parts.len());
+        for part in &self.parts {
+            if part.made_by != last {
+                words.push(part.made_by.as_str());
+                last = &part.made_by;
+            }
+            words.push(&part.described);
+        }
+        words.join("; ")
     }
 
     /// The process group of each kind: all of its processes are in it.
@@ -215,19 +217,26 @@ impl Drop for RunningLoad {
 struct Part {
     kind: Kind,
     process: Process,
+    /// What shows that it has begun; `None` for one that says so.
+    sign: Option<Sign>,
+    made_by: String,
+    described: String,
     /// Removed when the process is gone, for which fields are dropped in their order.
     _folder: TempDir,
 }
 
 impl Part {
     fn await_activity(&mut self, context: &Context) -> Result<(), LabError> {
+        let Some(sign) = self.sign else {
+            return self.process.ready().map(drop);
+        };
         let deadline_ns = monotonic_ns() + START_NS_MAX;
         loop {
             if context.interrupted() {
                 return Err(LabError::Interrupted);
             }
             self.check()?;
-            if activity::is_seen(self.kind, self.process.id()) {
+            if sign.is_seen(self.process.id()) {
                 return Ok(());
             }
             if monotonic_ns() > deadline_ns {
@@ -252,9 +261,11 @@ impl Part {
 /// After this time a load ends by itself, whatever has become of the laboratory; no experiment takes that long.
 fn time_limit(effort: Effort) -> Duration {
     let minutes = match effort {
-        Effort::Glance | Effort::Emulated { .. } => 5,
+        Effort::Glance => 5,
         Effort::Quick => 15,
-        Effort::Full => 240,
+        Effort::Full => FULL_MINUTES,
+        // Virtual ones: the longest experiment takes some seconds a seed.
+        Effort::Emulated { seeds } => (5 + u64::from(seeds)).min(FULL_MINUTES),
     };
     Duration::from_secs(minutes * 60)
 }
@@ -268,6 +279,17 @@ const HOGS: usize = 5;
 const FILE_BYTES: u64 = 64 << 20;
 /// Forced to the disk after each of these.
 const WRITE_BYTES: usize = 64 << 10;
+const FULL_MINUTES: u64 = 240;
+/// The memory of the process that is forked.
+const TOUCHED_BYTES: usize = 32 << 20;
+/// Mapped, touched, unmapped.
+const MAPPED_BYTES: usize = 64 << 20;
+/// That many write, and as many read.
+const PIPE_ENDS: usize = 10;
+/// Of the small datagrams.
+const DATAGRAM_BYTES: usize = 64;
+const TIMERS: usize = 200;
+const UNIX_PAIRS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -275,11 +297,36 @@ mod tests {
 
     #[test]
     fn a_load_is_read_as_it_is_written() {
-        for text in ["none", "mix", "hog", "disk,network"] {
+        let all = Kind::ALL.map(Kind::name);
+        let several = ["none", "mix", "disk,network", "fork,unix"];
+        for text in all.into_iter().chain(several) {
             assert_eq!(text.parse::<Load>().unwrap().to_string(), text);
         }
-        assert_eq!("network,hog,disk".parse::<Load>(), Ok(Load::mix()));
-        assert!("hog,pigeon".parse::<Load>().unwrap_err().contains("pigeon"));
+        let kinds: Load = "unix,hog,unix,disk".parse().unwrap();
+        assert_eq!(kinds.to_string(), "hog,disk,unix");
+        let refused = "hog,pigeon".parse::<Load>().unwrap_err();
+        assert!(refused.contains("pigeon") && refused.contains("tmpfs"));
         assert!("".parse::<Load>().is_err());
+    }
+
+    #[test]
+    fn the_mix_is_what_suits_the_place() {
+        let (host, emulated) = (Effort::Quick, Effort::Emulated { seeds: 4 });
+        assert_eq!(Load::mix().kinds(host), Kind::MIX);
+        assert_eq!(Load::mix().kinds(emulated), Kind::EMULATED_MIX);
+        assert!(Load::none().kinds(emulated).is_empty());
+        let named: Load = "disk".parse().unwrap();
+        assert_eq!(named.kinds(emulated), [Kind::Disk]);
+        let all = Kind::EMULATED_MIX
+            .iter()
+            .chain(&[Kind::Disk, Kind::Network]);
+        assert_eq!(all.count(), Kind::ALL.len());
+    }
+
+    #[test]
+    fn every_load_ends_some_time() {
+        let emulated = |seeds| time_limit(Effort::Emulated { seeds });
+        assert!(emulated(1) < emulated(20));
+        assert_eq!(emulated(u16::MAX), time_limit(Effort::Full));
     }
 }

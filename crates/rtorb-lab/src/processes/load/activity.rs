@@ -1,18 +1,24 @@
-//! Whether a load has begun: what /proc says of the processes in its group.
+//! Whether a load that another program makes has begun: what /proc says of the processes in its group.
 
 use std::fs;
 use std::path::PathBuf;
 
-use super::{HOGS, Kind};
+/// What shows that every part of a load has done something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// So many threads have had processor time.
+    TasksRan(usize),
+    /// So many octets were given to write(2), proc_pid_io(5).
+    OctetsWritten(u64),
+}
 
-/// Whether every part of the load with this process group has done something.
-pub(super) fn is_seen(kind: Kind, group: u32) -> bool {
-    match kind {
-        Kind::Hog => tasks_that_ran(group) >= HOGS,
-        // The octets that a process has given to write(2), proc_pid_io(5).
-        Kind::Disk => octets_written(group) >= OCTETS_MIN,
-        // A sender and a receiver.
-        Kind::Network => tasks_that_ran(group) >= 2,
+impl Sign {
+    /// Whether the load with this process group gives it.
+    pub(super) fn is_seen(self, group: u32) -> bool {
+        match self {
+            Self::TasksRan(count) => tasks_that_ran(group) >= count,
+            Self::OctetsWritten(count) => octets_written(group) >= count,
+        }
     }
 }
 
@@ -64,7 +70,6 @@ fn stat_field(stat: &str, number: usize) -> u64 {
 const PGRP: usize = 5;
 const UTIME: usize = 14;
 const STIME: usize = 15;
-const OCTETS_MIN: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -86,8 +91,7 @@ mod tests {
 
     #[test]
     fn a_group_of_nobody_has_done_nothing() {
-        for kind in Kind::ALL {
-            assert!(!is_seen(kind, u32::MAX));
-        }
+        assert!(!Sign::TasksRan(1).is_seen(u32::MAX));
+        assert!(!Sign::OctetsWritten(1).is_seen(u32::MAX));
     }
 }

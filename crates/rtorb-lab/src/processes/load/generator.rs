@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{FILE_BYTES, HOGS, Kind, WRITE_BYTES};
+use super::activity::Sign;
+use super::kind::Kind;
+use super::{FILE_BYTES, HOGS, WRITE_BYTES};
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::tools::run_tool;
@@ -61,63 +63,73 @@ impl Generator {
     ) -> Result<Order, LabError> {
         let seconds = at_most.as_secs();
         let folder = folder.display().to_string();
-        let (role, described) = match self {
-            Self::StressNg { .. } => {
-                let arguments = stress_ng(kind)?;
-                let described = format!("; {}", arguments.join(" "));
-                let begin = ["load", "exec", STRESS_NG].map(str::to_owned);
-                let bounds = [
-                    format!("--timeout={seconds}s"),
-                    format!("--temp-path={folder}"),
-                    "--quiet".to_owned(),
-                ];
-                let role = begin.into_iter().chain(arguments).chain(bounds).collect();
-                (role, described)
-            }
-            Self::Own => {
-                let role = ["load", kind.name(), &folder, &seconds.to_string()].map(str::to_owned);
-                (role.to_vec(), format!("; {}", own_words(kind)))
-            }
+        let arguments = match self {
+            Self::StressNg { .. } => stress_ng(kind)?,
+            Self::Own => None,
         };
-        Ok(Order { role, described })
+        let Some((arguments, sign)) = arguments else {
+            let role = ["load", kind.name(), &folder, &seconds.to_string()].map(str::to_owned);
+            return Ok(Order {
+                role: role.to_vec(),
+                made_by: Self::Own.name(),
+                described: kind.described(),
+                sign: None,
+            });
+        };
+        let bounds = [
+            format!("--timeout={seconds}s"),
+            format!("--temp-path={folder}"),
+            "--quiet".to_owned(),
+        ];
+        let described = arguments.join(" ");
+        let begin = ["load", "tool", STRESS_NG].map(str::to_owned);
+        let role = begin.into_iter().chain(arguments).chain(bounds).collect();
+        Ok(Order {
+            role,
+            made_by: self.name(),
+            described,
+            sign: Some(sign),
+        })
     }
 }
 
 /// What a child is started with, and how the results say it.
 pub(super) struct Order {
     pub(super) role: Vec<String>,
+    /// The program and its version.
+    pub(super) made_by: String,
     pub(super) described: String,
+    /// What shows that it has begun; `None` for a child that says so itself.
+    pub(super) sign: Option<Sign>,
 }
 
-fn stress_ng(kind: Kind) -> Result<Vec<String>, LabError> {
+/// The arguments for the kinds that P4 has, and what shows that it does them. The others are always our own: what stress-ng
+/// does for them is of another size, and would be compared with an emulated machine, which has none.
+fn stress_ng(kind: Kind) -> Result<Option<(Vec<String>, Sign)>, LabError> {
     Ok(match kind {
-        Kind::Hog => vec![format!("--cpu={HOGS}")],
-        Kind::Disk => vec![
-            "--hdd=1".to_owned(),
-            format!("--hdd-bytes={FILE_BYTES}"),
-            format!("--hdd-write-size={WRITE_BYTES}"),
-            "--hdd-opts=wr-seq,fsync".to_owned(),
-        ],
+        Kind::Hog => Some((vec![format!("--cpu={HOGS}")], Sign::TasksRan(HOGS))),
+        Kind::Disk => Some((
+            vec![
+                "--hdd=1".to_owned(),
+                format!("--hdd-bytes={FILE_BYTES}"),
+                format!("--hdd-write-size={WRITE_BYTES}"),
+                "--hdd-opts=wr-seq,fsync".to_owned(),
+            ],
+            Sign::OctetsWritten(OCTETS_MIN),
+        )),
         Kind::Network => {
             let [tcp, udp] = free_ports()?;
-            vec![
+            let arguments = vec![
                 "--sock=1".to_owned(),
                 format!("--sock-port={tcp}"),
                 "--udp=1".to_owned(),
                 format!("--udp-port={udp}"),
-            ]
+            ];
+            // A sender and a receiver.
+            Some((arguments, Sign::TasksRan(2)))
         }
+        _ => None,
     })
-}
-
-fn own_words(kind: Kind) -> String {
-    match kind {
-        Kind::Hog => format!("{HOGS} threads that compute"),
-        Kind::Disk => format!(
-            "files of {FILE_BYTES} octets, {WRITE_BYTES} at a time, each forced to the disk"
-        ),
-        Kind::Network => "a stream over TCP and datagrams over UDP".to_owned(),
-    }
 }
 
 /// The ports that stress-ng takes by itself may belong to a service of this host.
@@ -143,6 +155,7 @@ fn version(printed: &str) -> String {
 }
 
 const STRESS_NG: &str = "stress-ng";
+const OCTETS_MIN: u64 = 1 << 20;
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
@@ -173,6 +186,9 @@ mod tests {
                 );
                 assert!(order.role.iter().any(|word| word.contains("/f")));
                 assert!(order.described.len() > 5, "{}", order.described);
+                let by_stress_ng = generator != Generator::Own && Kind::MIX.contains(&kind);
+                assert_eq!(order.sign.is_some(), by_stress_ng);
+                assert_eq!(order.made_by.starts_with(STRESS_NG), by_stress_ng);
             }
         }
     }
