@@ -20,6 +20,7 @@ pub mod os_mutex;
 pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
+pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
 pub const ALL: [&dyn Experiment; 16] = [
@@ -46,8 +47,10 @@ pub const ALL: [&dyn Experiment; 16] = [
 /// # Errors
 /// That there is none, with the names that there are.
 pub fn by_name(name: &str) -> Result<&'static dyn Experiment, LabError> {
+    let own = || own_program::OwnProgram::of(name).map(|own| own as &'static dyn Experiment);
     ALL.into_iter()
         .find(|experiment| experiment.name() == name)
+        .or_else(own)
         .ok_or_else(|| LabError::UnknownExperiment {
             name: name.to_owned(),
             known: ALL.map(|experiment| experiment.name()).join(", "),

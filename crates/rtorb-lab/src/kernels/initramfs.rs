@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use cpio::newc::{Builder, ModeFileType, trailer};
 
 use super::job::Job;
 use crate::error::LabError;
+use crate::experiments::own_program;
 
 /// What every guest of a campaign has: a program that needs no other file.
 #[derive(Clone, Debug)]
@@ -26,6 +28,35 @@ impl Initramfs {
         let archive = root(&octets).map_err(LabError::file(program))?;
         let sha256 = super::sha256(&archive);
         Ok(Self { archive, sha256 })
+    }
+
+    /// Adds programs of the user's own, which are experiments there ([`own_program`]).
+    ///
+    /// # Errors
+    /// That one cannot be read, is not statically linked, or has a name that is none, or that another has.
+    pub fn with_own_programs(mut self, programs: &[OwnFile]) -> Result<Self, LabError> {
+        if programs.is_empty() {
+            return Ok(self);
+        }
+        let mut added = Vec::new();
+        let into_archive = |added: Vec<u8>, own: &OwnFile| -> Result<Vec<u8>, LabError> {
+            let octets = fs::read(&own.file).map_err(LabError::file(&own.file))?;
+            let name = own_program::file_of(&own.name);
+            let name = name.to_string_lossy();
+            add(added, &name, ModeFileType::Regular, 0o755, &octets)
+                .map_err(LabError::file(&own.file))
+        };
+        let folder = own_program::FOLDER;
+        added = add(added, folder, ModeFileType::Directory, 0o755, &[])
+            .map_err(LabError::file(folder))?;
+        for own in programs {
+            added = into_archive(added, own)?;
+        }
+        let mut added = trailer(added).map_err(LabError::file(folder))?;
+        added.resize(added.len().next_multiple_of(ALIGNMENT), 0);
+        self.archive.extend_from_slice(&added);
+        self.sha256 = super::sha256(&self.archive);
+        Ok(self)
     }
 
     /// The SHA-256 of the archive without a job, in hexadecimal digits.
@@ -49,6 +80,42 @@ impl Initramfs {
         };
         write().map_err(LabError::file(&path))?;
         Ok(path)
+    }
+}
+
+/// A program of the user's own, as `NAME=FILE` on a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFile {
+    /// What the experiment is called, after `program/`.
+    pub name: String,
+    /// Where it is on the host.
+    pub file: PathBuf,
+}
+
+impl OwnFile {
+    /// The experiment's name.
+    #[must_use]
+    pub fn experiment(&self) -> String {
+        format!("{}{}", own_program::PREFIX, self.name)
+    }
+}
+
+impl FromStr for OwnFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, file) = text
+            .split_once('=')
+            .ok_or("say NAME=FILE, such as control-loop=target/control-loop")?;
+        match own_program::is_name(name) && !file.is_empty() {
+            true => Ok(Self {
+                name: name.to_owned(),
+                file: file.into(),
+            }),
+            false => Err(format!(
+                "{name:?} names no program: at most 64 letters, digits, `-`, `_` and `.`, a letter or digit first"
+            )),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::contestants::square_wave::supplier::Supplier;
 use crate::contestants::whitebox::clients::Clients;
 use crate::contestants::whitebox::{self, Priorities};
 use crate::experiments::orb_footprint::clients as idle;
+use crate::experiments::own_program;
 use crate::inspect::ping::client_orb;
 use crate::processes::load;
 use crate::processes::placement::Placement;
@@ -85,6 +86,7 @@ fn play(role: &[String]) -> Result<(), String> {
     let words: Vec<&str> = role.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["exec", program, ref arguments @ ..] => Err(Command::new(program).args(arguments).exec()),
+        [own_program::ROLE, file, seed] => Err(own_program::become_program(file, seed)),
         ["tool", program, ref arguments @ ..] => Err(exec_tool(program, arguments)),
         ["raw-server" | "raw-client", ..] => raw(&words),
         ["cubit-server", endpoint] => cubit_server(endpoint),
