@@ -133,6 +133,16 @@ pub struct Host {
     pub load_average: Option<String>,
 }
 
+/// The preemption model that the running kernel was told or was built with, also of one that is PREEMPT_RT: `none`, `voluntary`,
+/// `full`, `lazy`.
+#[must_use]
+pub fn preemption_model() -> String {
+    let system = System::this();
+    let release = system.read("/proc/sys/kernel/osrelease");
+    let configuration = kernel::configuration(&system, &release.unwrap_or_default());
+    kernel::preemption_model(&system, configuration.as_deref())
+}
+
 impl Host {
     /// Describes the host that this program runs on. It is watched for stolen time for 300 ms.
     #[must_use]

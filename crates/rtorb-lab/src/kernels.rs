@@ -11,9 +11,11 @@ pub mod catalogue;
 pub mod comparison;
 pub mod explain;
 pub mod guest;
+pub mod image;
 pub mod initramfs;
 pub mod job;
 pub mod machine;
+pub mod program;
 
 use sha2::{Digest, Sha256};
 

@@ -82,14 +82,13 @@ pub(super) fn preemption(system: &System, configuration: Option<&str>, preempt_r
     if preempt_rt {
         return "PREEMPT_RT".to_owned();
     }
-    // A kernel with PREEMPT_DYNAMIC says here which model it runs: the one in parentheses.
-    if let Some(models) = system.read("/sys/kernel/debug/sched/preempt")
-        && let Some(model) = models
-            .split('(')
-            .nth(1)
-            .and_then(|rest| rest.split(')').next())
-    {
-        return model.to_owned();
+    preemption_model(system, configuration)
+}
+
+/// The model, whatever else the kernel is.
+pub(super) fn preemption_model(system: &System, configuration: Option<&str>) -> String {
+    if let Some(model) = dynamic_model(system) {
+        return model;
     }
     if let Some(model) = system.boot_option("preempt").and_then(|option| option.0) {
         return model;
@@ -105,6 +104,14 @@ pub(super) fn preemption(system: &System, configuration: Option<&str>, preempt_r
     ];
     let chosen = models.iter().find(|(name, _)| is_set(configuration, name));
     chosen.map_or("full", |(_, model)| model).to_owned()
+}
+
+/// A kernel with PREEMPT_DYNAMIC says here which model it runs: the one in parentheses.
+fn dynamic_model(system: &System) -> Option<String> {
+    let models = system.read("/sys/kernel/debug/sched/preempt")?;
+    let (_, rest) = models.split_once('(')?;
+    let (model, _) = rest.split_once(')')?;
+    Some(model.to_owned())
 }
 
 /// The configuration that the kernel was built with, from the places where it may be kept.

@@ -1,9 +1,84 @@
 //! A campaign: every kernel under every load, as one comparison.
+//!
+//! Each boot is a case: one system under one load. Cases run side by side in as many emulated machines as there are CPUs, and
+//! know nothing of each other. One of them is run twice, and must say the same octets both times.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Kernel;
+use super::image;
+use super::initramfs::Initramfs;
+use super::job::{Job, Message};
+use super::machine::{self, Boot, Emulator};
+use super::program;
+use crate::error::LabError;
+use crate::host::Host;
+use crate::processes::interrupt::Interrupt;
 use crate::results::Results;
+use crate::results::timestamp::rfc3339;
+use cases::Cases;
+pub use files::{Absent, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
+pub use plan::{LOADS, Selection};
+
+mod cases;
+mod files;
+mod joined;
+mod plan;
+mod workers;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The kernels, each by another name.
+    pub kernels: Vec<Kernel>,
+    /// The preemption models that the kernels are told; none given leaves each what it is by itself.
+    pub preempt: Vec<String>,
+    /// Experiments and loads.
+    pub selection: Selection,
+    /// How many seeds: 1 and up.
+    pub seeds: u16,
+    /// How many guests run side by side: 1 and up.
+    pub guests: usize,
+    /// The guests' program; `None` finds it.
+    pub program: Option<PathBuf>,
+    /// Where everything is written.
+    pub folder: PathBuf,
+}
+
+/// Is told how far a campaign is.
+pub trait Watch {
+    /// Something that a reader should know.
+    fn note(&mut self, text: &str);
+    /// How far it is; also told when nothing changed, a few times a second.
+    fn at(&mut self, standing: &Standing<'_>);
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing<'a> {
+    /// How many cases are over.
+    pub done: usize,
+    /// Of so many.
+    pub cases: usize,
+    /// Which run now.
+    pub running: &'a [String],
+    /// How long the rest takes in about; `None` before that can be said.
+    pub left: Option<Duration>,
+}
+
+/// A campaign that is over.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What campaign.json has.
+    pub record: Record,
+    /// Each experiment, all systems side by side.
+    pub compared: Vec<Results>,
+    /// The report; `None` when there was nothing to write.
+    pub page: Option<PathBuf>,
+}
 
 /// What a campaign depends on. Two campaigns with the same identity have the same results, octet by octet; a change of any of
 /// it is a different experiment.
@@ -17,14 +92,40 @@ pub struct Identity {
     pub initramfs_sha256: String,
     /// The kernels, each with the preemption model that it is told.
     pub systems: Vec<System>,
+    /// What each of them is told as `preempt=`; `None` leaves it what it is by itself.
+    #[serde(default)]
+    pub asked: Vec<Option<String>>,
+    /// The SHA-256 of the firmware that the emulator starts a machine with.
+    #[serde(default)]
+    pub firmware_sha256: String,
+    /// The arguments of the emulator and of the kernels.
+    #[serde(default)]
+    pub machine: String,
     /// The experiments.
     pub experiments: Vec<String>,
     /// The loads.
     pub loads: Vec<String>,
+    /// The boots of each system: the load, and which experiments run under it one after another.
+    #[serde(default)]
+    pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
     /// What a nanosecond of virtual time is: 2 to the power of this is how many of them an instruction takes. Always 0 so far.
     pub shift: u8,
+}
+
+impl Identity {
+    /// A name of it: its digest. Where a kernel's image lies is no part of it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let mut everywhere = self.clone();
+        for system in &mut everywhere.systems {
+            system.kernel.image = PathBuf::new();
+        }
+        let text = serde_json::to_vec(&everywhere).unwrap_or_default();
+        let digest = super::sha256(&text);
+        format!("kernels-{}", &digest[..ID_DIGITS])
+    }
 }
 
 /// An operating system of the campaign: a row of its tables.
@@ -44,3 +145,143 @@ pub struct OfSystem {
     /// One for each experiment; every series has the label `load`.
     pub results: Vec<Results>,
 }
+
+/// Runs a campaign and writes what it found. `executable` is this program's own file.
+///
+/// # Errors
+/// What was asked for that there is not, a folder that holds another campaign, or what the file system said. An interrupt is
+/// none, and neither is a case that fails: the record says what is missing.
+pub fn run(
+    request: &Request,
+    executable: &Path,
+    interrupt: &Interrupt,
+    watch: &mut dyn Watch,
+) -> Result<Finished, LabError> {
+    let (started, begin) = (SystemTime::now(), Instant::now());
+    let parts = request.selection.parts()?;
+    let emulator = Emulator::find(executable, interrupt)?;
+    let program = program::find(request.program.as_deref(), executable, interrupt)?;
+    let initramfs = Initramfs::with_program(&program)?;
+    let (systems, asked) = systems(request, watch)?;
+    let mut identity = identity(request, &emulator, &initramfs, &parts);
+    (identity.systems, identity.asked) = (systems, asked);
+    let earlier = files::earlier(&request.folder, &identity)?;
+    let cases = Cases {
+        all: plan::cases(identity.systems.len(), &parts),
+        identity: identity.clone(),
+        emulator,
+        initramfs,
+        interrupt: interrupt.clone(),
+    };
+    let ended = cases::run(cases, request.guests, watch)?;
+    ended.name_systems(&mut identity);
+    let id = identity.id();
+    let systems = ended.of_systems(&identity, &id);
+    let record = Record {
+        schema: files::SCHEMA.to_owned(),
+        id,
+        complete: ended.is_complete(),
+        missing: ended.missing(&identity),
+        self_check: ended.self_check(&identity),
+        wall: Wall {
+            started: rfc3339(started),
+            duration_s: begin.elapsed().as_secs_f64(),
+            guests: request.guests,
+            host: HostOfCampaign::of(&Host::describe()),
+        },
+        identity,
+    };
+    ended.keep_differing(&request.folder, &record.self_check)?;
+    if !record.complete && earlier.is_some_and(|earlier| earlier.complete) {
+        watch.note(KEPT);
+        return Ok(Finished {
+            record,
+            compared: Vec::new(),
+            page: None,
+        });
+    }
+    let (compared, page) = files::write(&request.folder, &record, &systems)?;
+    Ok(Finished {
+        record,
+        compared,
+        page,
+    })
+}
+
+/// The systems, as far as they are known before they have booted, and what each kernel is told.
+fn systems(
+    request: &Request,
+    watch: &mut dyn Watch,
+) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
+    let (mut systems, mut asked) = (Vec::new(), Vec::new());
+    for kernel in &request.kernels {
+        let models = match image::is_real_time(&kernel.image)? {
+            false => request.preempt.clone(),
+            true => {
+                let (fit, unfit): (Vec<_>, Vec<_>) = request
+                    .preempt
+                    .iter()
+                    .cloned()
+                    .partition(|model| !["none", "voluntary"].contains(&model.as_str()));
+                if !unfit.is_empty() {
+                    watch.note(&format!(
+                        "{} is PREEMPT_RT and has no model {}: it runs as it is by itself",
+                        kernel.name,
+                        unfit.join(" or ")
+                    ));
+                }
+                // What it is by itself is full.
+                fit.into_iter().filter(|model| model != "full").collect()
+            }
+        };
+        let models = match models.is_empty() {
+            true => vec![None],
+            false => models.into_iter().map(Some).collect(),
+        };
+        for model in models {
+            systems.push(System {
+                kernel: kernel.clone(),
+                preempt: model.clone().unwrap_or_default(),
+            });
+            asked.push(model);
+        }
+    }
+    Ok((systems, asked))
+}
+
+fn identity(
+    request: &Request,
+    emulator: &Emulator,
+    initramfs: &Initramfs,
+    parts: &[plan::Part],
+) -> Identity {
+    let distinct = |names: &mut dyn Iterator<Item = &String>| {
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            if !all.contains(name) {
+                all.push(name.clone());
+            }
+        }
+        all
+    };
+    Identity {
+        emulator: emulator.version.clone(),
+        emulator_sha256: emulator.sha256.clone(),
+        firmware_sha256: emulator.firmware_sha256.clone(),
+        machine: machine::description(),
+        initramfs_sha256: initramfs.sha256().to_owned(),
+        systems: Vec::new(),
+        asked: Vec::new(),
+        experiments: distinct(&mut parts.iter().flat_map(|part| &part.experiments)),
+        loads: distinct(&mut parts.iter().map(|part| &part.load)),
+        boots: parts
+            .iter()
+            .map(|part| (part.load.clone(), part.experiments.clone()))
+            .collect(),
+        seeds: request.seeds,
+        shift: 0,
+    }
+}
+
+const KEPT: &str = "this run is not complete: the complete one of the same campaign that is in the folder was kept";
+const ID_DIGITS: usize = 16;

@@ -93,8 +93,12 @@ impl Identity {
         let text = [
             self.emulator.clone(),
             self.emulator_sha256.clone(),
+            self.firmware_sha256.clone(),
+            self.machine.clone(),
             self.initramfs_sha256.clone(),
             systems.join(","),
+            format!("{:?}", self.asked),
+            format!("{:?}", self.boots),
             self.experiments.join(","),
             self.loads.join(","),
             self.seeds.to_string(),

@@ -16,6 +16,7 @@ use super::job::{Job, Message};
 use super::machine::{ANSWER_PORT, EXIT_PORT};
 use crate::experiment::{self, Context, Effort, Progress};
 use crate::experiments;
+use crate::host::preemption_model;
 use crate::processes::interrupt::Interrupt;
 
 /// Whether this process is the first one of a guest: then it must call [`boot`] and nothing else.
@@ -68,6 +69,7 @@ fn work() -> io::Result<()> {
         release: fs::read_to_string("/proc/sys/kernel/osrelease")?
             .trim()
             .to_owned(),
+        preempt: preemption_model(),
         sample_taken: sample_taken_address(),
     })?;
     match job {

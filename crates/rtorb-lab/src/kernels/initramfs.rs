@@ -69,17 +69,11 @@ impl Initramfs {
     ///
     /// # Errors
     /// What the file system said.
-    pub fn write(&self, folder: &Path, job: &Job) -> Result<PathBuf, LabError> {
-        let path = folder.join("initramfs");
-        let write = || -> io::Result<()> {
-            let mut file = fs::File::create(&path)?;
-            file.write_all(&self.archive)?;
-            let text = serde_json::to_vec(job)?;
-            let with_job = add(Vec::new(), JOB, ModeFileType::Regular, 0o400, &text)?;
-            file.write_all(&trailer(with_job)?)
-        };
-        write().map_err(LabError::file(&path))?;
-        Ok(path)
+    pub fn write(&self, file: &mut fs::File, job: &Job) -> io::Result<()> {
+        file.write_all(&self.archive)?;
+        let text = serde_json::to_vec(job)?;
+        let with_job = add(Vec::new(), JOB, ModeFileType::Regular, 0o400, &text)?;
+        file.write_all(&trailer(with_job)?)
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Message {
     Booted {
         /// `uname -r`.
         release: String,
+        /// The preemption model that its kernel runs: `none`, `voluntary`, `full`, `lazy`.
+        preempt: String,
         /// The address of [`rtorb_os::replay::sample_taken`], which an instruction trace counts.
         sample_taken: u64,
     },

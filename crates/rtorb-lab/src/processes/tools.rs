@@ -23,18 +23,18 @@ pub fn run_tool(
     timeout: Duration,
     interrupt: &Interrupt,
 ) -> Result<String, LabError> {
-    run_tool_watched(command, timeout, interrupt, &mut || {})
+    run_tool_watched(command, timeout, interrupt, &mut || Ok(()))
 }
 
-/// The same, with something that is called often while it runs, to see how far it is.
+/// The same, and asks `watch` again and again meanwhile whether it may go on.
 ///
 /// # Errors
-/// As [`run_tool`].
-pub(crate) fn run_tool_watched(
+/// As [`run_tool`], and what `watch` says.
+pub fn run_tool_watched(
     command: &mut Command,
     timeout: Duration,
     interrupt: &Interrupt,
-    watch: &mut dyn FnMut(),
+    watch: &mut dyn FnMut() -> Result<(), LabError>,
 ) -> Result<String, LabError> {
     let name = command.get_program().to_string_lossy().into_owned();
     command
@@ -51,8 +51,9 @@ pub(crate) fn run_tool_watched(
         child,
         name,
     };
-    let status = tool.run(timeout, interrupt, watch);
-    let status = status.inspect_err(|_| tool.kill())?;
+    let status = tool
+        .run(timeout, interrupt, watch)
+        .inspect_err(|_| tool.kill())?;
     if status.success() {
         return Ok(tool.output.text());
     }
@@ -74,7 +75,7 @@ impl Tool {
         &mut self,
         timeout: Duration,
         interrupt: &Interrupt,
-        watch: &mut dyn FnMut(),
+        watch: &mut dyn FnMut() -> Result<(), LabError>,
     ) -> Result<ExitStatus, LabError> {
         let deadline_ns =
             monotonic_ns() + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
@@ -95,7 +96,7 @@ impl Tool {
                         waited: timeout,
                     });
                 }
-                None => {}
+                None => watch()?,
             }
         }
     }
@@ -215,6 +216,27 @@ mod tests {
         );
         assert!(matches!(error, Err(LabError::Silent { .. })), "{error:?}");
         assert!(monotonic_ns() - begin_ns < 5_000_000_000);
+    }
+
+    #[test]
+    fn a_tool_that_may_not_go_on_is_ended() {
+        let begin_ns = monotonic_ns();
+        let mut asked = 0;
+        let mut watch = || {
+            asked += 1;
+            match asked {
+                1 => Ok(()),
+                _ => Err(LabError::process("sleep", "slept enough")),
+            }
+        };
+        let error = run_tool_watched(
+            Command::new("sleep").arg("60"),
+            LONG,
+            &Interrupt::new(),
+            &mut watch,
+        );
+        assert!(error.unwrap_err().to_string().contains("slept enough"));
+        assert!(monotonic_ns() - begin_ns < 10_000_000_000);
     }
 
     #[test]

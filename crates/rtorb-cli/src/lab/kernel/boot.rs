@@ -1,0 +1,77 @@
+//! `rtorb lab kernel boot`: one boot as it is, to look at what a guest says.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use rtorb_lab::kernels::catalogue;
+use rtorb_lab::kernels::initramfs::Initramfs;
+use rtorb_lab::kernels::job::Job;
+use rtorb_lab::kernels::machine::{Boot, Emulator};
+use rtorb_lab::processes::interrupt::Interrupt;
+
+use crate::executable;
+use crate::output::print_json;
+
+/// Boot one machine and print what it says.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(super) struct BootOnce {
+    /// A kernel image.
+    #[arg(long)]
+    image: PathBuf,
+    #[arg(long)]
+    preempt: Option<String>,
+    /// The guest's program, statically linked; this one if not given.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Experiments, with commas between; none asks for the kernel's symbols.
+    #[arg(long, value_delimiter = ',')]
+    experiments: Vec<String>,
+    #[arg(long, default_value = "none")]
+    load: String,
+    #[arg(long, default_value_t = 4)]
+    seeds: u16,
+    /// More arguments of the emulator.
+    #[arg(last = true)]
+    observers: Vec<String>,
+}
+
+impl BootOnce {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let executable = executable::own()?;
+        let program = self.program.as_ref().unwrap_or(&executable);
+        let job = match self.experiments.is_empty() {
+            true => Job::Symbols,
+            false => Job::Measure {
+                experiments: self.experiments.clone(),
+                load: self.load.clone(),
+                seeds: self.seeds,
+            },
+        };
+        let kernel = catalogue::Kernel {
+            name: self.image.display().to_string(),
+            release: String::new(),
+            image: self.image.clone(),
+            sha256: String::new(),
+            package: None,
+        };
+        let boot = Boot {
+            kernel: &kernel,
+            preempt: self.preempt.as_deref(),
+            initramfs: &Initramfs::with_program(program)?,
+            job: &job,
+            observers: &self.observers,
+        };
+        let messages = Emulator::find(&executable, &interrupt)?.run(
+            &boot,
+            Duration::from_secs(300),
+            &interrupt,
+        )?;
+        print_json(&messages)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,240 @@
+//! `rtorb lab kernel run`: a campaign over kernels, from the command line to the last line on the terminal.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rtorb_lab::LabError;
+use rtorb_lab::kernels::campaign::{self, Finished, Request, Selection, Standing, Watch};
+use rtorb_lab::kernels::catalogue::Kernel;
+use rtorb_lab::processes::interrupt::Interrupt;
+use serde_json::json;
+
+use super::table;
+use crate::NO;
+use crate::executable;
+use crate::output::{columns, indented, line, print_json, print_table};
+
+/// Measure kernels side by side, each booted in an emulated machine under every load.
+///
+/// Time in a guest is virtual: a nanosecond is one instruction, without caches, buses and other CPUs. Two runs of the same
+/// campaign write the same octets below DIR/results and DIR/kernels. Ctrl-C ends it early; what was measured until then is
+/// reported.
+#[derive(Debug, Args)]
+pub(super) struct RunCampaign {
+    /// The kernels, with commas between: names as `rtorb lab kernels` has them, or files of kernel images.
+    #[arg(long, value_name = "KERNEL", required = true, value_delimiter = ',')]
+    kernel: Vec<String>,
+    /// The preemption models that each kernel is booted with; without it, each runs what it is by itself.
+    ///
+    /// A PREEMPT_RT kernel has neither none nor voluntary, and is booted once.
+    #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = ["none", "voluntary", "full", "lazy"])]
+    preempt: Vec<String>,
+    /// Only these experiments, with commas between.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    experiments: Vec<String>,
+    /// Only these loads, with commas between; with --experiments, every experiment is run under each of them.
+    #[arg(long, value_name = "LOAD", value_delimiter = ',')]
+    loads: Vec<String>,
+    /// So many times with another beginning; the worst over all of them is reported.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=SEEDS_MAX))]
+    seeds: u16,
+    /// How many guests run side by side; without it, as many as the host has CPUs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=GUESTS_MAX))]
+    guests: Option<u16>,
+    /// A look within a minute: os/wakeup and os/services under none, munmap and tmpfs.
+    #[arg(long)]
+    quick: bool,
+    /// The guests' program, a statically linked rtorb; without it, this one, or target/static/rtorb.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Where everything is written.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Print the campaign and its results as one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+impl RunCampaign {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let mut progress = Progress::new();
+        let request = Request {
+            kernels: kernels(&self.kernel)?,
+            preempt: distinct(&self.preempt),
+            selection: Selection {
+                experiments: distinct(&self.experiments),
+                loads: distinct(&self.loads),
+                quick: self.quick,
+            },
+            seeds: self.seeds,
+            guests: self.guests.map_or_else(cpus, usize::from),
+            program: self.program.clone(),
+            folder: self.out.clone(),
+        };
+        let finished = campaign::run(&request, &executable::own()?, &interrupt, &mut progress);
+        progress.bar.finish_and_clear();
+        let finished = match finished {
+            Err(LabError::Interrupted) => {
+                eprintln!("rtorb: interrupted before anything was measured");
+                return Ok(ExitCode::from(NO));
+            }
+            finished => finished?,
+        };
+        match self.json {
+            true => print_json(&json!({
+                "report": finished.page,
+                "campaign": finished.record,
+                "results": finished.compared,
+            }))?,
+            false => print(&finished)?,
+        }
+        let record = &finished.record;
+        Ok(match (record.complete, record.self_check.repeats) {
+            (true, Some(true)) => ExitCode::SUCCESS,
+            _ => ExitCode::from(NO),
+        })
+    }
+}
+
+fn kernels(names: &[String]) -> Result<Vec<Kernel>, LabError> {
+    distinct(names)
+        .iter()
+        .map(|name| Kernel::of_image(name.as_ref()))
+        .collect()
+}
+
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    all
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn print(finished: &Finished) -> anyhow::Result<()> {
+    let record = &finished.record;
+    for table in table::worst(&finished.compared) {
+        line("")?;
+        print_table(&table)?;
+    }
+    for one in &record.missing {
+        let what = format!(
+            "{} {} load {} {}: {}",
+            one.kernel, one.preempt, one.load, one.experiment, one.why
+        );
+        say("MISSING", &what)?;
+    }
+    let check = &record.self_check;
+    match check.repeats {
+        Some(true) => say(
+            "check",
+            &format!("{} was run twice and said the same octets", check.case),
+        )?,
+        Some(false) => say(
+            "DIFFERS",
+            &format!(
+                "{} was run twice and did not say the same: no number of this campaign can be relied on. Both answers are in \
+                 the folder `differs`",
+                check.case
+            ),
+        )?,
+        None => say(
+            "check",
+            "no case was run twice to its end: whether it repeats is not known",
+        )?,
+    }
+    say("unit", UNIT)?;
+    let wall = &record.wall;
+    line(format!(
+        "\n{:.0} s with {} guests side by side. Campaign {}",
+        wall.duration_s, wall.guests, record.id
+    ))?;
+    match &finished.page {
+        Some(page) => line(format!("Report: {}", page.display())),
+        None => line("No report was written."),
+    }
+}
+
+fn say(word: &str, text: &str) -> anyhow::Result<()> {
+    let first = format!("{word:>8}  ");
+    let others = " ".repeat(first.len());
+    indented(text, [&first, &others], columns())
+        .into_iter()
+        .try_for_each(line)
+}
+
+/// One line that moves on a terminal; elsewhere a line for each case that is over.
+struct Progress {
+    bar: ProgressBar,
+    on_terminal: bool,
+    done: Option<usize>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let on_terminal = std::io::stderr().is_terminal();
+        let target = match on_terminal {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(
+            ProgressStyle::with_template("[{bar:24}] {pos}/{len} {prefix} {wide_msg}")
+                .expect("the template is constant")
+                .progress_chars("=> "),
+        );
+        Self {
+            bar,
+            on_terminal,
+            done: None,
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn note(&mut self, text: &str) {
+        match self.on_terminal {
+            true => self.bar.println(text),
+            false => eprintln!("{text}"),
+        }
+    }
+
+    fn at(&mut self, standing: &Standing<'_>) {
+        let left = standing
+            .left
+            .map_or_else(String::new, |left| format!("{} left", shown(left)));
+        self.bar.set_length(standing.cases as u64);
+        self.bar.set_position(standing.done as u64);
+        self.bar.set_prefix(left.clone());
+        self.bar.set_message(standing.running.join(" | "));
+        if !self.on_terminal && self.done != Some(standing.done) {
+            eprintln!("{} of {} boots done {left}", standing.done, standing.cases);
+        }
+        self.done = Some(standing.done);
+    }
+}
+
+fn shown(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds < 100 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+/// More would take days.
+const SEEDS_MAX: i64 = 1_000;
+const GUESTS_MAX: i64 = 256;
+const UNIT: &str = "guest instructions, a thousand to the microsecond: no caches, no buses, one CPU. It compares kernels, and is no time of \
+                    a real machine";

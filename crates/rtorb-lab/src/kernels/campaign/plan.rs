@@ -1,0 +1,194 @@
+//! Which boots a campaign consists of, and in which order they are begun.
+
+use crate::error::LabError;
+use crate::experiments;
+use crate::processes::load::Load;
+
+/// What is run under which loads, as the user asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The experiments; none given are those of the default plan.
+    pub experiments: Vec<String>,
+    /// The loads; none given are those of the default plan.
+    pub loads: Vec<String>,
+    /// A look: few experiments under the loads that tell kernels apart best.
+    pub quick: bool,
+}
+
+/// A boot of every system: these experiments under this load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) load: String,
+    pub(super) experiments: Vec<String>,
+}
+
+/// One boot: of which system, and which part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    /// Its place in the list of systems.
+    pub(super) system: usize,
+    pub(super) part: Part,
+    /// Whether it is here for the second time, to see whether it repeats.
+    pub(super) is_again: bool,
+}
+
+impl Selection {
+    /// The boots that each system is given. They are the same however many guests run side by side.
+    ///
+    /// # Errors
+    /// An experiment or a load that there is not.
+    pub(super) fn parts(&self) -> Result<Vec<Part>, LabError> {
+        for name in &self.experiments {
+            experiments::by_name(name)?;
+        }
+        for load in &self.loads {
+            let known = load.parse::<Load>();
+            known.map_err(|what| LabError::NotComparable { what })?;
+        }
+        let pairs = self.pairs();
+        let mut loads: Vec<&str> = Vec::new();
+        for (_, load) in &pairs {
+            if !loads.contains(load) {
+                loads.push(load);
+            }
+        }
+        let parts = loads.iter().flat_map(|load| {
+            let of_load = pairs.iter().filter(|(_, under)| under == load);
+            let names = of_load.map(|(name, _)| (*name).to_owned()).collect();
+            split(load, names)
+        });
+        Ok(parts.collect())
+    }
+
+    /// Experiment and load.
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        let experiments = self.experiments.iter().map(String::as_str);
+        let asked_for = |load: &&str| self.loads.is_empty() || self.loads.iter().any(|l| l == load);
+        if !self.experiments.is_empty() && !self.loads.is_empty() {
+            let under = |name| self.loads.iter().map(move |load| (name, load.as_str()));
+            return experiments.flat_map(under).collect();
+        }
+        let names: Vec<&str> = match (self.experiments.is_empty(), self.quick) {
+            (false, _) => experiments.collect(),
+            (true, true) => QUICK.to_vec(),
+            (true, false) => DEFAULT.to_vec(),
+        };
+        let under = |name| {
+            let loads = if self.quick { QUICK_LOADS } else { loads(name) };
+            loads.iter().copied().map(move |load| (name, load))
+        };
+        let planned = names.into_iter().flat_map(under);
+        planned.filter(|(_, load)| asked_for(load)).collect()
+    }
+}
+
+impl Part {
+    /// How long it takes in about, in seconds of a quiet host: by it boots are ordered, and nothing else follows from it.
+    pub(super) fn cost_s(&self) -> f64 {
+        let experiments = self.experiments.iter().map(|name| cost_s(name));
+        BOOT_S + experiments.sum::<f64>()
+    }
+}
+
+impl Case {
+    /// As a user reads it: `tmpfs`, `none: os/mutex, os/timers`.
+    pub(super) fn name(&self, system: &str) -> String {
+        let again = if self.is_again { ", again" } else { "" };
+        let (load, experiments) = (&self.part.load, self.part.experiments.join(" "));
+        format!("{system}, load {load}{again} ({experiments})")
+    }
+}
+
+/// All boots, longest first, so that none runs alone at the end; and the one that is run twice before them: a short one under load.
+pub(super) fn cases(systems: usize, parts: &[Part]) -> Vec<Case> {
+    let mut all: Vec<Case> = parts
+        .iter()
+        .flat_map(|part| {
+            (0..systems).map(move |system| Case {
+                system,
+                part: part.clone(),
+                is_again: false,
+            })
+        })
+        .collect();
+    all.sort_by(|a, b| b.part.cost_s().total_cmp(&a.part.cost_s()));
+    let is_loaded = |case: &Case| case.part.load != NONE;
+    let shortest = all.iter().rposition(is_loaded).or(all.len().checked_sub(1));
+    if let Some(at) = shortest {
+        let first = all.remove(at);
+        let again = Case {
+            is_again: true,
+            ..first.clone()
+        };
+        all.splice(0..0, [first, again]);
+    }
+    all
+}
+
+/// In boots that are short enough to be spread over the guests.
+fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut cost = 0.0;
+    for name in experiments {
+        let own = cost_s(&name);
+        match parts.last_mut() {
+            Some(part) if cost + own <= PART_S => {
+                cost += own;
+                part.experiments.push(name);
+            }
+            _ => {
+                cost = own;
+                parts.push(Part {
+                    load: load.to_owned(),
+                    experiments: vec![name],
+                });
+            }
+        }
+    }
+    parts
+}
+
+fn loads(experiment: &str) -> &'static [&'static str] {
+    match experiment {
+        "os/wakeup" => &LOADS,
+        "os/services" => &[NONE, "tcp", "tmpfs"],
+        "orb/latency-jitter" | "orb/histogram" => &[NONE, "mix"],
+        _ => &[NONE],
+    }
+}
+
+/// Seconds of a quiet host, with four seeds.
+fn cost_s(experiment: &str) -> f64 {
+    match experiment {
+        "os/wakeup" => 10.0,
+        _ => 5.0,
+    }
+}
+
+/// No load.
+const NONE: &str = "none";
+/// What a kernel is put under, one after another: each makes another part of it work.
+pub const LOADS: [&str; 13] = [
+    NONE, "hog", "fork", "munmap", "pipes", "tcp", "udp", "proc", "tmpfs", "timers", "exec",
+    "unix", "mix",
+];
+/// The experiments that tell kernels apart and run in a machine that has nothing but this program.
+const DEFAULT: [&str; 11] = [
+    "os/wakeup",
+    "os/services",
+    "os/context-switch",
+    "os/ready-queue",
+    "os/clock-overhead",
+    "os/interval-jitter",
+    "orb/throughput",
+    "orb/latency-jitter",
+    "orb/architectures",
+    "orb/priority-inversion",
+    "orb/histogram",
+];
+const QUICK: [&str; 2] = ["os/wakeup", "os/services"];
+const QUICK_LOADS: &[&str] = &[NONE, "munmap", "tmpfs"];
+/// From the emulator's start to the guest's first experiment.
+const BOOT_S: f64 = 7.0;
+/// What a boot is split at.
+const PART_S: f64 = 15.0;
