@@ -230,8 +230,7 @@ fn systems(
                         unfit.join(" or ")
                     ));
                 }
-                // What it is by itself is full.
-                fit.into_iter().filter(|model| model != "full").collect()
+                fit
             }
         };
         let models = match models.is_empty() {

@@ -62,9 +62,9 @@ fn system(series: &Series) -> String {
 
 /// The values of the labels that differ between rows: the load last.
 fn row(labels: &Labels) -> String {
-    let rest = labels
-        .iter()
-        .filter(|(name, _)| !["kernel", "preempt", "load", "tool", "cpu"].contains(&name.as_str()));
+    let rest = labels.iter().filter(|(name, _)| {
+        !["kernel", "preempt", "load", "tool", "real_time"].contains(&name.as_str())
+    });
     let words = rest.map(|(_, value)| value.to_string());
     let load = labels.get("load").map(ToString::to_string);
     words.chain(load).collect::<Vec<_>>().join(" ")
