@@ -11,7 +11,6 @@ pub mod catalogue;
 pub mod comparison;
 pub mod explain;
 pub mod guest;
-pub mod image;
 pub mod initramfs;
 pub mod job;
 pub mod machine;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Kernel;
-use super::image;
 use super::initramfs::Initramfs;
 use super::job::{Job, Message};
 use super::machine::{self, Boot, Emulator};
@@ -82,7 +81,7 @@ pub struct Finished {
 
 /// What a campaign depends on. Two campaigns with the same identity have the same results, octet by octet; a change of any of
 /// it is a different experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// What the emulator says of its version.
     pub emulator: String,
@@ -112,20 +111,6 @@ pub struct Identity {
     pub seeds: u16,
     /// What a nanosecond of virtual time is: 2 to the power of this is how many of them an instruction takes. Always 0 so far.
     pub shift: u8,
-}
-
-impl Identity {
-    /// A name of it: its digest. Where a kernel's image lies is no part of it.
-    #[must_use]
-    pub fn id(&self) -> String {
-        let mut everywhere = self.clone();
-        for system in &mut everywhere.systems {
-            system.kernel.image = PathBuf::new();
-        }
-        let text = serde_json::to_vec(&everywhere).unwrap_or_default();
-        let digest = super::sha256(&text);
-        format!("kernels-{}", &digest[..ID_DIGITS])
-    }
 }
 
 /// An operating system of the campaign: a row of its tables.
@@ -175,11 +160,10 @@ pub fn run(
     };
     let ended = cases::run(cases, request.guests, watch)?;
     ended.name_systems(&mut identity);
-    let id = identity.id();
-    let systems = ended.of_systems(&identity, &id);
+    let systems = ended.of_systems(&identity);
     let record = Record {
         schema: files::SCHEMA.to_owned(),
-        id,
+        id: identity.name(),
         complete: ended.is_complete(),
         missing: ended.missing(&identity),
         self_check: ended.self_check(&identity),
@@ -215,7 +199,7 @@ fn systems(
 ) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
     let (mut systems, mut asked) = (Vec::new(), Vec::new());
     for kernel in &request.kernels {
-        let models = match image::is_real_time(&kernel.image)? {
+        let models = match kernel.is_real_time()? {
             false => request.preempt.clone(),
             true => {
                 let (fit, unfit): (Vec<_>, Vec<_>) = request
@@ -283,4 +267,3 @@ fn identity(
 }
 
 const KEPT: &str = "this run is not complete: the complete one of the same campaign that is in the folder was kept";
-const ID_DIGITS: usize = 16;

@@ -56,6 +56,14 @@ impl Kernel {
             package: None,
         })
     }
+
+    /// Whether it was built with PREEMPT_RT, as its image says.
+    ///
+    /// # Errors
+    /// That the image cannot be read any more.
+    pub fn is_real_time(&self) -> Result<bool, LabError> {
+        Ok(image::version(&self.image)?.contains("PREEMPT_RT"))
+    }
 }
 
 /// A package of the distribution that holds a kernel.

@@ -80,7 +80,6 @@ impl Tool {
         let deadline_ns =
             monotonic_ns() + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
         loop {
-            watch();
             // Asked before the pipes are read: what it printed until then is in them.
             let ended = self.child.try_wait();
             let ended = ended.map_err(|error| self.error(error.to_string()))?;

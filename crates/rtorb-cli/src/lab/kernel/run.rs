@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_lab::LabError;
+use rtorb_lab::experiment;
 use rtorb_lab::kernels::campaign::{self, Finished, Request, Selection, Standing, Watch};
-use rtorb_lab::kernels::catalogue::Kernel;
+use rtorb_lab::kernels::catalogue;
 use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 
@@ -18,6 +19,7 @@ use super::table;
 use crate::NO;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json, print_table};
+use crate::progress::Report;
 
 /// Measure kernels side by side, each booted in an emulated machine under every load.
 ///
@@ -63,9 +65,12 @@ pub(super) struct RunCampaign {
 impl RunCampaign {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
-        let mut progress = Progress::new();
         let request = Request {
-            kernels: kernels(&self.kernel)?,
+            kernels: catalogue::ensure(
+                &distinct(&self.kernel),
+                &mut Fetching::default(),
+                &interrupt,
+            )?,
             preempt: distinct(&self.preempt),
             selection: Selection {
                 experiments: distinct(&self.experiments),
@@ -77,6 +82,7 @@ impl RunCampaign {
             program: self.program.clone(),
             folder: self.out.clone(),
         };
+        let mut progress = Progress::new();
         let finished = campaign::run(&request, &executable::own()?, &interrupt, &mut progress);
         progress.bar.finish_and_clear();
         let finished = match finished {
@@ -102,11 +108,37 @@ impl RunCampaign {
     }
 }
 
-fn kernels(names: &[String]) -> Result<Vec<Kernel>, LabError> {
-    distinct(names)
-        .iter()
-        .map(|name| Kernel::of_image(name.as_ref()))
-        .collect()
+/// How far the download of missing kernels is, if there are any.
+#[derive(Default)]
+struct Fetching(Option<Report>);
+
+impl experiment::Progress for Fetching {
+    fn begin(&mut self, steps: usize) {
+        let mut report = Report::new("fetching kernels", 1, 1);
+        report.begin(steps);
+        self.0 = Some(report);
+    }
+
+    fn step(&mut self, next: &str) {
+        if let Some(report) = &mut self.0 {
+            report.step(next);
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        match &mut self.0 {
+            Some(report) => report.note(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        if let Some(report) = &self.0 {
+            report.finish();
+        }
+    }
 }
 
 fn distinct(names: &[String]) -> Vec<String> {

@@ -10,6 +10,7 @@ use super::{
     Absent, Boot, Emulator, Identity, Initramfs, Job, Message, OfSystem, SelfCheck, Standing, Watch,
 };
 use crate::error::LabError;
+use crate::kernels::comparison::identified;
 use crate::kernels::{machine, sha256};
 use crate::processes::interrupt::Interrupt;
 use crate::results::{Results, write_atomically};
@@ -192,11 +193,14 @@ impl Ended {
     }
 
     /// What was found of each system, under all its loads.
-    pub(super) fn of_systems(&self, identity: &Identity, id: &str) -> Vec<OfSystem> {
+    pub(super) fn of_systems(&self, identity: &Identity) -> Vec<OfSystem> {
         let systems = identity.systems.iter().enumerate();
         let joined = systems.map(|(at, system)| OfSystem {
             system: system.clone(),
-            results: joined::join(&self.found_of(at, identity), &self.missing_of(at), id),
+            results: joined::join(&self.found_of(at, identity), &self.missing_of(at))
+                .into_iter()
+                .map(|results| identified(results, system, identity))
+                .collect(),
         });
         joined.filter(|one| !one.results.is_empty()).collect()
     }

@@ -220,7 +220,6 @@ pub(super) fn write(
         let is_there = |one: &OfSystem| one.results.iter().any(|r| r.experiment == *experiment);
         if systems.iter().any(is_there) {
             let mut results = comparison::of(experiment, systems, &record.identity);
-            results.run.clone_from(&record.id);
             results
                 .notes
                 .extend(record.self_check.warning().map(str::to_owned));

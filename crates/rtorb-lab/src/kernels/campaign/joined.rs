@@ -19,8 +19,8 @@ pub(super) struct Missing {
     pub(super) why: String,
 }
 
-/// One results file for each experiment, in the order of their first appearance. `run` is what all files of the campaign have.
-pub(super) fn join(found: &[Found], missing: &[Missing], run: &str) -> Vec<Results> {
+/// One results file for each experiment, in the order of their first appearance.
+pub(super) fn join(found: &[Found], missing: &[Missing]) -> Vec<Results> {
     let mut names: Vec<&str> = Vec::new();
     for one in found {
         let name = one.results.experiment.as_str();
@@ -34,16 +34,15 @@ pub(super) fn join(found: &[Found], missing: &[Missing], run: &str) -> Vec<Resul
             .filter(|one| one.results.experiment == **name)
             .collect();
         let missing = missing.iter().filter(|one| one.experiment == **name);
-        join_loads(&under, &missing.collect::<Vec<_>>(), run)
+        join_loads(&under, &missing.collect::<Vec<_>>())
     };
     names.iter().filter_map(of).collect()
 }
 
-fn join_loads(under: &[&Found], missing: &[&Missing], run: &str) -> Option<Results> {
+fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
     let first = &under.first()?.results;
     let lines = |of: fn(&Results) -> &[String]| in_words(under, of);
     let mut joined = Results {
-        run: run.to_owned(),
         duration_s: under.iter().map(|one| one.results.duration_s).sum(),
         // Nobody takes an emulated CPU's virtual time.
         stolen_ms: None,

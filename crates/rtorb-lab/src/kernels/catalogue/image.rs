@@ -11,20 +11,34 @@ use crate::error::LabError;
 /// # Errors
 /// That it cannot be read, or is no such image.
 pub(super) fn release(image: &Path) -> Result<String, LabError> {
+    let version = version(image)?;
+    let release = version.split_whitespace().next();
+    release
+        .map(str::to_owned)
+        .ok_or_else(|| no_boot_image(image))
+}
+
+/// All that it says of itself: `6.12.117+deb12-rt-amd64 (...) #1 SMP PREEMPT_RT Debian ...`.
+///
+/// # Errors
+/// As [`release`].
+pub(super) fn version(image: &Path) -> Result<String, LabError> {
     let mut head = Vec::new();
     let read = |head: &mut Vec<u8>| -> io::Result<()> {
         File::open(image)?.take(HEAD_BYTES).read_to_end(head)?;
         Ok(())
     };
     read(&mut head).map_err(LabError::file(image))?;
-    release_in(&head).ok_or_else(|| {
-        LabError::file(image)(io::Error::other(
-            "is no x86 boot image: name a bzImage or vmlinuz, not the vmlinux that it was made of",
-        ))
-    })
+    version_in(&head).ok_or_else(|| no_boot_image(image))
 }
 
-fn release_in(head: &[u8]) -> Option<String> {
+fn no_boot_image(image: &Path) -> LabError {
+    LabError::file(image)(io::Error::other(
+        "is no x86 boot image: name a bzImage or vmlinuz, not the vmlinux that it was made of",
+    ))
+}
+
+fn version_in(head: &[u8]) -> Option<String> {
     if head.get(MAGIC_AT..)?.get(..MAGIC.len())? != MAGIC {
         return None;
     }
@@ -32,7 +46,7 @@ fn release_in(head: &[u8]) -> Option<String> {
     let start = usize::from(u16::from_le_bytes([pointer[0], pointer[1]])) + BOOT_SECTOR_BYTES;
     let text = head.get(start..)?.split(|octet| *octet == 0).next()?;
     let text = std::str::from_utf8(text.get(..text.len().min(VERSION_BYTES_MAX))?).ok()?;
-    text.split_whitespace().next().map(str::to_owned)
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// `HdrS`, since the boot protocol of 1995.
@@ -61,20 +75,25 @@ pub(super) mod tests {
 
     #[test]
     fn an_image_says_its_release() {
-        let image = image_of("6.12.117+deb12-amd64 (debian-kernel@lists.debian.org) #1 SMP");
-        assert_eq!(release_in(&image).as_deref(), Some("6.12.117+deb12-amd64"));
+        let version = "6.12.117+deb12-amd64 (debian-kernel@lists.debian.org) #1 SMP";
+        let image = image_of(version);
+        assert_eq!(version_in(&image).as_deref(), Some(version));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vmlinuz");
+        std::fs::write(&path, image).unwrap();
+        assert_eq!(release(&path).unwrap(), "6.12.117+deb12-amd64");
     }
 
     #[test]
     fn what_is_no_image_is_refused() {
         let mut not = image_of("6.12");
         not[MAGIC_AT] = b'h';
-        assert_eq!(release_in(&not), None);
-        assert_eq!(release_in(b"\x7fELF"), None);
+        assert_eq!(version_in(&not), None);
+        assert_eq!(version_in(b"\x7fELF"), None);
         let mut beyond = image_of("6.12");
         beyond[VERSION_AT + 1] = 0xff;
-        assert_eq!(release_in(&beyond), None, "a pointer to nothing");
-        assert_eq!(release_in(&image_of("")), None);
+        assert_eq!(version_in(&beyond), None, "a pointer to nothing");
+        assert_eq!(version_in(&image_of("")), None);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bzImage");
         std::fs::write(&path, b"text").unwrap();

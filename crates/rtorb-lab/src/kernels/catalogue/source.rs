@@ -108,7 +108,10 @@ impl Source for Apt {
             .args(["download", "--quiet"])
             .arg(format!("{}={}", package.name, package.version))
             .current_dir(folder);
-        let watch = &mut || seen(package_in(folder).map_or(0, |(_, bytes)| bytes));
+        let watch = &mut || {
+            seen(package_in(folder).map_or(0, |(_, bytes)| bytes));
+            Ok(())
+        };
         run_tool_watched(&mut command, DOWNLOAD_TIMEOUT, interrupt, watch)
             .map_err(|error| with_hint(error, package))?;
         let (path, _) = package_in(folder).ok_or_else(|| {

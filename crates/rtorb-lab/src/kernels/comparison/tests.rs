@@ -30,6 +30,7 @@ fn identity(systems: &[OfSystem], seeds: u16) -> Identity {
         loads: vec!["none".to_owned(), "tmpfs".to_owned()],
         seeds,
         shift: 0,
+        ..Identity::default()
     }
 }
 
