@@ -73,6 +73,7 @@ fn measure(
 ) -> Result<(), LabError> {
     for run in 0..plan.runs {
         let mut probe = Probe::start(&context.launcher, "os/context-switch")?;
+        context.begin_round(run);
         for round in 0..plan.rounds {
             for test in Test::ALL {
                 let question = Question {
@@ -81,6 +82,7 @@ fn measure(
                     fifo: context.launcher.placement.fifo.is_some(),
                 };
                 let answer = probe.ask(&ProbeQuestion::ContextSwitch(question), WITHIN)?;
+                context.add_marks(answer.marks);
                 measured.add(run, test, &answer);
                 std::thread::sleep(PAUSE);
             }
@@ -116,7 +118,9 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         let (runs, rounds, samples) = match effort {
-            Effort::Glance | Effort::Emulated { .. } => (2, 1, 50),
+            Effort::Glance => (2, 1, 50),
+            // A seed is a run of one round: how far they are apart is what a seed changes.
+            Effort::Emulated { seeds } => (usize::from(seeds), 1, 100),
             Effort::Quick => (measured::RUNS_JUDGED, 15, 400),
             Effort::Full => (measured::RUNS_JUDGED, 25, 1_000),
         };
