@@ -310,6 +310,9 @@ pub struct Series {
     /// Where the slowest sample is found when the run is repeated, which only an emulated machine does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_sample: Option<WorstSample>,
+    /// The same of a sample whose time is the median of its round: what is ordinary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typical_sample: Option<WorstSample>,
     /// The curve of the percentile plot.
     pub percentiles: Vec<Percentile>,
     /// How many samples were how large, smallest first, without the sizes that none had.
@@ -334,6 +337,7 @@ impl Series {
             rounds_p99: Vec::new(),
             rounds_max: recorder.rounds_max_ns(),
             worst_sample: None,
+            typical_sample: None,
             percentiles: recorder.percentiles(),
             histogram: recorder.buckets(),
             wrong: 0,
@@ -357,6 +361,20 @@ pub struct WorstSample {
     pub mark: u64,
     /// How long it took, in nanoseconds of the machine's clock: the sample is what was executed in so many before the mark.
     pub value_ns: u64,
+}
+
+impl WorstSample {
+    /// Of the samples of a round, of which the first one was ended by the mark `first`, the first one that takes as long as half of
+    /// them do or less; `None` when there are none.
+    #[must_use]
+    pub fn typical(samples_ns: &[u64], first: u64) -> Option<Self> {
+        let mut ranked = samples_ns.to_vec();
+        ranked.sort_unstable();
+        let value_ns = *ranked.get(ranked.len().saturating_sub(1) / 2)?;
+        let at = samples_ns.iter().position(|sample| *sample == value_ns)?;
+        let mark = first + at as u64;
+        Some(Self { mark, value_ns })
+    }
 }
 
 /// A number to read first.

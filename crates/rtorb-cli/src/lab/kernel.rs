@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 mod boot;
+mod explain;
 mod run;
 mod table;
 
@@ -18,6 +19,7 @@ pub(crate) struct Kernel {
 #[derive(Debug, Subcommand)]
 enum KernelSubcommand {
     Run(run::RunCampaign),
+    Explain(explain::Explain),
     Boot(boot::BootOnce),
 }
 
@@ -25,6 +27,7 @@ impl Kernel {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.subcommand {
             KernelSubcommand::Run(run) => run.run(),
+            KernelSubcommand::Explain(explain) => explain.run(),
             KernelSubcommand::Boot(boot) => boot.run(),
         }
     }

@@ -19,7 +19,7 @@ use crate::processes::interrupt::Interrupt;
 use crate::results::Results;
 use crate::results::timestamp::rfc3339;
 use cases::Cases;
-pub use files::{Absent, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
+pub use files::{Absent, Answer, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
 pub use plan::{LOADS, Selection};
 
 mod cases;
@@ -167,6 +167,7 @@ pub fn run(
         complete: ended.is_complete(),
         missing: ended.missing(&identity),
         self_check: ended.self_check(&identity),
+        answers: ended.answers(),
         wall: Wall {
             started: rfc3339(started),
             duration_s: begin.elapsed().as_secs_f64(),

@@ -2,7 +2,7 @@
 //!
 //! The emulator tells an [`observer`] every block of instructions that it executes; the guest's run is the same with it, and that
 //! is checked. From the blocks before the mark, [`call_stacks`] are found by doing calls and returns again; the [`window`] of the
-//! sample is cut out of them, and its [`costs`] are counted.
+//! sample is cut out of them, and its [`costs`] are counted. [`of_campaign`] says which samples of a campaign are asked for.
 
 mod block_end;
 mod call_stacks;
@@ -10,9 +10,13 @@ mod costs;
 pub mod explanation;
 mod flame_graph;
 mod observer;
+pub mod of_campaign;
+mod replay;
 mod summary;
 mod symbols;
 mod trace;
 mod window;
 
 pub use explanation::{ContextSwitch, Count, Explanation, FunctionCost, Sample, TaskCost};
+pub use of_campaign::{Request, explain};
+pub(crate) use symbols::functions;

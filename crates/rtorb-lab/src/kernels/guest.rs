@@ -11,6 +11,7 @@ use std::path::Path;
 use rtorb_os::replay::sample_taken_address;
 use rustix::mount::{MountFlags, mount};
 
+use super::explain::functions;
 use super::initramfs::JOB;
 use super::job::{Job, Message};
 use super::machine::{ANSWER_PORT, EXIT_PORT};
@@ -89,7 +90,10 @@ fn work() -> io::Result<()> {
                 answer.say(&measure(&name, &context))?;
             }
         }
-        Job::Symbols => answer.say(&Message::Symbols(fs::read_to_string("/proc/kallsyms")?))?,
+        Job::Symbols => {
+            let symbols = fs::read_to_string("/proc/kallsyms")?;
+            answer.say(&Message::Symbols(functions(&symbols)))?;
+        }
     }
     answer.say(&Message::End)
 }

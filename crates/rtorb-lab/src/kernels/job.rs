@@ -48,7 +48,7 @@ pub enum Message {
         /// Why.
         why: String,
     },
-    /// /proc/kallsyms.
+    /// The lines of /proc/kallsyms that are functions.
     Symbols(String),
     /// Nothing more is to come.
     End,

@@ -20,6 +20,8 @@ pub(super) struct Measured {
     services: BTreeMap<Service, Rounds>,
     /// The slowest sample of each service that can be measured again: in an emulated machine.
     slowest: BTreeMap<Service, WorstSample>,
+    /// An ordinary sample of each, of its first round.
+    typical: BTreeMap<Service, WorstSample>,
     scheduling: Vec<ObtainedScheduling>,
     /// Yields, of those that are counted or near them, in which the other thread did not run exactly once.
     not_in_turn: u64,
@@ -46,7 +48,11 @@ impl Measured {
             self.services.entry(service).or_default().add(samples_ns);
         }
         if self.emulated {
-            self.note_slowest(service, samples_ns, marked + u64::from(WARM_UP));
+            let marked = marked + u64::from(WARM_UP);
+            self.note_slowest(service, samples_ns, marked);
+            if let Some(typical) = WorstSample::typical(samples_ns, marked + 1) {
+                self.typical.entry(service).or_insert(typical);
+            }
         }
         self.not_in_turn += answer.numbers.get(NOT_IN_TURN).copied().unwrap_or(0.0) as u64;
         for found in &answer.scheduling {
@@ -86,6 +92,7 @@ impl Measured {
     fn series(&self) -> Vec<Series> {
         let series = |(service, rounds): (&Service, &Rounds)| Series {
             worst_sample: self.slowest.get(service).copied(),
+            typical_sample: self.typical.get(service).copied(),
             ..rounds.series(self.labels(*service))
         };
         self.services.iter().map(series).collect()
@@ -464,6 +471,9 @@ mod tests {
         let worst = measured.outcome().series[0].worst_sample.unwrap();
         let mark = 1_000 + u64::from(WARM_UP) + 2;
         assert_eq!((worst.mark, worst.value_ns), (mark, 12));
+        let typical = measured.outcome().series[0].typical_sample.unwrap();
+        let mark = u64::from(WARM_UP) + 3;
+        assert_eq!((typical.mark, typical.value_ns), (mark, 4));
         let elsewhere = super::tests::measured(false).outcome().series;
         assert!(elsewhere.iter().all(|series| series.worst_sample.is_none()));
     }

@@ -7,7 +7,8 @@ use super::joined::{self, Found, Missing};
 use super::plan::Case;
 use super::workers::{self, Event, Then};
 use super::{
-    Absent, Boot, Emulator, Identity, Initramfs, Job, Message, OfSystem, SelfCheck, Standing, Watch,
+    Absent, Answer, Boot, Emulator, Identity, Initramfs, Job, Message, OfSystem, SelfCheck,
+    Standing, Watch,
 };
 use crate::error::LabError;
 use crate::kernels::comparison::identified;
@@ -38,6 +39,7 @@ pub(super) struct Ended {
 struct Said {
     octets: Vec<u8>,
     preempt: String,
+    sample_taken: u64,
     /// Experiments, with what was found or why not.
     measured: Vec<(String, Result<Results, String>)>,
 }
@@ -136,11 +138,15 @@ impl Cases {
 
 impl Said {
     fn read(octets: Vec<u8>) -> Self {
-        let mut preempt = String::new();
+        let (mut preempt, mut sample_taken) = (String::new(), 0);
         let mut measured = Vec::new();
         for message in machine::messages(&octets) {
             match message {
-                Message::Booted { preempt: told, .. } => preempt = told,
+                Message::Booted {
+                    preempt: told,
+                    sample_taken: at,
+                    ..
+                } => (preempt, sample_taken) = (told, at),
                 Message::Measured(results) => {
                     measured.push((results.experiment.clone(), Ok(*results)));
                 }
@@ -151,6 +157,7 @@ impl Said {
         Self {
             octets,
             preempt,
+            sample_taken,
             measured,
         }
     }
@@ -203,6 +210,22 @@ impl Ended {
                 .collect(),
         });
         joined.filter(|one| !one.results.is_empty()).collect()
+    }
+
+    /// What every guest said that came to its end.
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        let all = self.cases.iter().zip(&self.outcomes);
+        let answered = all.filter_map(|(case, outcome)| match outcome {
+            Some(Ok(said)) if !case.is_again => Some(Answer {
+                system: case.system,
+                load: case.part.load.clone(),
+                experiments: case.part.experiments.clone(),
+                sample_taken: said.sample_taken,
+                sha256: sha256(&said.octets),
+            }),
+            _ => None,
+        });
+        answered.collect()
     }
 
     /// Whether the case that was run twice said the same twice.

@@ -29,8 +29,26 @@ pub struct Record {
     pub missing: Vec<Absent>,
     /// One case, run twice.
     pub self_check: SelfCheck,
+    /// What the guests said: a repetition of a boot must say the same.
+    #[serde(default)]
+    pub answers: Vec<Answer>,
     /// When, how long, where: nothing in the results depends on it.
     pub wall: Wall,
+}
+
+/// What the guest of one boot said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Which system, by its index in the identity.
+    pub system: usize,
+    /// Under which load.
+    pub load: String,
+    /// The experiments of this boot.
+    pub experiments: Vec<String>,
+    /// The address of [`rtorb_os::replay::sample_taken`] in it.
+    pub sample_taken: u64,
+    /// The SHA-256 of all that it said.
+    pub sha256: String,
 }
 
 /// Something that was planned and is missing.

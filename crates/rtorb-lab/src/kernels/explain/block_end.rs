@@ -3,7 +3,7 @@
 /// What hands the CPU on when a block is done. As an octet, it is in the observer's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum BlockEnd {
+pub(crate) enum BlockEnd {
     /// The next instruction, or a jump: no stack of calls is changed.
     Other = 0,
     /// Calls a function; the instruction behind it is where that returns to.
@@ -22,7 +22,8 @@ pub enum BlockEnd {
 
 impl BlockEnd {
     /// By the last instruction of the block.
-    pub fn of(instruction: &[u8]) -> Self {
+    #[allow(dead_code, reason = "only the observer decodes")]
+    pub(crate) fn of(instruction: &[u8]) -> Self {
         match without_prefixes(instruction) {
             [0xe8, ..] => Self::Call,
             // The second operand field of FF says what it does: 2 calls near, 3 calls far.
@@ -38,7 +39,7 @@ impl BlockEnd {
 
     /// The end that this octet stands for.
     #[allow(dead_code, reason = "the observer writes them and does not read them")]
-    pub fn from_octet(octet: u8) -> Option<Self> {
+    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
         ALL.into_iter().find(|end| *end as u8 == octet)
     }
 }
@@ -46,7 +47,7 @@ impl BlockEnd {
 /// Whether the instruction loads the stack pointer from memory at a register and a displacement: what a kernel does once when it
 /// switches from one task to another.
 #[allow(dead_code, reason = "only the observer asks")]
-pub fn loads_stack_pointer(instruction: &[u8]) -> bool {
+pub(crate) fn loads_stack_pointer(instruction: &[u8]) -> bool {
     match instruction {
         // A 64-bit move to a register; mode 1 or 2 is a displacement, register 4 the stack pointer.
         [0x48 | 0x49, 0x8b, operand, ..] => matches!(operand >> 6, 1 | 2) && operand >> 3 & 7 == 4,

@@ -86,8 +86,14 @@ pub(crate) fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 
+/// The lines of /proc/kallsyms that are functions of the kernel: a guest takes long to say more.
+pub(crate) fn functions(kallsyms: &str) -> String {
+    let lines = kallsyms.lines().filter(|line| function(line).is_some());
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Address and name, if the line is of a function of the kernel.
-pub(crate) fn function(line: &str) -> Option<(u64, &str)> {
+fn function(line: &str) -> Option<(u64, &str)> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
@@ -147,6 +153,7 @@ ffffffffc0000000 t module_work\t[module]
         assert_eq!(name(0xffff_ffff_8100_0001), "startup");
         assert_eq!(name(0xffff_ffff_8100_1010), "work");
         assert_eq!(name(0xffff_ffff_c000_0004), "module_work");
+        assert_eq!(functions(KALLSYMS).lines().count(), 9);
         let start = symbols.function(0xffff_ffff_8100_0112).start;
         assert_eq!(start, Some(0xffff_ffff_8100_0110));
         assert_eq!(symbols.address("memcpy"), Some(0xffff_ffff_8100_0140));

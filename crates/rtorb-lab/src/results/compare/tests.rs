@@ -30,6 +30,7 @@ fn with_median(index: usize, p50: f64) -> Series {
         rounds_p99: Vec::new(),
         rounds_max: Vec::new(),
         worst_sample: None,
+        typical_sample: None,
         percentiles: Vec::new(),
         histogram: Vec::new(),
         wrong: 0,

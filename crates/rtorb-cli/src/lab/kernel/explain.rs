@@ -1,0 +1,132 @@
+//! `rtorb lab kernel explain`: what a sample of a campaign was spent in.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use rtorb_lab::LabError;
+use rtorb_lab::kernels::explain::{self, Explanation, Request, Sample};
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::results::report;
+use rtorb_lab::results::summary::Table;
+
+use crate::NO;
+use crate::executable;
+use crate::output::{columns, indented, line, print_json, print_table};
+
+/// Say which functions of the kernel a sample of a campaign was spent in.
+///
+/// The boot that it was taken in is repeated with an instruction trace, which does not change it: the guest must say the same
+/// octets again. Each system's slowest sample is explained; tables are printed, and a flame graph is written to
+/// DIR/explanations.
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// The campaign's folder, as `rtorb lab kernel run --out DIR` wrote it.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Only this system, as its folder in DIR/kernels is called.
+    #[arg(long, value_name = "NAME")]
+    system: Option<String>,
+    /// The experiment.
+    #[arg(long, value_name = "NAME", default_value = "os/wakeup")]
+    experiment: String,
+    /// Only samples under this load.
+    #[arg(long, value_name = "LOAD")]
+    load: Option<String>,
+    /// Only samples of this service, of os/services.
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Which sample: the slowest one, or an ordinary one, where the experiment marks it.
+    #[arg(long, value_name = "WHICH", default_value = "worst")]
+    sample: Which,
+    /// The guests' program of the campaign; without it, this one, or target/static/rtorb.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Print the explanations as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    Worst,
+    Median,
+}
+
+impl Explain {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let labels = [("load", &self.load), ("service", &self.service)];
+        let labels = labels.into_iter().filter_map(|(name, value)| {
+            let value = value.clone()?;
+            Some((name.to_owned(), value))
+        });
+        let request = Request {
+            folder: self.folder.clone(),
+            system: self.system.clone(),
+            experiment: self.experiment.clone(),
+            labels: labels.collect(),
+            sample: match self.sample {
+                Which::Worst => Sample::Worst,
+                Which::Median => Sample::Median,
+            },
+            program: self.program.clone(),
+        };
+        let mut note = |text: &str| eprintln!("{text}");
+        let explained = explain::explain(&request, &executable::own()?, &interrupt, &mut note);
+        let explanations = match explained {
+            Err(LabError::Interrupted) => {
+                eprintln!("rtorb: interrupted before the samples were explained");
+                return Ok(ExitCode::from(NO));
+            }
+            explained => explained?,
+        };
+        report::write(&self.folder).context("the report cannot be written")?;
+        match self.json {
+            true => print_json(&explanations)?,
+            false => explanations.iter().try_for_each(|one| self.print(one))?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print(&self, explanation: &Explanation) -> anyhow::Result<()> {
+        let seed = explanation.seed;
+        let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        line(format!(
+            "\n{}: {} under load {}, {} instructions{seed}",
+            explanation.system, explanation.experiment, explanation.load, explanation.value
+        ))?;
+        for sentence in &explanation.summary {
+            let lines = indented(sentence, ["  ", "    "], columns());
+            lines.into_iter().try_for_each(line)?;
+        }
+        line("")?;
+        print_table(&table(explanation))?;
+        let picture = self
+            .folder
+            .join("explanations")
+            .join(&explanation.flame_graph);
+        line(format!("Flame graph: {}", picture.display()))
+    }
+}
+
+/// The functions, as far as anybody reads.
+fn table(explanation: &Explanation) -> Table {
+    let rows = explanation.functions.iter().take(ROWS).map(|cost| {
+        vec![
+            cost.name.clone(),
+            cost.instructions.to_string(),
+            format!("{:.1}", cost.share * 100.0),
+            cost.with_callees.to_string(),
+            cost.entered.to_string(),
+        ]
+    });
+    let head = ["function", "instructions", "%", "with callees", "entered"];
+    Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    }
+}
+
+const ROWS: usize = 20;
