@@ -1,6 +1,6 @@
 //! `rtorb lab kernel explain`: what a sample of a campaign was spent in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -29,7 +29,7 @@ pub(super) struct Explain {
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
     /// The experiment.
-    #[arg(long, value_name = "NAME", default_value = "os/wakeup")]
+    #[arg(long, value_name = "NAME", default_value = WAKEUP)]
     experiment: String,
     /// Only samples under this load.
     #[arg(long, value_name = "LOAD")]
@@ -91,16 +91,7 @@ impl Explain {
     }
 
     fn print(&self, explanation: &Explanation) -> anyhow::Result<()> {
-        let seed = explanation.seed;
-        let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-        line(format!(
-            "\n{}: {} under load {}, {} instructions{seed}",
-            explanation.system, explanation.experiment, explanation.load, explanation.value
-        ))?;
-        for sentence in &explanation.summary {
-            let lines = indented(sentence, ["  ", "    "], columns());
-            lines.into_iter().try_for_each(line)?;
-        }
+        print_summary(explanation)?;
         line("")?;
         print_table(&table(explanation))?;
         let picture = self
@@ -109,6 +100,51 @@ impl Explain {
             .join(&explanation.flame_graph);
         line(format!("Flame graph: {}", picture.display()))
     }
+}
+
+/// Explains the slowest os/wakeup of each system of a campaign that was just measured, and writes the report again, which shows it.
+/// A campaign in which nothing can be explained, or an interrupt, is no error here.
+pub(super) fn worst_of_each(
+    folder: &Path,
+    program: Option<&Path>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Explanation>> {
+    let request = Request {
+        folder: folder.to_owned(),
+        system: None,
+        experiment: WAKEUP.to_owned(),
+        labels: Vec::new(),
+        sample: Sample::Worst,
+        program: program.map(Path::to_owned),
+    };
+    let mut note = |text: &str| eprintln!("{text}");
+    match explain::explain(&request, &executable::own()?, interrupt, &mut note) {
+        Err(LabError::Interrupted) => Ok(Vec::new()),
+        Err(LabError::Incomplete { what }) => {
+            note(&format!("nothing is explained: {what}"));
+            Ok(Vec::new())
+        }
+        explained => {
+            let explanations = explained?;
+            report::write(folder).context("the report cannot be written")?;
+            Ok(explanations)
+        }
+    }
+}
+
+/// What dominates.
+pub(super) fn print_summary(explanation: &Explanation) -> anyhow::Result<()> {
+    let seed = explanation.seed;
+    let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+    line(format!(
+        "\n{}: {} under load {}, {} instructions{seed}",
+        explanation.system, explanation.experiment, explanation.load, explanation.value
+    ))?;
+    for sentence in &explanation.summary {
+        let lines = indented(sentence, ["  ", "    "], columns());
+        lines.into_iter().try_for_each(line)?;
+    }
+    Ok(())
 }
 
 /// The functions, as far as anybody reads.
@@ -130,3 +166,4 @@ fn table(explanation: &Explanation) -> Table {
 }
 
 const ROWS: usize = 20;
+const WAKEUP: &str = "os/wakeup";

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_lab::LabError;
 use rtorb_lab::experiment;
@@ -15,7 +15,7 @@ use rtorb_lab::kernels::catalogue;
 use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 
-use super::table;
+use super::{explain, table};
 use crate::NO;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json, print_table};
@@ -57,9 +57,18 @@ pub(super) struct RunCampaign {
     /// Where everything is written.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Whether the slowest os/wakeup of each system is explained: one more boot for each, and one for a kernel's symbols.
+    #[arg(long, value_name = "WHICH", default_value = "worst")]
+    explain: Explained,
     /// Print the campaign and its results as one JSON object instead of tables.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Explained {
+    Worst,
+    None,
 }
 
 impl RunCampaign {
@@ -92,18 +101,28 @@ impl RunCampaign {
             }
             finished => finished?,
         };
+        let record = &finished.record;
+        let is_good = record.complete && record.self_check.repeats == Some(true);
+        // What does not repeat cannot be explained.
+        let explanations = match is_good && self.explain == Explained::Worst {
+            true => explain::worst_of_each(&self.out, self.program.as_deref(), &interrupt)?,
+            false => Vec::new(),
+        };
         match self.json {
             true => print_json(&json!({
                 "report": finished.page,
                 "campaign": finished.record,
                 "results": finished.compared,
+                "explanations": explanations,
             }))?,
-            false => print(&finished)?,
+            false => {
+                explanations.iter().try_for_each(explain::print_summary)?;
+                print(&finished)?;
+            }
         }
-        let record = &finished.record;
-        Ok(match (record.complete, record.self_check.repeats) {
-            (true, Some(true)) => ExitCode::SUCCESS,
-            _ => ExitCode::from(NO),
+        Ok(match is_good {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(NO),
         })
     }
 }

@@ -412,3 +412,261 @@ const TASK_BEGIN: &str = "ret_from_fork_asm";
 const PROGRAMS: usize = 0;
 /// Deeper than a stack of 16 KiB can be.
 const DEPTH_MAX: usize = 1 << 11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KALLSYMS: &str = "\
+ffffffff81000000 T outer
+ffffffff81000100 T middle
+ffffffff81000200 T inner
+ffffffff81000300 T __schedule
+ffffffff81000400 T __switch_to_asm
+ffffffff81000500 T __switch_to
+ffffffff81000600 T entry_SYSCALL_64
+ffffffff81000700 T asm_sysvec_apic_timer_interrupt
+ffffffff81000800 T asm_exc_page_fault
+ffffffff81000900 T ret_from_fork_asm
+ffffffff81000a00 T irq_entries_start
+ffffffff81000b00 T asm_common_interrupt
+";
+    const OUTER: u64 = 0xffff_ffff_8100_0000;
+    const MIDDLE: u64 = OUTER + 0x100;
+    const INNER: u64 = OUTER + 0x200;
+    const SCHEDULE: u64 = OUTER + 0x300;
+    const SWITCH_ASM: u64 = OUTER + 0x400;
+    const SWITCH: u64 = OUTER + 0x500;
+    const SYSTEM_CALL: u64 = OUTER + 0x600;
+    const TIMER: u64 = OUTER + 0x700;
+    const PAGE_FAULT: u64 = OUTER + 0x800;
+    const NEW_TASK: u64 = OUTER + 0x900;
+    const STUB: u64 = OUTER + 0xa08;
+    const DEVICE: u64 = OUTER + 0xb00;
+    const PROGRAM: u64 = 0x40_0000;
+
+    /// Something that happens: a block of two instructions of two octets each, or a switch.
+    enum Happens {
+        Block(u64, BlockEnd),
+        Task(u32),
+    }
+    use BlockEnd::{Call, InterruptReturn, Other, Return, SystemCall, SystemReturn};
+    use Happens::{Block as At, Task};
+
+    fn stacks(happens: &[Happens]) -> CallStacks {
+        let mut trace = Trace::default();
+        for one in happens {
+            trace.events.push(match one {
+                Task(task) => Event::SwitchedTo(*task),
+                At(start, end) => {
+                    trace.blocks.push(Block {
+                        start: *start,
+                        end: *end,
+                        sizes: [2, 2].into(),
+                    });
+                    Event::Executed(trace.blocks.len() as u32 - 1)
+                }
+            });
+        }
+        CallStacks::of(&trace, &Symbols::of_kernel(KALLSYMS))
+    }
+
+    /// Each step's functions, the outermost first.
+    fn told(stacks: &CallStacks) -> Vec<String> {
+        let steps = stacks.steps.iter();
+        let step = |step: &Step| {
+            let mut names: Vec<&str> = stacks.stack(step.top).map(|at| stacks.name(at)).collect();
+            names.reverse();
+            names.join(" ")
+        };
+        steps.map(step).collect()
+    }
+
+    #[test]
+    fn a_call_stands_above_its_caller_until_it_returns() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            At(MIDDLE, Call),
+            At(INNER, Return),
+            At(MIDDLE + 4, Return),
+            At(OUTER + 4, Other),
+        ]);
+        let expected = [
+            "outer",
+            "outer middle",
+            "outer middle inner",
+            "outer middle",
+            "outer",
+        ];
+        assert_eq!(told(&found), expected);
+        let entered: Vec<bool> = found.steps.iter().map(|step| step.entered).collect();
+        assert_eq!(entered, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn what_was_called_before_the_trace_is_learnt_from_returns() {
+        let found = stacks(&[
+            At(INNER + 8, Return),
+            At(MIDDLE + 8, Call),
+            At(INNER, Return),
+            At(MIDDLE + 12, Return),
+            At(OUTER + 8, Other),
+        ]);
+        let expected = [
+            "outer middle inner",
+            "outer middle",
+            "outer middle inner",
+            "outer middle",
+            "outer",
+        ];
+        assert_eq!(told(&found), expected);
+    }
+
+    #[test]
+    fn a_function_that_is_jumped_to_stands_where_the_other_stood() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            At(MIDDLE, Other),
+            At(INNER, Return),
+            At(OUTER + 4, Other),
+        ]);
+        assert_eq!(
+            told(&found),
+            ["outer", "outer middle", "outer inner", "outer"]
+        );
+    }
+
+    #[test]
+    fn a_return_past_several_callers_leaves_them_all() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            At(MIDDLE, Call),
+            At(INNER, Return),
+            At(OUTER + 4, Other),
+        ]);
+        assert_eq!(told(&found)[3], "outer");
+    }
+
+    #[test]
+    fn an_interrupt_stands_above_what_it_came_into_and_hides_no_call() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            // Between the call and its function.
+            At(TIMER, Call),
+            At(INNER, Return),
+            At(TIMER + 4, InterruptReturn),
+            At(MIDDLE, Return),
+            At(OUTER + 4, Other),
+        ]);
+        let timer = "outer asm_sysvec_apic_timer_interrupt";
+        let expected = [
+            "outer",
+            timer,
+            "outer asm_sysvec_apic_timer_interrupt inner",
+            timer,
+            "outer middle",
+            "outer",
+        ];
+        assert_eq!(told(&found), expected);
+        let interrupts = found.steps.iter().filter(|step| step.interrupted).count();
+        assert_eq!(interrupts, 1);
+    }
+
+    #[test]
+    fn a_device_interrupts_once_and_not_again_behind_its_stub() {
+        let found = stacks(&[
+            At(OUTER, Other),
+            At(STUB, Other),
+            At(DEVICE, InterruptReturn),
+            At(OUTER + 4, Other),
+        ]);
+        assert_eq!(told(&found)[2..], ["outer asm_common_interrupt", "outer"]);
+        let interrupts = found.steps.iter().filter(|step| step.interrupted).count();
+        assert_eq!(interrupts, 1);
+    }
+
+    #[test]
+    fn what_an_exception_kept_from_being_executed_is_not_counted_twice() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            At(PAGE_FAULT, InterruptReturn),
+            // The second instruction, again.
+            At(OUTER + 2, Call),
+            At(MIDDLE, Return),
+        ]);
+        let counts: Vec<u64> = found.steps.iter().map(|step| step.instructions).collect();
+        assert_eq!(counts, [1, 2, 2, 2]);
+        assert_eq!(told(&found)[2..], ["outer", "outer middle"]);
+    }
+
+    #[test]
+    fn a_program_is_below_the_system_calls_that_it_makes() {
+        let found = stacks(&[
+            At(PROGRAM, SystemCall),
+            At(SYSTEM_CALL, Call),
+            At(INNER, Return),
+            At(SYSTEM_CALL + 4, SystemReturn),
+            At(PROGRAM + 4, Other),
+            At(PAGE_FAULT, InterruptReturn),
+            At(PROGRAM + 6, Other),
+        ]);
+        let expected = [
+            "[user]",
+            "[user] entry_SYSCALL_64",
+            "[user] entry_SYSCALL_64 inner",
+            "[user] entry_SYSCALL_64",
+            "[user]",
+            "[user] asm_exc_page_fault",
+            "[user]",
+        ];
+        assert_eq!(told(&found), expected);
+        assert_eq!(found.steps[4].instructions, 1);
+    }
+
+    #[test]
+    fn every_task_has_its_own_stack_and_goes_on_in_it() {
+        let switch = |task| [At(SCHEDULE, Call), At(SWITCH_ASM, Other), Task(task)];
+        let goes_on = || [At(SWITCH, Return), At(SCHEDULE + 4, Return)];
+        let mut happens = vec![Task(0), At(OUTER, Call)];
+        happens.extend(switch(1));
+        happens.extend(goes_on());
+        // The second task had been called from elsewhere.
+        happens.push(At(MIDDLE + 4, Call));
+        happens.extend(switch(0));
+        happens.extend(goes_on());
+        happens.push(At(OUTER + 4, Other));
+        let found = stacks(&happens);
+        let expected = [
+            "outer",
+            "outer __schedule",
+            "outer __schedule __switch_to_asm",
+            "middle __schedule __switch_to",
+            "middle __schedule",
+            "middle",
+            "middle __schedule",
+            "middle __schedule __switch_to_asm",
+            "outer __schedule __switch_to",
+            "outer __schedule",
+            "outer",
+        ];
+        assert_eq!(told(&found), expected);
+        let tasks: Vec<Option<u32>> = found.steps.iter().map(|step| step.task).collect();
+        assert_eq!(tasks[2..4], [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn a_new_task_begins_with_nothing_below() {
+        let found = stacks(&[
+            At(OUTER, Call),
+            At(SWITCH_ASM, Other),
+            Task(7),
+            At(SWITCH, Return),
+            At(NEW_TASK, Call),
+            At(INNER, Other),
+        ]);
+        assert_eq!(
+            told(&found)[3..],
+            ["ret_from_fork_asm", "ret_from_fork_asm inner"]
+        );
+    }
+}
