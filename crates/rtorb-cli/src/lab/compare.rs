@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use rtorb_lab::results::TimeUnit;
 use rtorb_lab::results::compare::{
     self, Compared, Comparison, Condition, Gravity, Observations, SeriesName, Spoilt,
 };
@@ -66,8 +67,10 @@ impl Compare {
             runs_in_words(comparison.runs_b)
         ))?;
         comparison.conditions.iter().try_for_each(tell_condition)?;
-        if comparison.observations == Observations::Rounds {
-            line(DRIFT)?;
+        match (comparison.virtual_time, comparison.observations) {
+            (true, _) => line(SEEDS)?,
+            (false, Observations::Rounds) => line(DRIFT)?,
+            (false, Observations::Runs) => {}
         }
         let shown: Vec<&Compared> = comparison
             .series
@@ -76,7 +79,7 @@ impl Compare {
             .collect();
         if !shown.is_empty() {
             line("")?;
-            print_table(&table(&shown))?;
+            print_table(&table(&shown, time_unit(comparison)))?;
         }
         if self.all {
             shown.iter().try_for_each(|one| tell_why(one))?;
@@ -148,7 +151,14 @@ fn tell_alone(side: &str, names: &[SeriesName]) -> anyhow::Result<()> {
     }
 }
 
-fn table(shown: &[&Compared]) -> Table {
+fn time_unit(comparison: &Comparison) -> TimeUnit {
+    match comparison.virtual_time {
+        true => TimeUnit::GuestInstructions,
+        false => TimeUnit::Seconds,
+    }
+}
+
+fn table(shown: &[&Compared], time: TimeUnit) -> Table {
     let head = [
         "series",
         "unit",
@@ -177,7 +187,7 @@ fn table(shown: &[&Compared]) -> Table {
         vec![
             name(&one.name),
             if one.unit == "ns" {
-                "us".to_owned()
+                time.of_thousand().to_owned()
             } else {
                 one.unit.clone()
             },
@@ -254,4 +264,6 @@ fn counts_in_words(comparison: &Comparison) -> String {
 
 const DRIFT: &str = "   NOTE  A single run is on a side, so that rounds are compared: a drift between runs is not covered, and \
                      may look like a difference. Measure both sides with --runs 5 to cover it.";
+const SEEDS: &str = "   NOTE  An emulated machine: times are thousands of guest instructions (k instr), and every run repeats exactly. Seeds are the \
+                     observations: an interval says what other seeds might give. For a deadline, look at the maxima, which are not tested.";
 const ALONE_MAX: usize = 10;

@@ -7,8 +7,8 @@
 use serde::Serialize;
 
 use crate::error::LabError;
-use crate::results::Labels;
 use crate::results::runs::Run;
+use crate::results::{Labels, TimeUnit};
 pub use conditions::{Condition, Gravity};
 
 mod conditions;
@@ -22,6 +22,9 @@ pub struct Comparison {
     pub schema: &'static str,
     /// What was taken as an observation.
     pub observations: Observations,
+    /// Whether times are counts of guest instructions on both sides: then every run repeats exactly, and the rounds are seeds. An
+    /// interval then says what other seeds might give, and nothing about the noise of a machine.
+    pub virtual_time: bool,
     /// How many runs A has.
     pub runs_a: usize,
     /// How many runs B has.
@@ -213,6 +216,7 @@ pub fn compare(a: &[Run], b: &[Run], spoilt: Spoilt) -> Result<Comparison, LabEr
     Ok(Comparison {
         schema: SCHEMA,
         observations,
+        virtual_time: is_virtual(a) && is_virtual(b),
         runs_a: a.len(),
         runs_b: b.len(),
         confidence: welch::CONFIDENCE,
@@ -223,6 +227,11 @@ pub fn compare(a: &[Run], b: &[Run], spoilt: Spoilt) -> Result<Comparison, LabEr
         only_in_a: matched.only_in_a,
         only_in_b: matched.only_in_b,
     })
+}
+
+fn is_virtual(runs: &[Run]) -> bool {
+    let mut all = runs.iter().flat_map(|run| &run.results);
+    all.all(|results| results.time_unit() == TimeUnit::GuestInstructions)
 }
 
 /// What to do when what differs spoils the comparison.

@@ -14,9 +14,11 @@ use crate::experiment::Experiment;
 use crate::experiments::ALL;
 use crate::host::Host;
 use crate::results::timestamp;
-use crate::results::{Labels, Results, write_atomically};
+use crate::results::{Emulation, Labels, Results, TimeUnit, write_atomically};
+pub use blocking::Blocking;
 use mapping::MAPPING;
 
+mod blocking;
 mod mapping;
 
 /// What the services of one platform cost.
@@ -32,8 +34,36 @@ pub struct Profile {
     pub real_time: bool,
     /// What is missing or weak, and why.
     pub incomplete: Vec<Gap>,
+    /// The machine that was emulated, where time is no time of day but a count of its instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_time: Option<VirtualTime>,
+    /// How long the most urgent thread waited for the CPU at worst; `None` where that was not measured under load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocking: Option<Blocking>,
     /// What was measured: each service in each configuration.
     pub services: Vec<Service>,
+}
+
+/// What the times of a profile are when a machine was emulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualTime {
+    /// What a nanosecond in the profile is.
+    pub nanosecond_is: String,
+    /// What is not in it: a model that needs times of a machine must add it.
+    pub leaves_out: Vec<String>,
+    /// What everything in it depends on.
+    pub emulation: Emulation,
+}
+
+impl VirtualTime {
+    /// Of results of an emulated machine that say which; `None` of all others.
+    fn of(results: &Results) -> Option<Self> {
+        results.emulation.as_ref().map(|emulation| Self {
+            nanosecond_is: NANOSECOND_IS.to_owned(),
+            leaves_out: LEFT_OUT.map(str::to_owned).to_vec(),
+            emulation: emulation.clone(),
+        })
+    }
 }
 
 /// Something that a profile should have and has not, or has not well.
@@ -100,13 +130,14 @@ impl Profile {
         let newest = found
             .iter()
             .max_by(|left, right| left.started.cmp(&right.started));
-        let Some(host) = newest.map(|results| &results.host) else {
+        let Some(newest) = newest else {
             let what = format!(
                 "there are no results of any experiment that a platform profile is made of ({}): run `rtorb lab run profile`",
                 experiments().join(", ")
             );
             return Err(LabError::Incomplete { what });
         };
+        let host = &newest.host;
         let (here, elsewhere): (Vec<&Results>, Vec<&Results>) = found
             .iter()
             .partition(|results| why_left_out(results, host).is_none());
@@ -128,13 +159,19 @@ impl Profile {
         }));
         Ok(Self {
             schema: SCHEMA.to_owned(),
-            created: timestamp::rfc3339(SystemTime::now()),
+            created: match newest.time_unit() {
+                TimeUnit::Seconds => timestamp::rfc3339(SystemTime::now()),
+                // The same for the same campaign, octet by octet.
+                TimeUnit::GuestInstructions => newest.started.clone(),
+            },
             host: host.clone(),
             real_time: here
                 .iter()
                 .filter(|results| !results.series.is_empty())
                 .all(|results| results.is_real_time()),
             incomplete,
+            virtual_time: VirtualTime::of(newest),
+            blocking: Blocking::of(&here),
             services,
         })
     }
@@ -173,6 +210,19 @@ impl Profile {
     }
 }
 
+/// Writes the profile of one system of a campaign beside its results, and answers its path; nothing is written where none of them
+/// belongs in a profile.
+///
+/// # Errors
+/// What the file system said.
+pub fn keep(folder: &Path, results: &[Results]) -> Result<Option<PathBuf>, LabError> {
+    match Profile::from_results(results) {
+        Ok(profile) => profile.write(folder).map(Some),
+        Err(LabError::Incomplete { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The names of the experiments that a profile is made of, in the order in which they are run.
 #[must_use]
 pub fn experiments() -> Vec<&'static str> {
@@ -202,6 +252,8 @@ pub fn is_of(chosen: &[&dyn Experiment]) -> bool {
 /// What is missing, and what is there but weak.
 fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
     let mut gaps = Vec::new();
+    let mut all = found.iter();
+    let emulated = all.any(|results| results.time_unit() == TimeUnit::GuestInstructions);
     for name in experiments() {
         let mut add = |why: String| {
             gaps.push(Gap {
@@ -210,9 +262,12 @@ fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
             });
         };
         let Some(results) = found.iter().find(|results| results.experiment == name) else {
-            add(format!(
-                "it was not measured: run `rtorb lab run {name}` into the same folder"
-            ));
+            add(match emulated {
+                true => "it was not measured in the campaign".to_owned(),
+                false => {
+                    format!("it was not measured: run `rtorb lab run {name}` into the same folder")
+                }
+            });
             continue;
         };
         if !results.complete {
@@ -220,6 +275,12 @@ fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
         }
         if results.parameters.get("effort") == Some(&"glance".into()) {
             add("it was a glance: there are far too few samples for bounds".to_owned());
+        }
+        let seeds = results.emulation.as_ref().map(|emulation| emulation.seeds);
+        if let Some(seeds @ ..SEEDS_MIN) = seeds {
+            add(format!(
+                "it has {seeds} seeds: a worst case over fewer than {SEEDS_MIN} is no bound"
+            ));
         }
         if results.series.iter().any(|series| series.wrong > 0) {
             add("series with wrong answers were left out".to_owned());
@@ -269,6 +330,15 @@ fn is_same_platform(one: &Host, other: &Host) -> bool {
     of(one) == of(other)
 }
 
+const NANOSECOND_IS: &str = "one instruction of the emulated machine";
+const LEFT_OUT: [&str; 5] = [
+    "caches and the translation of addresses",
+    "buses, devices and their transfers",
+    "interrupts of firmware",
+    "other CPUs: there is one",
+    "how many instructions the target does in a nanosecond",
+];
+const SEEDS_MIN: u16 = 4;
 /// The form of the file.
 pub const SCHEMA: &str = "rtorb-profile/1";
 /// The file's name in the folder of its run.

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use askama::Template;
 
 use crate::experiments::ALL;
+use crate::kernels::comparison::PREFIX;
 use crate::results::{Results, write_atomically};
+use campaign::{Beside, CampaignPart};
 use groups::Group;
 use hosts::HostPart;
 use section::Section;
 
+mod campaign;
 mod figures;
 mod groups;
 mod host_rows;
@@ -39,7 +42,12 @@ pub struct Failure {
 /// # Errors
 /// That there are no results, or what the file system said.
 pub fn write(folder: &Path) -> std::io::Result<PathBuf> {
-    write_page(folder, &render(&Results::read_folder(folder)?)?)
+    let all = Results::read_folder(folder)?;
+    let beside = Beside::read(folder);
+    write_page(
+        folder,
+        &render_page((all.iter().collect(), Vec::new()), &[], &beside)?,
+    )
 }
 
 /// Writes `index.html` in a folder from the results of one run below it, and answers its path. Those of other runs are only named.
@@ -55,7 +63,7 @@ pub fn write_run(folder: &Path, run: &Run<'_>) -> std::io::Result<PathBuf> {
 /// # Errors
 /// That there are none.
 pub fn render(all: &[Results]) -> std::io::Result<String> {
-    render_page(all.iter().collect(), Vec::new(), &[])
+    render_page((all.iter().collect(), Vec::new()), &[], &Beside::default())
 }
 
 /// The page of those of these results that are of one run.
@@ -63,37 +71,45 @@ pub fn render(all: &[Results]) -> std::io::Result<String> {
 /// # Errors
 /// That there are none.
 pub fn render_run(all: &[Results], run: &Run<'_>) -> std::io::Result<String> {
-    let (shown, others) = all.iter().partition(|results| results.run == run.id);
-    render_page(shown, others, run.failures)
+    let shown_and_others = all.iter().partition(|results| results.run == run.id);
+    render_page(shown_and_others, run.failures, &Beside::default())
 }
 
 fn render_page(
-    mut shown: Vec<&Results>,
-    mut others: Vec<&Results>,
+    (mut shown, mut others): (Vec<&Results>, Vec<&Results>),
     failures: &[Failure],
+    beside: &Beside,
 ) -> std::io::Result<String> {
     in_order(&mut shown);
     in_order(&mut others);
-    let first = shown.iter().map(|results| &results.started).min();
-    let last = shown.iter().map(|results| &results.started).max();
-    let (Some(first), Some(last)) = (first, last) else {
+    if shown.is_empty() {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
             "there are no results",
         ));
-    };
-    let hosts = hosts::of(&shown);
+    }
+    // The clock of an emulated machine says nothing of when it ran.
+    let timed: Vec<&Results> = shown
+        .iter()
+        .copied()
+        .filter(|results| !campaign::is_emulated(results))
+        .collect();
+    let moment = |moment: Option<&String>| moment.map(|moment| said(moment)).unwrap_or_default();
+    let hosts = hosts::of(&timed);
+    let campaigns = campaign::of(&shown, beside);
     let sections: Vec<Section> = shown
         .iter()
-        .map(|results| Section::of(results, &hosts))
+        .map(|results| Section::of(results, &hosts, (&campaigns, beside)))
         .collect();
     let has_figures = sections.iter().any(|section| !section.figures.is_empty());
     let page = Page {
-        first: said(first),
-        last: said(last),
-        runs: runs(&shown),
+        first: moment(timed.iter().map(|results| &results.started).min()),
+        last: moment(timed.iter().map(|results| &results.started).max()),
+        runs: runs(&timed),
+        is_emulated: timed.len() < shown.len(),
         groups: groups::of(sections),
         hosts,
+        campaigns,
         others,
         failures,
         plotly_script: if has_figures {
@@ -108,13 +124,16 @@ fn render_page(
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
-    /// When the first and the last experiment began.
+    /// When the first and the last experiment began; empty where all were run in virtual time.
     first: String,
     last: String,
     /// How many runs the results are of.
     runs: usize,
     groups: Vec<Group<'a>>,
     hosts: Vec<HostPart<'a>>,
+    /// Whether there are results of an emulated machine.
+    is_emulated: bool,
+    campaigns: Vec<CampaignPart<'a>>,
     /// Results beside these that are not shown.
     others: Vec<&'a Results>,
     failures: &'a [Failure],
@@ -130,9 +149,9 @@ impl Page<'_> {
 /// In the order of a run; what this program does not know comes last.
 fn in_order(results: &mut [&Results]) {
     let place = |results: &Results| {
-        let known = ALL
-            .iter()
-            .position(|known| known.name() == results.experiment);
+        let name = results.experiment.as_str();
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        let known = ALL.iter().position(|known| known.name() == name);
         known.unwrap_or(ALL.len())
     };
     results.sort_by_key(|results| place(results));

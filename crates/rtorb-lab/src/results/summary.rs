@@ -15,7 +15,7 @@ pub(crate) mod words;
 pub use views::{TitledTable, tables};
 
 /// A table of text, ready for a terminal or a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// What each column shows; the first names the rows.
     pub head: Vec<String>,

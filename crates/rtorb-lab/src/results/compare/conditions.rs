@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::host::Host;
-use crate::results::Results;
 use crate::results::runs::Run;
+use crate::results::{EmulatedSystem, Results, TimeUnit};
 
 /// Something that is not the same on both sides, or not within one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,6 +92,10 @@ enum Fact {
     Servers,
     /// Of that host, when it was another one.
     ServerHost(String),
+    /// Whether time is that of day or a count of instructions.
+    Time,
+    /// What results of an emulated machine depend on.
+    Emulation(String),
 }
 
 impl Fact {
@@ -105,12 +109,14 @@ impl Fact {
             Self::Host(field) => format!("host {field}"),
             Self::Servers => "servers".to_owned(),
             Self::ServerHost(field) => format!("host of the servers {field}"),
+            Self::Time => "time".to_owned(),
+            Self::Emulation(field) => format!("emulated {field}"),
         }
     }
 
     fn gravity(&self) -> Gravity {
         match self {
-            Self::Effort => Gravity::Spoils,
+            Self::Effort | Self::Time => Gravity::Spoils,
             _ => Gravity::Matters,
         }
     }
@@ -125,6 +131,15 @@ impl Fact {
                 "A run was interrupted: what it has was measured, the rest is missing."
             }
             Self::Load => "What is measured beside other work is slower.",
+            Self::Time => {
+                "Instructions of an emulated machine cannot be set beside times of a real one."
+            }
+            Self::Emulation(field) if field.starts_with("system") => {
+                "The kernels differ: what is not due to the seeds is due to them."
+            }
+            Self::Emulation(_) => {
+                "Another machine or program was emulated: that is a different experiment, and may be why numbers differ."
+            }
             Self::Parameter(_) => "The sides were not measured in the same way.",
             Self::Servers => "A call to another host takes the network's time too.",
             Self::Host(field) | Self::ServerHost(field)
@@ -152,7 +167,9 @@ impl Fact {
             | Self::Parameter(_)
             | Self::Host(_)
             | Self::Servers
-            | Self::ServerHost(_) => return false,
+            | Self::ServerHost(_)
+            | Self::Time
+            | Self::Emulation(_) => return false,
         };
         values.contains(awkward)
     }
@@ -196,6 +213,15 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
     };
     found.extend(fields(&results.host).map(|(field, value)| (Fact::Host(field), value)));
     found.push((
+        Fact::Time,
+        match results.time_unit() {
+            TimeUnit::Seconds => "that of day",
+            TimeUnit::GuestInstructions => "guest instructions",
+        }
+        .to_owned(),
+    ));
+    found.extend(facts_of_emulation(results));
+    found.push((
         Fact::Servers,
         match &results.server_host {
             Some(_) => "on another host",
@@ -206,6 +232,40 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
     let of_servers = results.server_host.iter().flat_map(fields);
     found.extend(of_servers.map(|(field, value)| (Fact::ServerHost(field), value)));
     found
+}
+
+/// What the emulated machine was; its systems are named by their kernels, so that one that only a side has is told.
+fn facts_of_emulation(results: &Results) -> Vec<(Fact, String)> {
+    let Some(emulation) = &results.emulation else {
+        return Vec::new();
+    };
+    let mut found = vec![
+        ("emulator".to_owned(), emulation.emulator.clone()),
+        (
+            "emulator sha256".to_owned(),
+            emulation.emulator_sha256.clone(),
+        ),
+        (
+            "initramfs sha256".to_owned(),
+            emulation.initramfs_sha256.clone(),
+        ),
+        ("seeds".to_owned(), emulation.seeds.to_string()),
+        ("shift".to_owned(), emulation.shift.to_string()),
+    ];
+    let told = |system: &EmulatedSystem| {
+        format!(
+            "{} ({}, sha256 {})",
+            system.name(),
+            system.release,
+            system.image_sha256
+        )
+    };
+    let systems: Vec<String> = emulation.systems.iter().map(told).collect();
+    found.push(("systems".to_owned(), systems.join("; ")));
+    found
+        .into_iter()
+        .map(|(field, value)| (Fact::Emulation(field), value))
+        .collect()
 }
 
 /// Every field of the host that stays as it is from run to run, those of its parts by a path such as `interrupts.devices`.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::results::statistics::Statistics;
 use crate::results::synthetic::{self, Normal};
-use crate::results::{Results, Series, labels};
+use crate::results::{EmulatedSystem, Emulation, Results, Series, labels};
 
 const SERIES: usize = 20;
 const RUNS: usize = 5;
@@ -300,4 +300,63 @@ fn what_one_side_alone_has_is_listed() {
     assert!(found.conditions.is_empty(), "{:?}", found.conditions);
     let nothing = synthetic::run("c", vec![synthetic::results("os/mutex", Vec::new())]);
     assert!(compare(&a, &[nothing], Spoilt::Refuse).is_err());
+}
+
+/// Results of an emulated machine whose rounds are seeds, each with this median.
+fn emulated(image_sha256: &str, medians: &[f64]) -> Run {
+    let mut one = synthetic::series(labels([("service", "yield".into())]), [1_000]);
+    one.rounds_p50 = medians.to_vec();
+    let mut all = synthetic::results("os/services", vec![one]);
+    all.emulation = Some(Emulation {
+        systems: vec![EmulatedSystem {
+            kernel: "6.12".to_owned(),
+            preempt: "full".to_owned(),
+            image_sha256: image_sha256.to_owned(),
+            ..EmulatedSystem::default()
+        }],
+        ..Emulation::default()
+    });
+    synthetic::run("one", vec![all])
+}
+
+#[test]
+fn seeds_without_any_variance_are_compared_and_said_to_be_seeds() {
+    let same = [3_764.0; 4];
+    let found = compare(
+        &[emulated("a", &same)],
+        &[emulated("b", &same)],
+        Spoilt::Refuse,
+    )
+    .unwrap();
+    assert!(found.virtual_time);
+    assert_eq!(found.series[0].verdict, Verdict::NoDifference);
+    let slower = [12_000.0; 4];
+    let found = compare(
+        &[emulated("a", &same)],
+        &[emulated("b", &slower)],
+        Spoilt::Refuse,
+    )
+    .unwrap();
+    assert_eq!(found.series[0].verdict, Verdict::Slower);
+    let ratio = found.series[0].ratio.unwrap();
+    assert!((ratio - 12_000.0 / 3_764.0).abs() < 1e-6, "{ratio}");
+    let kernels = found
+        .conditions
+        .iter()
+        .find(|condition| condition.what == "emulated systems");
+    assert!(
+        kernels.is_some_and(|condition| condition.a.contains("sha256 a")),
+        "{:?}",
+        found.conditions
+    );
+}
+
+#[test]
+fn instructions_are_not_set_beside_times_of_a_machine() {
+    let real = synthetic::run("real", {
+        let one = synthetic::series(labels([("service", "yield".into())]), [1_000]);
+        vec![synthetic::results("os/services", vec![one])]
+    });
+    let error = compare(&[emulated("a", &[1.0; 4])], &[real], Spoilt::Refuse).unwrap_err();
+    assert!(error.to_string().contains("guest instructions"), "{error}");
 }

@@ -296,6 +296,32 @@ fn the_experiments_are_of_this_program_or_named_as_missing() {
 }
 
 #[test]
+fn a_profile_of_an_emulated_system_says_what_its_time_is_and_is_the_same_every_time() {
+    let emulated = || {
+        let mut all = measured();
+        for results in &mut all {
+            results.emulation = Some(Emulation {
+                seeds: 3,
+                ..Emulation::default()
+            });
+        }
+        Profile::from_results(&all).unwrap()
+    };
+    let profile = emulated();
+    assert_eq!(profile, emulated());
+    let time = profile.virtual_time.as_ref().unwrap();
+    assert!(time.nanosecond_is.contains("instruction"));
+    let few = profile
+        .incomplete
+        .iter()
+        .filter(|gap| gap.why.contains("it has 3 seeds"));
+    assert!(few.count() > 0);
+    let text = serde_json::to_value(&profile).unwrap();
+    let schema: Value = serde_json::from_str(SCHEMA_TEXT).unwrap();
+    assert_eq!(faults(&schema, &text, "profile"), Vec::<String>::new());
+}
+
+#[test]
 fn the_file_is_as_its_schema_says() {
     let schema: Value = serde_json::from_str(SCHEMA_TEXT).unwrap();
     let mut results = measured();

@@ -1,10 +1,11 @@
 //! One experiment on the page, and its line in the overview.
 
+use super::campaign::{Beside, CampaignPart, Explained, is_emulated};
 use super::figures::{self, Figure};
 use super::hosts::HostPart;
 use super::{host_rows, said};
 use crate::results::Results;
-use crate::results::summary::{self, Table};
+use crate::results::summary::{self, Table, TitledTable};
 
 /// One experiment on the page.
 pub(super) struct Section<'a> {
@@ -13,20 +14,42 @@ pub(super) struct Section<'a> {
     /// The host, where the page has several.
     pub(super) host: String,
     pub(super) real_time: bool,
+    /// The campaign, where the page has several.
+    pub(super) campaign: String,
+    /// What a reader must know of the unit; empty where everybody does.
+    pub(super) legend: &'static str,
+    pub(super) explained: Vec<&'a Explained>,
+    /// The tables that it asks for; that of the medians where it asks for none.
+    pub(super) tables: Vec<TitledTable>,
     pub(super) medians: Table,
     pub(super) tails: Table,
     pub(super) figures: Vec<Figure>,
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn of(results: &'a Results, hosts: &[HostPart<'_>]) -> Self {
+    pub(super) fn of(
+        results: &'a Results,
+        hosts: &[HostPart<'_>],
+        (campaigns, beside): (&[CampaignPart<'_>], &'a Beside),
+    ) -> Self {
+        let tables = summary::tables(results);
         let host = hosts.iter().find(|host| host.is_of(results));
         Self {
             results,
             anchor: results.experiment.replace('/', "-"),
             host: host.map(|host| host.name.clone()).unwrap_or_default(),
             real_time: results.is_real_time(),
-            medians: summary::medians(results),
+            campaign: match campaigns.len() > 1 && results.emulation.is_some() {
+                true => results.run.clone(),
+                false => String::new(),
+            },
+            legend: results.time_unit().legend(),
+            explained: beside.of(results),
+            medians: match tables.is_empty() {
+                true => summary::medians(results),
+                false => Table::default(),
+            },
+            tables,
             tails: summary::tails(results),
             figures: figures::figures(results),
         }
@@ -51,6 +74,17 @@ impl<'a> Section<'a> {
     /// Whether it counts, and times nothing.
     pub(super) fn counts(&self) -> bool {
         !self.results.series.is_empty() && summary::calls(self.results).next().is_none()
+    }
+
+    /// Whether its times are counts of instructions.
+    pub(super) fn is_emulated(&self) -> bool {
+        is_emulated(self.results)
+    }
+
+    /// How many seeds each case had.
+    pub(super) fn seeds(&self) -> u16 {
+        let emulation = self.results.emulation.as_ref();
+        emulation.map_or(0, |emulation| emulation.seeds)
     }
 
     /// The other host, in words, where servers ran on one.
