@@ -316,7 +316,7 @@ fn has_experiment(runs: &[Run], experiment: &str) -> bool {
 fn same_runs(a: &[Run], b: &[Run]) -> Option<Condition> {
     let ids = |runs: &[Run]| -> BTreeSet<String> {
         let results = runs.iter().flat_map(|run| &run.results);
-        results.map(|results| results.run.clone()).collect()
+        results.map(measured_once).collect()
     };
     let (of_a, of_b) = (ids(a), ids(b));
     let same: Vec<&String> = of_a
@@ -332,6 +332,14 @@ fn same_runs(a: &[Run], b: &[Run]) -> Option<Condition> {
         gravity: Gravity::Spoils,
         why: "Both sides hold it: give two measurements that were made apart.".to_owned(),
     })
+}
+
+/// What no two measurements have in common: the run, and which of its systems where several were booted in it.
+fn measured_once(results: &Results) -> String {
+    let systems = results.emulation.iter().flat_map(|found| &found.systems);
+    let names: Vec<String> = systems.map(EmulatedSystem::name).collect();
+    let words = [results.run.clone(), names.join(", ")];
+    words.join(" ").trim().to_owned()
 }
 
 /// What is of the minutes before the run, or counts since the host was started: it says nothing of what the host is.

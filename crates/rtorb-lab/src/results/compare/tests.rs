@@ -320,11 +320,27 @@ fn emulated(image_sha256: &str, medians: &[f64]) -> Run {
 }
 
 #[test]
+fn two_systems_of_one_campaign_are_two_measurements() {
+    let refused = |a: &Run, b: &Run| compare(&[a.clone()], &[b.clone()], Spoilt::Refuse).is_err();
+    let one = emulated("a", &[1.0; 4]);
+    assert!(refused(&one, &one));
+    let mut other = one.clone();
+    let emulation = other.results[0].emulation.as_mut().unwrap();
+    emulation.systems[0].kernel = "6.12-rt".to_owned();
+    assert!(!refused(&one, &other));
+}
+
+/// Of another campaign.
+fn other(image_sha256: &str, medians: &[f64]) -> Run {
+    synthetic::run("two", emulated(image_sha256, medians).results)
+}
+
+#[test]
 fn seeds_without_any_variance_are_compared_and_said_to_be_seeds() {
     let same = [3_764.0; 4];
     let found = compare(
         &[emulated("a", &same)],
-        &[emulated("b", &same)],
+        &[other("b", &same)],
         Spoilt::Refuse,
     )
     .unwrap();
@@ -333,7 +349,7 @@ fn seeds_without_any_variance_are_compared_and_said_to_be_seeds() {
     let slower = [12_000.0; 4];
     let found = compare(
         &[emulated("a", &same)],
-        &[emulated("b", &slower)],
+        &[other("b", &slower)],
         Spoilt::Refuse,
     )
     .unwrap();
