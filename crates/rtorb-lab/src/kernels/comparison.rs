@@ -2,6 +2,7 @@
 //! papers that held machine and ORB and varied the operating system.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::campaign::{Identity, OfSystem, System};
 use crate::experiment::Outcome;
@@ -77,35 +78,12 @@ impl Identity {
     /// of files.
     #[must_use]
     pub fn name(&self) -> String {
-        let systems: Vec<String> = self
-            .systems
-            .iter()
-            .map(|system| {
-                let kernel = &system.kernel;
-                [
-                    kernel.name.as_str(),
-                    system.preempt.as_str(),
-                    kernel.sha256.as_str(),
-                ]
-                .join(" ")
-            })
-            .collect();
-        let text = [
-            self.emulator.clone(),
-            self.emulator_sha256.clone(),
-            self.firmware_sha256.clone(),
-            self.machine.clone(),
-            self.initramfs_sha256.clone(),
-            systems.join(","),
-            format!("{:?}", self.asked),
-            format!("{:?}", self.boots),
-            self.experiments.join(","),
-            self.loads.join(","),
-            self.seeds.to_string(),
-            self.shift.to_string(),
-        ];
-        let digest = super::sha256(text.join("\n").as_bytes());
-        format!("campaign-{}", &digest[..DIGITS])
+        let mut lasting = self.clone();
+        for system in &mut lasting.systems {
+            system.kernel.image = PathBuf::new();
+        }
+        let text = serde_json::to_vec(&lasting).expect("an identity has nothing that JSON has not");
+        format!("campaign-{}", &super::sha256(&text)[..DIGITS])
     }
 }
 
@@ -169,6 +147,8 @@ fn machine(identity: &Identity) -> Emulation {
         emulator: identity.emulator.clone(),
         emulator_sha256: identity.emulator_sha256.clone(),
         initramfs_sha256: identity.initramfs_sha256.clone(),
+        firmware_sha256: identity.firmware_sha256.clone(),
+        machine: identity.machine.clone(),
         seeds: identity.seeds,
         shift: identity.shift,
         systems: Vec::new(),

@@ -12,6 +12,12 @@ pub struct Emulation {
     pub emulator_sha256: String,
     /// The SHA-256 of the guest's root, which holds the program that measures.
     pub initramfs_sha256: String,
+    /// The SHA-256 of the firmware that starts the machine.
+    #[serde(default)]
+    pub firmware_sha256: String,
+    /// The arguments of the emulator and of the kernels.
+    #[serde(default)]
+    pub machine: String,
     /// How many seeds each case was run with.
     pub seeds: u16,
     /// An instruction takes 2 to the power of this many nanoseconds of virtual time.

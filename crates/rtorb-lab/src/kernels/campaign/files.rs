@@ -10,6 +10,7 @@ use super::{Identity, OfSystem, System};
 use crate::error::LabError;
 use crate::host;
 use crate::kernels::comparison;
+use crate::results::profile;
 use crate::results::report;
 use crate::results::runs;
 use crate::results::{Results, write_atomically};
@@ -232,6 +233,7 @@ pub(super) fn write(
         for results in &one.results {
             results.write(&below).map_err(cannot(&below))?;
         }
+        profile::keep(&below, &one.results)?;
     }
     let mut compared = Vec::new();
     for experiment in &record.identity.experiments {

@@ -249,6 +249,11 @@ fn facts_of_emulation(results: &Results) -> Vec<(Fact, String)> {
             "initramfs sha256".to_owned(),
             emulation.initramfs_sha256.clone(),
         ),
+        (
+            "firmware sha256".to_owned(),
+            emulation.firmware_sha256.clone(),
+        ),
+        ("machine".to_owned(), emulation.machine.clone()),
         ("seeds".to_owned(), emulation.seeds.to_string()),
         ("shift".to_owned(), emulation.shift.to_string()),
     ];
