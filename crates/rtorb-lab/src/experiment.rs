@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
 use crate::experiment::split_mix::SplitMix64;
-use crate::host::preflight;
+use crate::host::preflight::{self, Finding};
 use crate::host::{Host, stolen_ms};
 use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
@@ -133,6 +133,9 @@ impl Context {
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
         let mut host = Host::describe();
+        if let Effort::Emulated { .. } = effort {
+            EMULATOR.clone_into(&mut host.virtualisation);
+        }
         let dma_latency = DmaLatency::hold();
         host.cpu_dma_latency_held = dma_latency.is_ok();
         host.cpu_dma_latency_refused = dma_latency.as_ref().err().map(ToString::to_string);
@@ -239,6 +242,10 @@ pub struct Outcome {
 impl Outcome {
     /// Takes back what cannot be promised, and says what every reader must know.
     fn judge(&mut self, effort: Effort) {
+        if let Effort::Emulated { .. } = effort {
+            // Quotients compare instructions with instructions; a time that was promised is one of real hardware.
+            self.targets.retain(|target| target.unit == "ratio");
+        }
         let mut note = |text: &str| {
             if !self.notes.iter().any(|known| known == text) {
                 self.notes.push(text.to_owned());
@@ -251,8 +258,10 @@ impl Outcome {
             self.targets.clear();
             note(NOT_JUDGED);
         }
-        if effort == Effort::Glance {
-            note(A_GLANCE);
+        match effort {
+            Effort::Glance => note(A_GLANCE),
+            Effort::Emulated { .. } => note(IN_INSTRUCTIONS),
+            Effort::Quick | Effort::Full => {}
         }
     }
 }
@@ -290,7 +299,9 @@ pub fn run(
     let cpu = context.launcher.placement.cpu;
     let stolen_before_ms = stolen_ms(cpu);
     let mut parameters = experiment.parameters(context.effort);
-    let running = match experiment.varies_load() {
+    // An emulated machine is booted for one load: there is nothing to vary.
+    let varies_load = experiment.varies_load() && context.effort.seeds().is_none();
+    let running = match varies_load {
         true => None,
         false => Some(context.load.start(context)?),
     };
@@ -306,7 +317,7 @@ pub fn run(
     let server_host = describe_agent(experiment, context, &mut parameters, &mut outcome);
     if let Some(mut running) = running {
         running.check()?;
-        label_with_load(&mut outcome.series, &context.load);
+        label_with_load(&mut outcome.series, context);
         parameters.insert("load".to_owned(), context.load.to_string().into());
         if !context.load.is_none() {
             parameters.insert("load_generator".to_owned(), running.generator().into());
@@ -337,7 +348,7 @@ pub fn run(
         stolen_ms,
         complete: outcome.complete,
         parameters,
-        findings: preflight::findings(&context.host),
+        findings: findings(context),
         host: context.host.clone(),
         server_host,
         emulation: None,
@@ -353,6 +364,14 @@ pub fn run(
         published: outcome.published,
         notes: outcome.notes,
     })
+}
+
+/// None of an emulated machine: what a host should be set to says nothing about it.
+fn findings(context: &Context) -> Vec<Finding> {
+    match context.effort {
+        Effort::Emulated { .. } => Vec::new(),
+        Effort::Glance | Effort::Quick | Effort::Full => preflight::findings(&context.host),
+    }
 }
 
 fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
@@ -394,19 +413,22 @@ fn describe_agent(
     Some(agent.host().clone())
 }
 
-/// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`.
-fn label_with_load(series: &mut [Series], load: &Load) {
-    if load.is_none() {
+/// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`. In an emulated
+/// machine none is a load too: it stands beside the others in one table.
+fn label_with_load(series: &mut [Series], context: &Context) {
+    let load = &context.load;
+    if load.is_none() && context.effort.seeds().is_none() {
         return;
     }
+    let load: LabelValue = load.to_string().into();
     for series in series {
-        let name = match series.labels.contains_key("load") {
-            true => "background_load",
-            false => "load",
+        match series.labels.get("load") {
+            Some(known) if *known == load => continue,
+            Some(_) => series
+                .labels
+                .insert("background_load".to_owned(), load.clone()),
+            None => series.labels.insert("load".to_owned(), load.clone()),
         };
-        series
-            .labels
-            .insert(name.to_owned(), load.to_string().into());
     }
 }
 
@@ -422,6 +444,10 @@ fn run_id() -> String {
 /// From tick to tick of a kernel with CONFIG_HZ=250.
 const PHASE_NS_MAX: u64 = 4_000_000;
 const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
+/// Told, not found out: from inside it looks like any virtual machine.
+const EMULATOR: &str = "QEMU (TCG, icount: emulated, its clock counts instructions)";
+const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
+                        one CPU, so this compares the lengths of paths through kernel and ORB and says nothing of hardware.";
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
 
@@ -465,6 +491,56 @@ mod tests {
         assert_eq!(context.add_marks(1), 15);
         context.effort = Effort::Quick;
         assert_eq!(context.seed(0), None);
+    }
+
+    #[test]
+    fn of_an_emulated_machine_only_quotients_are_promised() {
+        let mut outcome = Outcome {
+            complete: true,
+            targets: vec![
+                Target::at_most("a time", 1.0, 2.0, "us"),
+                Target::at_most("a quotient", 1.0, 2.0, "ratio"),
+            ],
+            scheduling: vec![ObtainedScheduling {
+                process: "measured".to_owned(),
+                threads: 1,
+                policy: "SCHED_FIFO".to_owned(),
+                priority: 50,
+                cpus: "0".to_owned(),
+                real_time: true,
+            }],
+            ..Outcome::default()
+        };
+        outcome.judge(Effort::Emulated { seeds: 1 });
+        assert_eq!(outcome.targets.len(), 1);
+        assert_eq!(outcome.targets[0].what, "a quotient");
+        assert_eq!(outcome.notes, [IN_INSTRUCTIONS]);
+    }
+
+    #[test]
+    fn every_series_of_an_emulated_machine_says_its_load() {
+        let effort = Effort::Emulated { seeds: 1 };
+        let mut context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
+        let of = |load: Option<&str>| {
+            let labels = load.map(|load| ("load".to_owned(), load.into()));
+            let labels = labels.into_iter().collect();
+            Series::from_recorder(labels, &crate::results::statistics::Recorder::new())
+        };
+        let mut series = [of(None), of(Some("none")), of(Some("10hz"))];
+        label_with_load(&mut series, &context);
+        let shown =
+            |index: usize, name: &str| series[index].labels.get(name).map(ToString::to_string);
+        assert_eq!(shown(0, "load").as_deref(), Some("none"));
+        assert_eq!(
+            (shown(1, "load").as_deref(), shown(1, "background_load")),
+            (Some("none"), None)
+        );
+        assert_eq!(shown(2, "load").as_deref(), Some("10hz"));
+        assert_eq!(shown(2, "background_load").as_deref(), Some("none"));
+        context.effort = Effort::Quick;
+        let mut series = [of(None)];
+        label_with_load(&mut series, &context);
+        assert!(series[0].labels.is_empty());
     }
 
     #[test]

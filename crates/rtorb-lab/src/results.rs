@@ -375,6 +375,15 @@ impl WorstSample {
         let mark = first + at as u64;
         Some(Self { mark, value_ns })
     }
+
+    /// The slower one; of two that are alike, the first.
+    #[must_use]
+    pub fn or(self, later: Self) -> Self {
+        match later.value_ns > self.value_ns {
+            true => later,
+            false => self,
+        }
+    }
 }
 
 /// A number to read first.

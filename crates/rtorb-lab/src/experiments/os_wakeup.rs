@@ -2,6 +2,9 @@
 //!
 //! Our loop and cyclictest take turns in rounds of half a second: same CPU, priority and interval. First on a host that is
 //! left in peace, with the CPU free to sleep and with the CPU kept awake; then the load is switched on.
+//!
+//! An emulated machine has our loop alone, under the one load that it was booted for. There a moment is as good as another one
+//! only if it is drawn: load and tick keep their places from boot to boot, and a fixed period would meet them at the same ones.
 
 use std::time::Duration;
 
@@ -39,16 +42,26 @@ impl Experiment for OsWakeup {
 
     fn parameters(&self, effort: Effort) -> Parameters {
         let plan = Plan::of(effort);
-        labels([
+        let mut parameters = labels([
             ("rounds", plan.rounds.into()),
             ("samples_per_round", plan.samples.into()),
-            ("samples_left_out_per_round", WARM_UP.into()),
-            ("interval_us", INTERVAL_US.into()),
+            ("samples_left_out_per_round", plan.left_out().into()),
+            ("interval_us", plan.interval_us.into()),
             ("clock", "CLOCK_MONOTONIC, absolute".into()),
             ("memory_locked", "where granted".into()),
-            ("cpu_kept_awake", "in the series with cpu = awake".into()),
             ("effort", effort.name().into()),
-        ])
+        ]);
+        let others = match effort {
+            Effort::Emulated { .. } => labels([
+                ("priority", u32::from(PRIORITY_EMULATED).into()),
+                ("moments", DRAWN.into()),
+            ]),
+            Effort::Glance | Effort::Quick | Effort::Full => {
+                labels([("cpu_kept_awake", "in the series with cpu = awake".into())])
+            }
+        };
+        parameters.extend(others);
+        parameters
     }
 
     fn varies_load(&self) -> bool {
@@ -56,22 +69,22 @@ impl Experiment for OsWakeup {
     }
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let placement = context.launcher.placement;
         let plan = Plan::of(context.effort);
         let mut run = Run {
             context,
             plan,
+            placement: placement(context),
             probe: Probe::start(&context.launcher, "wakeup probe")?,
             cyclictest: None,
             measured: Measured::default(),
             notes: Vec::new(),
         };
-        let conditions = Condition::all(chosen_load(&context.load), placement.cpu.is_some());
+        let conditions = conditions(context);
         progress.begin(conditions.len() * plan.rounds);
         let complete = is_complete(run.all(&conditions, progress))?;
         Ok(Outcome {
             complete,
-            notes: [IDLE.to_owned()].into_iter().chain(run.notes).collect(),
+            notes: run.notes,
             ..run.measured.outcome()
         })
     }
@@ -83,17 +96,43 @@ struct Plan {
     rounds: usize,
     /// Of each tool, in each round of each condition.
     samples: usize,
+    /// From one sample to the next.
+    interval_us: u64,
+    /// How many of the last samples of a round are not kept.
+    end: usize,
 }
 
 impl Plan {
     fn of(effort: Effort) -> Self {
-        let (rounds, samples) = match effort {
-            Effort::Glance | Effort::Emulated { .. } => (1, 60),
-            Effort::Quick => (4, 400),
-            // 100,000 of each that are kept.
-            Effort::Full => (210, 500),
+        let with = |rounds, samples| Self {
+            rounds,
+            samples,
+            interval_us: INTERVAL_US,
+            end: 0,
         };
-        Self { rounds, samples }
+        match effort {
+            Effort::Glance => with(1, 60),
+            Effort::Quick => with(4, 400),
+            // 100,000 of each that are kept.
+            Effort::Full => with(210, 500),
+            // In the last one, the end of a thread may be.
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                samples: WARM_UP + SAMPLES_EMULATED + 1,
+                interval_us: INTERVAL_US_EMULATED,
+                end: 1,
+            },
+        }
+    }
+
+    fn left_out(&self) -> usize {
+        WARM_UP + self.end
+    }
+
+    /// Without the first ones, in which caches are cold and the threads are still being looked at.
+    fn kept<'a>(&self, late_ns: &'a [u64]) -> &'a [u64] {
+        let end = late_ns.len().saturating_sub(self.end);
+        late_ns.get(WARM_UP..end).unwrap_or_default()
     }
 }
 
@@ -101,6 +140,7 @@ impl Plan {
 struct Run<'a> {
     context: &'a Context,
     plan: Plan,
+    placement: Placement,
     probe: Probe,
     cyclictest: Option<Cyclictest>,
     measured: Measured,
@@ -113,10 +153,14 @@ impl Run<'_> {
         conditions: &[Condition],
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        self.find_cyclictest()?;
+        if self.context.effort.seeds().is_none() {
+            self.notes.push(IDLE.to_owned());
+            self.find_cyclictest()?;
+        }
         let mut load = RunningLoad::default();
         for condition in conditions {
-            if !condition.load.is_none() {
+            let sets_load = self.context.effort.seeds().is_none();
+            if sets_load && !condition.load.is_none() {
                 load = match condition.load.start(self.context) {
                     Ok(load) => load,
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
@@ -167,10 +211,10 @@ impl Run<'_> {
 
     /// Each tool is the first in every other round, so that neither gains by its place.
     fn round(&mut self, condition: &Condition, round: usize) -> Result<(), LabError> {
-        let placement = self.context.launcher.placement;
+        self.context.begin_round(round);
         let awake = condition
             .awake
-            .then(|| Awake::keep(placement.cpu, ROUND_MAX));
+            .then(|| Awake::keep(self.placement.cpu, ROUND_MAX));
         if awake.as_ref().is_some_and(|awake| !awake.is_kept()) {
             return Err(LabError::process(
                 "os/wakeup",
@@ -183,18 +227,19 @@ impl Run<'_> {
         };
         for tool in tools {
             match tool {
-                Tool::Rtorb => self.ours(condition, placement)?,
+                Tool::Rtorb => self.ours(condition, round)?,
                 Tool::Cyclictest => self.theirs(condition)?,
             }
         }
         Ok(())
     }
 
-    fn ours(&mut self, condition: &Condition, placement: Placement) -> Result<(), LabError> {
+    fn ours(&mut self, condition: &Condition, round: usize) -> Result<(), LabError> {
         let question = Question {
-            placement,
-            interval_ns: INTERVAL_US * 1_000,
+            placement: self.placement,
+            interval_ns: self.plan.interval_us * 1_000,
             samples: self.plan.samples,
+            seed: self.context.seed(round),
         };
         let within = Duration::from_nanos(question.interval_ns * question.samples as u64);
         let mut answer = self.probe.ask(&probe::Question::Wakeup(question), within)?;
@@ -203,7 +248,13 @@ impl Run<'_> {
         }
         self.measured.saw(Tool::Rtorb, answer.scheduling);
         let late_ns = answer.samples.pop().unwrap_or_default();
-        self.measured.add(Tool::Rtorb, condition, kept(&late_ns));
+        let kept = self.plan.kept(&late_ns);
+        self.measured.add(Tool::Rtorb, condition, kept);
+        let marked = self.context.add_marks(answer.marks);
+        if self.context.seed(round).is_some() {
+            let first = marked + WARM_UP as u64 + 1;
+            self.measured.mark(condition, first, kept);
+        }
         Ok(())
     }
 
@@ -215,8 +266,33 @@ impl Run<'_> {
         self.measured
             .saw(Tool::Cyclictest, run.scheduling.into_iter().collect());
         self.measured
-            .add(Tool::Cyclictest, condition, kept(&run.late_ns));
+            .add(Tool::Cyclictest, condition, self.plan.kept(&run.late_ns));
         Ok(())
+    }
+}
+
+/// In an emulated machine the one that it was booted for.
+fn conditions(context: &Context) -> Vec<Condition> {
+    match context.effort {
+        Effort::Emulated { .. } => vec![Condition {
+            load: context.load.clone(),
+            awake: false,
+        }],
+        Effort::Glance | Effort::Quick | Effort::Full => Condition::all(
+            chosen_load(&context.load),
+            context.launcher.placement.cpu.is_some(),
+        ),
+    }
+}
+
+fn placement(context: &Context) -> Placement {
+    let placement = context.launcher.placement;
+    match context.effort {
+        Effort::Emulated { .. } => Placement {
+            fifo: placement.fifo.map(|_| PRIORITY_EMULATED),
+            ..placement
+        },
+        Effort::Glance | Effort::Quick | Effort::Full => placement,
     }
 }
 
@@ -228,14 +304,16 @@ fn chosen_load(load: &Load) -> Load {
     }
 }
 
-/// Without the first ones, in which caches are cold and the threads are still being looked at.
-fn kept(late_ns: &[u64]) -> &[u64] {
-    late_ns.get(WARM_UP..).unwrap_or_default()
-}
-
 /// cyclictest's default.
 const INTERVAL_US: u64 = 1_000;
 const WARM_UP: usize = 20;
+/// That are kept, of each seed: with fewer, the largest of a seed says little of the kernel.
+const SAMPLES_EMULATED: usize = 2_000;
+const INTERVAL_US_EMULATED: u64 = 500;
+/// Above the threads in which PREEMPT_RT handles interrupts, which have 50: what they do is not urgent to this thread.
+const PRIORITY_EMULATED: u8 = 90;
+const DRAWN: &str =
+    "each from the seed of its round, evenly between 0.5 and 1.5 intervals after the last wake-up";
 /// Two runs of half a second, and what a busy host may take to start them.
 const ROUND_MAX: Duration = Duration::from_secs(60);
 
@@ -251,13 +329,42 @@ const NOT_INSTALLED: &str = "cyclictest is not installed (Debian: rt-tests): it 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::interrupt::Interrupt;
 
     #[test]
     fn a_full_run_keeps_a_hundred_thousand_samples_of_each() {
         let plan = Plan::of(Effort::Full);
         assert!(plan.rounds * (plan.samples - WARM_UP) >= 100_000);
-        assert_eq!(kept(&[7; 21]), [7]);
-        assert!(kept(&[7; 3]).is_empty());
+        assert_eq!(plan.kept(&[7; 21]), [7]);
+        assert!(plan.kept(&[7; 3]).is_empty());
+    }
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_of_two_thousand_samples() {
+        let plan = Plan::of(Effort::Emulated { seeds: 4 });
+        assert_eq!(plan.rounds, 4);
+        let mut late_ns = vec![7; plan.samples];
+        late_ns[WARM_UP - 1] = 9;
+        *late_ns.last_mut().unwrap() = 9;
+        assert_eq!(plan.kept(&late_ns), [7; 2_000]);
+        assert!(plan.kept(&[7; WARM_UP]).is_empty());
+        // Of virtual time, which is most of what a boot costs.
+        let busy_us = plan.rounds as u64 * plan.samples as u64 * plan.interval_us;
+        assert!(busy_us < 4_100_000, "{busy_us}");
+    }
+
+    #[test]
+    fn an_emulated_machine_has_the_load_that_it_was_booted_for() {
+        for load in ["none", "hog"] {
+            let effort = Effort::Emulated { seeds: 1 };
+            let mut context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
+            context.load = load.parse().unwrap();
+            let conditions = conditions(&context);
+            assert_eq!(conditions.len(), 1);
+            assert_eq!(conditions[0].load, context.load);
+            let fifo = context.launcher.placement.fifo;
+            assert_eq!(placement(&context).fifo, fifo.map(|_| 90));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::results::rounds::Rounds;
 use crate::results::statistics::median;
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series, Target,
-    all_real_time, labels,
+    WorstSample, all_real_time, labels,
 };
 
 /// Who measured.
@@ -79,6 +79,8 @@ impl fmt::Display for Condition {
 pub(super) struct Measured {
     /// The wake-ups of each tool under each condition.
     cells: Vec<(Condition, BTreeMap<Tool, Rounds>)>,
+    /// Of each condition of an emulated machine, the slowest wake-up of our loop.
+    worst: Vec<(Condition, WorstSample)>,
     scheduling: BTreeMap<Tool, Vec<ObtainedScheduling>>,
 }
 
@@ -94,6 +96,20 @@ impl Measured {
             self.cells.len() - 1
         });
         self.cells[index].1.entry(tool).or_default().add(late_ns);
+    }
+
+    /// Remembers the slowest of samples that were marked one after another.
+    pub(super) fn mark(&mut self, condition: &Condition, first_mark: u64, late_ns: &[u64]) {
+        let samples = (first_mark..).zip(late_ns);
+        let samples = samples.map(|(mark, late_ns)| WorstSample {
+            mark,
+            value_ns: *late_ns,
+        });
+        let known = self.worst.iter().position(|(known, _)| known == condition);
+        let before = known.map(|index| self.worst.swap_remove(index).1);
+        let worst = before.into_iter().chain(samples).reduce(WorstSample::or);
+        self.worst
+            .extend(worst.map(|worst| (condition.clone(), worst)));
     }
 
     /// Drops what was measured under a condition that did not hold.
@@ -114,7 +130,7 @@ impl Measured {
             highlights: self.highlights(),
             series: self.series(),
             columns: vec!["tool".to_owned()],
-            plots: plots(),
+            plots: self.plots(),
             derived: self.derived(),
             targets: self.targets(),
             conclusions: self.conclusions(),
@@ -134,7 +150,15 @@ impl Measured {
             labels.insert("tool".to_owned(), tool.name().into());
             let scheduling = self.scheduling.get(&tool).map_or(&[][..], Vec::as_slice);
             labels.insert("real_time".to_owned(), all_real_time(scheduling).into());
-            cell.series(labels)
+            let ours = (tool == Tool::Rtorb).then_some(&self.worst);
+            let worst = ours
+                .into_iter()
+                .flatten()
+                .find(|(known, _)| known == condition);
+            Series {
+                worst_sample: worst.map(|(_, worst)| *worst),
+                ..cell.series(labels)
+            }
         });
         series.collect()
     }
@@ -246,9 +270,40 @@ impl Measured {
             ours: format!("at most {}", ours.join(", ")),
         }]
     }
+
+    fn plots(&self) -> Vec<Plot> {
+        let mut tools = self.cells.iter().flat_map(|(_, tools)| tools.keys());
+        let words = match tools.any(|tool| *tool == Tool::Cyclictest) {
+            true => BESIDE_CYCLICTEST,
+            false => ALONE,
+        };
+        plots(&words)
+    }
 }
 
-fn plots() -> Vec<Plot> {
+/// What the plots are called and what is said of them.
+struct Words {
+    histogram: [&'static str; 2],
+    percentiles: &'static str,
+}
+
+const BESIDE_CYCLICTEST: Words = Words {
+    histogram: [
+        "How late the thread wakes, beside cyclictest",
+        "As the histograms of cyclictest. Both should lie on each other; what counts for a deadline is how far to the right the \
+         last sample lies.",
+    ],
+    percentiles: "Solid: measured here; dashed: cyclictest.",
+};
+const ALONE: Words = Words {
+    histogram: [
+        "How late the thread wakes",
+        "As the histograms of cyclictest. What counts for a deadline is how far to the right the last sample lies.",
+    ],
+    percentiles: "What a mean hides: how long the slowest wake-ups take.",
+};
+
+fn plots(words: &Words) -> Vec<Plot> {
     let plot = |id: &str, title: &str, caption: &str, kind: PlotKind| Plot {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -266,16 +321,15 @@ fn plots() -> Vec<Plot> {
             lines: vec!["tool".to_owned()],
             ..plot(
                 "wakeup-histogram",
-                "How late the thread wakes, beside cyclictest",
-                "As the histograms of cyclictest. Both should lie on each other; what counts for a deadline is how far to the \
-                 right the last sample lies.",
+                words.histogram[0],
+                words.histogram[1],
                 PlotKind::Histogram,
             )
         },
         plot(
             "wakeup-percentiles",
             "The tail of the wake-up latency",
-            "Solid: measured here; dashed: cyclictest.",
+            words.percentiles,
             PlotKind::Percentiles,
         ),
     ]
@@ -338,6 +392,22 @@ mod tests {
         assert_eq!(series[2].labels["load"].to_string(), "mix");
         assert_eq!(series[0].labels["real_time"], false.into());
         assert_eq!(series[0].count, 9);
+    }
+
+    #[test]
+    fn the_slowest_of_all_rounds_keeps_its_mark() {
+        let mut measured = measured(10_000);
+        measured.mark(&loaded(), 101, &[5, 70, 70, 6]);
+        measured.mark(&loaded(), 201, &[70, 9]);
+        let worst = |series: &Series| {
+            series
+                .worst_sample
+                .map(|worst| (worst.mark, worst.value_ns))
+        };
+        let found: Vec<_> = measured.series().iter().map(worst).collect();
+        assert_eq!(found, [None, None, Some((102, 70)), None]);
+        measured.mark(&loaded(), 301, &[1, 71]);
+        assert_eq!(worst(&measured.series()[2]), Some((302, 71)));
     }
 
     #[test]

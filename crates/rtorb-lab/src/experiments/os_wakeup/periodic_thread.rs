@@ -1,10 +1,12 @@
 //! The measured loop, the same as cyclictest's: sleep until an absolute moment, and see how late it is.
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::split_mix::SplitMix64;
 use crate::processes::placement::{Placement, obtained_by_priority};
 use crate::processes::probe::Answer;
 
@@ -17,6 +19,9 @@ pub struct Question {
     pub interval_ns: u64,
     /// How many times it wakes.
     pub samples: usize,
+    /// Where every moment is drawn, from what.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
 
 impl Question {
@@ -30,9 +35,14 @@ impl Question {
             affinity: self.placement.cpu.into_iter().collect(),
             ..ThreadConfig::default()
         };
-        let (interval_ns, mut late_ns) = (self.interval_ns, vec![0; self.samples]);
+        // Written once, so that each page is there and the thread's own before it measures.
+        let mut late_ns = vec![NOT_TAKEN; self.samples];
+        let mut moments = Moments {
+            interval_ns: self.interval_ns,
+            drawn: self.seed.map(SplitMix64::seeded),
+        };
         let thread = spawn("wakeup", &config, move || {
-            measure(interval_ns, &mut late_ns);
+            measure(&mut moments, &mut late_ns);
             late_ns
         });
         let thread = thread.map_err(|refused| refused.to_string())?;
@@ -51,26 +61,48 @@ impl Question {
     }
 }
 
-/// Fills in how late each wake-up is. A moment that has passed already is left out, as cyclictest leaves it out: the
-/// thread never runs without sleeping.
-fn measure(interval_ns: u64, late_ns: &mut [u64]) {
-    let mut next_ns = monotonic_ns() + interval_ns;
+/// Fills in how late each wake-up is, and marks each.
+fn measure(moments: &mut Moments, late_ns: &mut [u64]) {
+    let mut next_ns = monotonic_ns() + moments.interval_ns;
     for late in late_ns {
         sleep_until(next_ns);
         let now_ns = monotonic_ns();
+        sample_taken();
         *late = now_ns.saturating_sub(next_ns);
-        next_ns = next_moment(next_ns, interval_ns, now_ns);
+        next_ns = moments.next(next_ns, now_ns);
     }
 }
 
-/// The first moment of the period that is not before `now_ns`.
+/// When the thread wakes.
+struct Moments {
+    interval_ns: u64,
+    drawn: Option<SplitMix64>,
+}
+
+impl Moments {
+    /// The one after a wake-up. It is never in the past: the thread never runs without sleeping.
+    fn next(&mut self, last_ns: u64, now_ns: u64) -> u64 {
+        match &mut self.drawn {
+            Some(drawn) => now_ns + self.interval_ns / 2 + drawn.draw_below(self.interval_ns),
+            None => next_moment(last_ns, self.interval_ns, now_ns),
+        }
+    }
+}
+
+/// The first moment of the period that is not before `now_ns`: those that have passed are left out, as cyclictest leaves them
+/// out.
 fn next_moment(last_ns: u64, interval_ns: u64, now_ns: u64) -> u64 {
     let missed = now_ns.saturating_sub(last_ns + 1) / interval_ns;
     last_ns + (missed + 1) * interval_ns
 }
 
+/// No thread is ever so late.
+const NOT_TAKEN: u64 = u64::MAX;
+
 #[cfg(test)]
 mod tests {
+    use rtorb_os::replay::samples_taken;
+
     use super::*;
 
     #[test]
@@ -88,10 +120,27 @@ mod tests {
             placement: Placement::default(),
             interval_ns: 100_000,
             samples: 7,
+            seed: None,
         };
+        let marked = samples_taken();
         let answer = question.answer().unwrap();
         assert_eq!(answer.samples[0].len(), 7);
         assert!(answer.samples[0].iter().all(|late_ns| *late_ns > 0));
         assert!(!answer.scheduling.is_empty());
+        assert!(samples_taken() >= marked + 7);
+    }
+
+    #[test]
+    fn drawn_moments_are_within_an_interval_of_the_next_one_and_the_same_for_a_seed() {
+        let drawn = |seed| {
+            let mut moments = Moments {
+                interval_ns: 1_000,
+                drawn: Some(SplitMix64::seeded(seed)),
+            };
+            [(); 50].map(|()| moments.next(0, 10_000))
+        };
+        assert!(drawn(1).iter().all(|ns| (10_500..11_500).contains(ns)));
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
     }
 }
