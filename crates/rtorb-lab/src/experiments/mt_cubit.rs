@@ -17,8 +17,8 @@ use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress, is_complete};
 use crate::results::{ObtainedScheduling, all_real_time};
 use measured::Measured;
-pub(super) use plan::{CONDITIONS, EXTREMES, HARDEST, Plan};
-use plan::{Cell, HIGH, LOW, Load, ROUNDS, high, low};
+pub(super) use plan::{CONDITIONS, EXTREMES, HARDEST, Plan, ROUNDS};
+use plan::{Cell, HIGH, LOW, Load, high, low};
 
 mod conclusions;
 mod measured;
@@ -153,8 +153,9 @@ impl LineUp {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         let cells = plan.cells();
-        progress.begin(ROUNDS * cells.len());
-        for round in 0..ROUNDS {
+        progress.begin(plan.rounds * cells.len());
+        for round in 0..plan.rounds {
+            context.begin_round(round);
             if let Some(raw) = &mut self.raw {
                 measured.add_raw(&raw.burst(&RAW_BURST)?);
             }
@@ -181,7 +182,7 @@ impl LineUp {
                         }
                     }
                 }
-                progress.step(&format!("round {} of {ROUNDS}: {cell}", round + 1));
+                progress.step(&format!("round {} of {}: {cell}", round + 1, plan.rounds));
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mt_cubit::{self, CONDITIONS, HARDEST, Paper, Plan};
+use super::mt_cubit::{self, CONDITIONS, HARDEST, Paper, Plan, ROUNDS};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 
@@ -38,14 +38,27 @@ impl Experiment for OrbArchitectures {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
-        Effort::Glance | Effort::Emulated { .. } => Plan {
+        Effort::Glance => Plan {
             run_of_others: GLANCE,
             low_clients: &[0, 2],
             effort,
             ..plan(Effort::Quick)
         },
+        Effort::Emulated { seeds } => Plan {
+            effort,
+            rounds: usize::from(seeds),
+            presets: &PRESETS[1..],
+            with_peer: false,
+            high_hz: EMULATED_HZ,
+            run: EMULATED,
+            run_of_others: EMULATED,
+            conditions: &HARDEST,
+            low_clients: &[0, 10],
+            leaves_out: None,
+        },
         Effort::Quick => Plan {
             effort,
+            rounds: ROUNDS,
             presets: &PRESETS,
             with_peer: true,
             high_hz: 250,
@@ -63,6 +76,7 @@ fn plan(effort: Effort) -> Plan {
         // them where the paper has none.
         Effort::Full => Plan {
             effort,
+            rounds: ROUNDS,
             presets: &PRESETS,
             with_peer: true,
             high_hz: 100,
@@ -76,5 +90,22 @@ fn plan(effort: Effort) -> Plan {
 }
 
 const GLANCE: Duration = Duration::from_millis(50);
+/// 100 calls of the high-priority client a seed.
+const EMULATED: Duration = Duration::from_millis(100);
+const EMULATED_HZ: u64 = 1_000;
 /// Ours first, then those of P1 in its order.
 const PRESETS: [&str; 5] = ["default", "tao", "mt_orbix", "minicool", "corbaplus"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
+        let parameters = plan(Effort::Emulated { seeds: 4 }).parameters();
+        assert_eq!(parameters["rounds"], 4usize.into());
+        assert!(parameters["paced_seconds"].number().unwrap() <= 4);
+        let low_clients = parameters["low_clients"].to_string();
+        assert_eq!(low_clients, "0 10");
+    }
+}

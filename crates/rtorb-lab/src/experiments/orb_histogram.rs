@@ -10,7 +10,7 @@ use crate::contestants::square_wave::Run;
 use crate::contestants::square_wave::system::{self, Role, System};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::load::Load;
+use crate::processes::load::{Load, RunningLoad};
 use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
 use measured::{Cell, MEETING, Measured};
 
@@ -36,7 +36,7 @@ impl Experiment for OrbHistogram {
 
     fn parameters(&self, effort: Effort) -> Parameters {
         let plan = Plan::of(effort);
-        let runs = plan.rounds * LOADS.len() * TRANSPORTS.len() * Role::ALL.len();
+        let runs = plan.rounds * plan.loads.len() * TRANSPORTS.len() * Role::ALL.len();
         let paced_ns = (runs * plan.edges) as u64 * PERIOD_NS;
         let transports = TRANSPORTS.map(Transport::label).join(" ");
         labels([
@@ -61,7 +61,8 @@ impl Experiment for OrbHistogram {
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
-        let load = match context.load.is_none() {
+        let is_emulated = context.effort.seeds().is_some();
+        let load = match context.load.is_none() && !is_emulated {
             true => Load::mix(),
             false => context.load.clone(),
         };
@@ -72,7 +73,10 @@ impl Experiment for OrbHistogram {
             .and_then(|()| line_up.measure((context, plan, &load), &mut measured, progress));
         let complete = is_complete(done)?;
         let mut notes = system::notes(context);
-        notes.extend([COLD, MEETINGS].map(str::to_owned));
+        if !is_emulated {
+            notes.push(COLD.to_owned());
+        }
+        notes.push(MEETINGS.to_owned());
         let real_time = context.launcher.placement.fifo.is_some();
         if !real_time {
             notes.push(NOT_REAL_TIME.to_owned());
@@ -102,22 +106,43 @@ struct Plan {
     rounds: usize,
     /// Of each wave in each round.
     edges: usize,
+    /// What is run beside it, one after the other.
+    loads: &'static [Beside],
+}
+
+/// What runs while it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// Nothing.
+    Nothing,
+    /// The load, which this experiment sets.
+    Load,
+    /// The load that an emulated machine was booted for, which is there already and may be none.
+    LoadOfMachine,
 }
 
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
+            Effort::Glance => Self {
                 rounds: 1,
                 edges: 30,
+                loads: &LOADS,
+            },
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                edges: 250,
+                loads: &[Beside::LoadOfMachine],
             },
             Effort::Quick => Self {
                 rounds: 2,
                 edges: 500,
+                loads: &LOADS,
             },
             Effort::Full => Self {
                 rounds: 10,
                 edges: 1_000,
+                loads: &LOADS,
             },
         }
     }
@@ -167,6 +192,7 @@ impl LineUp {
             let few = Plan {
                 rounds: 1,
                 edges: 10,
+                loads: &[],
             };
             let run = few.run(&system, receivers);
             self.scheduling.extend(system.roll_call(&run)?);
@@ -187,15 +213,19 @@ impl LineUp {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         let cells: usize = self.systems.iter().map(|system| system.roles.len()).sum();
-        progress.begin(plan.rounds * cells * LOADS.len());
+        progress.begin(plan.rounds * cells * plan.loads.len());
         for round in 0..plan.rounds {
-            for loaded in LOADS {
-                let load = if loaded { load.clone() } else { Load::none() };
-                let mut running = load.start(context)?;
-                if loaded && round == 0 {
+            context.begin_round(round);
+            for beside in plan.loads {
+                let mut running = match beside {
+                    Beside::Load => load.start(context)?,
+                    Beside::Nothing | Beside::LoadOfMachine => RunningLoad::default(),
+                };
+                if *beside == Beside::Load && round == 0 {
                     let generator = running.generator();
                     measured.note(format!("The load {load} is made by {generator}."));
                 }
+                let loaded = *beside != Beside::Nothing;
                 self.round((context, plan), (round, loaded), measured, progress)?;
                 running.check()?;
             }
@@ -313,11 +343,24 @@ const MEETINGS: &str = "Whether there is priority inversion is judged within the
                         and the moment at which its thread ran are of neither kind, since one timer interrupt may serve both.";
 const NOT_REAL_TIME: &str =
     "Without SCHED_FIFO no call has a priority: `role` says what was asked for.";
-/// Without load, and with it.
-const LOADS: [bool; 2] = [false, true];
+const LOADS: [Beside; 2] = [Beside::Nothing, Beside::Load];
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 pub(super) const PRESET: &str = "tao";
 /// 1,000 edges a second, a square wave of 500 Hz.
 const PERIOD_NS: u64 = 1_000_000;
 /// Longer than a call takes.
 const LEAD_NS_MAX: u64 = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_under_its_one_load() {
+        let plan = Plan::of(Effort::Emulated { seeds: 4 });
+        assert_eq!((plan.rounds, plan.loads), (4, &[Beside::LoadOfMachine][..]));
+        let parameters = OrbHistogram.parameters(Effort::Emulated { seeds: 4 });
+        assert!(parameters["paced_seconds"].number().unwrap() <= 4);
+        assert_eq!(Plan::of(Effort::Quick).loads.len(), 2);
+    }
+}

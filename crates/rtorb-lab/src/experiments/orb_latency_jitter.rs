@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mt_cubit::{self, CONDITIONS, EXTREMES, Paper, Plan};
+use super::mt_cubit::{self, CONDITIONS, EXTREMES, Paper, Plan, ROUNDS};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 
@@ -38,15 +38,29 @@ impl Experiment for OrbLatencyJitter {
 
 fn plan(effort: Effort) -> Plan {
     match effort {
-        Effort::Glance | Effort::Emulated { .. } => Plan {
+        Effort::Glance => Plan {
             effort,
             run: GLANCE,
             run_of_others: GLANCE,
             low_clients: &[0, 2],
             ..plan(Effort::Quick)
         },
+        // Two presets, since what a kernel does to a call depends on how threads share a connection.
+        Effort::Emulated { seeds } => Plan {
+            effort,
+            rounds: usize::from(seeds),
+            presets: &["tao", "default"],
+            with_peer: false,
+            high_hz: EMULATED_HZ,
+            run: EMULATED,
+            run_of_others: EMULATED,
+            conditions: &EXTREMES,
+            low_clients: &[0, 5, 10],
+            leaves_out: None,
+        },
         Effort::Quick => Plan {
             effort,
+            rounds: ROUNDS,
             presets: &["tao"],
             with_peer: false,
             // More often than in the papers: 100 calls in each run, so that there is a 99th percentile.
@@ -64,6 +78,7 @@ fn plan(effort: Effort) -> Plan {
         // The papers' rate, and their 4,000 calls over the rounds; a fifth of them where the papers have none.
         Effort::Full => Plan {
             effort,
+            rounds: ROUNDS,
             presets: &["tao"],
             with_peer: false,
             high_hz: 20,
@@ -77,3 +92,20 @@ fn plan(effort: Effort) -> Plan {
 }
 
 const GLANCE: Duration = Duration::from_millis(50);
+/// 100 calls of the high-priority client a seed.
+const EMULATED: Duration = Duration::from_millis(100);
+const EMULATED_HZ: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
+        let parameters = plan(Effort::Emulated { seeds: 4 }).parameters();
+        assert_eq!(parameters["rounds"], 4usize.into());
+        assert!(parameters["paced_seconds"].number().unwrap() <= 5);
+        let low_clients = parameters["low_clients"].to_string();
+        assert_eq!(low_clients, "0 5 10");
+    }
+}

@@ -43,10 +43,10 @@ impl Experiment for OrbPriorityInversion {
         let priorities = PRIORITIES.map(u64::from);
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let round: Duration = WORK_US.iter().map(|work_us| plan.run_of(*work_us)).sum();
-        let paced = round * (ROUNDS * (PRESETS.len() + 1)) as u32;
+        let paced = round * (plan.rounds * (PRESETS.len() + peers(effort).len())) as u32;
         labels([
             ("effort", effort.name().into()),
-            ("rounds", ROUNDS.into()),
+            ("rounds", plan.rounds.into()),
             ("presets", PRESETS.join(" ").into()),
             ("rates_hz", text(&plan.rates_hz()).into()),
             ("priorities", text(&priorities).into()),
@@ -75,7 +75,9 @@ impl Experiment for OrbPriorityInversion {
         let real_time = all_real_time(&scheduling);
         let mut notes = std::mem::take(&mut measured.notes);
         notes.extend(conclusions::notes(&measured));
-        notes.push(COLD.to_owned());
+        if context.effort.seeds().is_none() {
+            notes.push(COLD.to_owned());
+        }
         if context.effort == Effort::Quick {
             notes.push(QUICK.to_owned());
         }
@@ -97,6 +99,7 @@ impl Experiment for OrbPriorityInversion {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
+    rounds: usize,
     /// The paper's rates are multiplied by this.
     faster: u64,
     /// How long each run takes in which a request is as short as the paper's.
@@ -108,18 +111,27 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                faster: 20,
+                run: Duration::from_millis(200),
+                run_with_work: Duration::from_millis(200),
+            },
+            Effort::Glance => Self {
+                rounds: ROUNDS,
                 faster: 10,
                 run: Duration::from_millis(110),
                 run_with_work: Duration::from_millis(110),
             },
             Effort::Quick => Self {
+                rounds: ROUNDS,
                 faster: 10,
                 run: Duration::from_millis(400),
                 run_with_work: Duration::from_millis(400),
             },
             // Over the rounds, the paper's 1,000 calls of the client that calls once a second.
             Effort::Full => Self {
+                rounds: ROUNDS,
                 faster: 1,
                 run: Duration::from_secs(200),
                 run_with_work: Duration::from_secs(20),
@@ -187,7 +199,7 @@ impl LineUp {
             let scheduling = contestant.roll_call(&groups)?;
             Ok(Some((contestant, scheduling)))
         };
-        for name in PRESETS.iter().chain([&OMNIORB]) {
+        for name in PRESETS.iter().chain(peers(context.effort)) {
             let left_out = match start(name) {
                 Ok(Some((contestant, scheduling))) => {
                     self.scheduling.extend(scheduling);
@@ -211,8 +223,9 @@ impl LineUp {
         measured: &mut Measured,
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        progress.begin(ROUNDS * WORK_US.len());
-        for round in 0..ROUNDS {
+        progress.begin(plan.rounds * WORK_US.len());
+        for round in 0..plan.rounds {
+            context.begin_round(round);
             for work_us in WORK_US {
                 let run = plan.run(work_us, round, self.real_time);
                 for turn in 0..self.contestants.len() {
@@ -237,12 +250,21 @@ impl LineUp {
                     }
                 }
                 progress.step(&format!(
-                    "round {} of {ROUNDS}: {work_us} us of work",
-                    round + 1
+                    "round {} of {}: {work_us} us of work",
+                    round + 1,
+                    plan.rounds
                 ));
             }
         }
         Ok(())
+    }
+}
+
+/// There is none in an emulated machine.
+fn peers(effort: Effort) -> &'static [&'static str] {
+    match effort {
+        Effort::Emulated { .. } => &[],
+        Effort::Glance | Effort::Quick | Effort::Full => &[OMNIORB],
     }
 }
 
@@ -271,7 +293,7 @@ mod tests {
 
     #[test]
     fn whoever_calls_more_often_is_more_urgent() {
-        for effort in [Effort::Quick, Effort::Full] {
+        for effort in [Effort::Quick, Effort::Full, Effort::Emulated { seeds: 4 }] {
             let run = Plan::of(effort).run(500, 1, true);
             assert_eq!(run.groups.len(), CLIENTS);
             for pair in run.groups.windows(2) {
@@ -280,5 +302,12 @@ mod tests {
             }
         }
         assert_eq!(Plan::of(Effort::Full).rates_hz(), RATES_HZ);
+    }
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
+        let parameters = OrbPriorityInversion.parameters(Effort::Emulated { seeds: 4 });
+        assert_eq!(parameters["rounds"], 4usize.into());
+        assert!(parameters["paced_seconds"].number().unwrap() <= 4);
     }
 }

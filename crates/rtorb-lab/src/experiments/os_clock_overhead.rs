@@ -94,6 +94,7 @@ fn measure(
         if context.interrupted() {
             return Err(LabError::Interrupted);
         }
+        context.begin_round(round);
         let answer = asked.ask(&Question::ClockOverhead(question.clone()), ROUND)?;
         measured.add(&question.executions, answer);
         progress.step(&format!("round {} of {}", round + 1, plan.rounds));
@@ -116,7 +117,14 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                resolutions_us: &[100, 1_000, 10_000],
+                signal: 1,
+                thread: 1,
+                without: 2,
+            },
+            Effort::Glance => Self {
                 rounds: 2,
                 resolutions_us: &[500, 10_000],
                 signal: 2,

@@ -89,6 +89,7 @@ fn measure(
     let work = asked.calibrate(WORK)?;
     progress.step("the tasks' work is calibrated");
     for round in 0..plan.rounds {
+        context.begin_round(round);
         for configuration in &configurations {
             if context.interrupted() {
                 return Err(LabError::Interrupted);
@@ -126,7 +127,15 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                resolutions_us: &[500],
+                timers: &[1, 5, 10],
+                releases: 40,
+                alone: &[1, 4],
+                alone_ns_max: 60_000_000,
+            },
+            Effort::Glance => Self {
                 rounds: 1,
                 resolutions_us: &[500],
                 timers: &[1, 2, 5],
@@ -215,7 +224,12 @@ mod tests {
 
     #[test]
     fn nobody_waits_long_for_the_next_step() {
-        for effort in [Effort::Glance, Effort::Quick, Effort::Full] {
+        for effort in [
+            Effort::Glance,
+            Effort::Quick,
+            Effort::Full,
+            Effort::Emulated { seeds: 4 },
+        ] {
             let plan = Plan::of(effort);
             for configuration in plan.configurations() {
                 let together_ns = plan.releases * configuration.shortest_interval_ns();
@@ -228,15 +242,18 @@ mod tests {
 
     #[test]
     fn a_quick_run_takes_less_than_its_share() {
-        let plan = Plan::of(Effort::Quick);
-        let of = |configuration: &Configuration| {
-            let ns = plan.releases * configuration.shortest_interval_ns();
-            match configuration.pattern {
-                Pattern::Alone(_) => ns.min(plan.alone_ns_max),
-                Pattern::Harmonic | Pattern::NonHarmonic => ns,
-            }
+        let of_plan = |plan: &Plan| {
+            let of = |configuration: &Configuration| {
+                let ns = plan.releases * configuration.shortest_interval_ns();
+                match configuration.pattern {
+                    Pattern::Alone(_) => ns.min(plan.alone_ns_max),
+                    Pattern::Harmonic | Pattern::NonHarmonic => ns,
+                }
+            };
+            let ns: u64 = plan.configurations().iter().map(of).sum();
+            plan.rounds as u64 * ns
         };
-        let ns: u64 = plan.configurations().iter().map(of).sum();
-        assert!(plan.rounds as u64 * ns < 13_000_000_000);
+        assert!(of_plan(&Plan::of(Effort::Quick)) < 13_000_000_000);
+        assert!(of_plan(&Plan::of(Effort::Emulated { seeds: 4 })) < 1_500_000_000);
     }
 }

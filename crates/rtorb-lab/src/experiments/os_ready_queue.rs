@@ -85,6 +85,7 @@ fn measure(
     // One for all: where others want the CPU too, it takes long to end.
     let _awake = Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST);
     for round in 0..plan.rounds {
+        context.begin_round(round);
         let mut probe = Probe::start(&context.launcher, "os/ready-queue")?;
         for configuration in Configuration::all() {
             let question = Question {
@@ -117,7 +118,8 @@ struct Plan {
 impl Plan {
     fn of(effort: Effort) -> Self {
         let (rounds, periods) = match effort {
-            Effort::Glance | Effort::Emulated { .. } => (1, 20),
+            Effort::Glance => (1, 20),
+            Effort::Emulated { seeds } => (usize::from(seeds), 30),
             Effort::Quick => (7, 60),
             Effort::Full => (20, 500),
         };

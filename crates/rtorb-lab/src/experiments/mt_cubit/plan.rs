@@ -13,6 +13,8 @@ use crate::results::labels;
 #[derive(Clone, Debug)]
 pub(in crate::experiments) struct Plan {
     pub(in crate::experiments) effort: Effort,
+    /// Each with every contestant and cell once.
+    pub(in crate::experiments) rounds: usize,
     /// Presets of ours, in the order of the report.
     pub(in crate::experiments) presets: &'static [&'static str],
     /// Whether the peer takes part.
@@ -158,7 +160,7 @@ impl Plan {
         let contestants = self.presets.len() + usize::from(self.with_peer);
         let cells = self.cells();
         let round: Duration = cells.iter().map(|cell| self.run_of(cell.condition)).sum();
-        round * (ROUNDS * contestants) as u32
+        round * (self.rounds * contestants) as u32
     }
 
     /// What a run with this plan does.
@@ -173,7 +175,7 @@ impl Plan {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         labels([
             ("effort", self.effort.name().into()),
-            ("rounds", ROUNDS.into()),
+            ("rounds", self.rounds.into()),
             ("presets", self.presets.join(" ").into()),
             ("high_hz", self.high_hz.into()),
             ("low_hz", LOW_HZ.into()),
@@ -215,7 +217,7 @@ pub(super) fn low(real_time: bool) -> Group {
     }
 }
 
-/// Rounds, each with every contestant and cell once.
+/// Rounds of a host; an emulated machine has one a seed.
 pub(in crate::experiments) const ROUNDS: usize = 5;
 /// SCHED_FIFO of the high-priority client and of what serves it: above that of the processes themselves.
 pub(in crate::experiments) const HIGH: u8 = 60;
@@ -233,6 +235,7 @@ mod tests {
 
     const PLAN: Plan = Plan {
         effort: Effort::Quick,
+        rounds: ROUNDS,
         presets: &["tao"],
         with_peer: false,
         high_hz: 20,

@@ -157,6 +157,7 @@ mod tests {
     #[test]
     fn who_feels_the_load_is_told_with_the_reason() {
         let plan = Plan {
+            rounds: 5,
             effort: Effort::Quick,
             presets: &["tao", "corbaplus"],
             with_peer: false,

@@ -42,9 +42,14 @@ pub(super) fn cells(effort: Effort) -> Vec<Cell> {
         .filter(|operation| !operation.is_sequence());
     let mut cells: Vec<Cell> = simple.map(|operation| Cell { operation, len: 0 }).collect();
     let sequences: [(Operation, &[usize]); 3] = match effort {
-        Effort::Glance | Effort::Emulated { .. } => [
+        Effort::Glance => [
             (Operation::OctetSequence, &[16]),
             (Operation::LongSequence, &[4]),
+            (Operation::ManySequence, &[4]),
+        ],
+        Effort::Emulated { .. } => [
+            (Operation::OctetSequence, &[16, 1024]),
+            (Operation::LongSequence, &[4, 1024]),
             (Operation::ManySequence, &[4]),
         ],
         Effort::Quick => [
