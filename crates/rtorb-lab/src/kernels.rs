@@ -6,6 +6,7 @@
 //! replaces a measurement on the target. What a sample was spent in, a repetition of its run with an instruction trace says:
 //! [`explain`].
 
+pub mod baseline;
 pub mod campaign;
 pub mod catalogue;
 pub mod comparison;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 mod boot;
+mod check;
 mod explain;
 mod run;
 mod table;
@@ -20,6 +21,8 @@ pub(crate) struct Kernel {
 enum KernelSubcommand {
     Run(run::RunCampaign),
     Explain(explain::Explain),
+    Check(check::Check),
+    Baseline(check::WriteBaseline),
     Boot(boot::BootOnce),
 }
 
@@ -28,6 +31,8 @@ impl Kernel {
         match &self.subcommand {
             KernelSubcommand::Run(run) => run.run(),
             KernelSubcommand::Explain(explain) => explain.run(),
+            KernelSubcommand::Check(check) => check.run(),
+            KernelSubcommand::Baseline(baseline) => baseline.run(),
             KernelSubcommand::Boot(boot) => boot.run(),
         }
     }

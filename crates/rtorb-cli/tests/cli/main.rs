@@ -7,6 +7,7 @@ mod contestants;
 mod cubit;
 mod idl;
 mod ior;
+mod kernels;
 mod lab;
 mod load;
 mod ping;

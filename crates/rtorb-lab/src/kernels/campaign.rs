@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Kernel;
-use super::initramfs::Initramfs;
+use super::initramfs::{Initramfs, OwnFile};
 use super::job::{Job, Message};
 use super::machine::{self, Boot, Emulator};
 use super::program;
 use crate::error::LabError;
+use crate::experiments::own_program;
 use crate::host::Host;
 use crate::processes::interrupt::Interrupt;
 use crate::results::Results;
@@ -43,6 +44,8 @@ pub struct Request {
     pub guests: usize,
     /// The guests' program; `None` finds it.
     pub program: Option<PathBuf>,
+    /// Programs of the user's own: the experiments `program/NAME`.
+    pub own_programs: Vec<OwnFile>,
     /// Where everything is written.
     pub folder: PathBuf,
 }
@@ -146,7 +149,9 @@ pub fn run(
     let parts = request.selection.parts()?;
     let emulator = Emulator::find(executable, interrupt)?;
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
+    check_own_programs(&parts, &request.own_programs)?;
     let initramfs = Initramfs::with_program(&program)?;
+    let initramfs = initramfs.with_own_programs(&request.own_programs)?;
     let (systems, asked) = systems(request, watch)?;
     let mut identity = identity(request, &emulator, &initramfs, &parts);
     (identity.systems, identity.asked) = (systems, asked);
@@ -191,6 +196,26 @@ pub fn run(
         compared,
         page,
     })
+}
+
+/// # Errors
+/// That a program of the user's own is to be measured and was not given, has the name of another, or that no guest can run it.
+fn check_own_programs(parts: &[plan::Part], given: &[OwnFile]) -> Result<(), LabError> {
+    for (at, own) in given.iter().enumerate() {
+        program::check_static(&own.file)?;
+        if given[..at].iter().any(|before| before.name == own.name) {
+            let what = format!("two programs are called {:?}: give each a name", own.name);
+            return Err(LabError::Incomplete { what });
+        }
+    }
+    let experiments = parts.iter().flat_map(|part| &part.experiments);
+    let mut own = experiments.filter_map(|name| name.strip_prefix(own_program::PREFIX));
+    match own.find(|name| given.iter().all(|one| one.name != **name)) {
+        None => Ok(()),
+        Some(name) => Err(LabError::Incomplete {
+            what: format!("where is the program {name}? Say `--own-program {name}=FILE`"),
+        }),
+    }
 }
 
 /// The systems, as far as they are known before they have booted, and what each kernel is told.

@@ -66,6 +66,25 @@ fn check(program: &Path) -> Result<(), LabError> {
     }
 }
 
+/// Whether a guest can run this program of the user's own.
+///
+/// # Errors
+/// Why not, and how it can.
+pub(super) fn check_static(program: &Path) -> Result<(), LabError> {
+    let octets = fs::read(program).map_err(LabError::file(program))?;
+    let why = match needs_loader(&octets) {
+        Ok(false) => return Ok(()),
+        Ok(true) => "it is dynamically linked, and a guest has no other file".to_owned(),
+        Err(why) => why,
+    };
+    Err(LabError::Incomplete {
+        what: format!(
+            "{} cannot be measured in a guest: {why}. Link it statically: `cc -static`, or `cargo build --target x86_64-unknown-linux-musl`",
+            program.display()
+        ),
+    })
+}
+
 fn needs_loader(octets: &[u8]) -> Result<bool, String> {
     let unreadable = |error: object::Error| format!("it is no program of x86-64: {error}");
     let header = FileHeader64::<LittleEndian>::parse(octets).map_err(unreadable)?;

@@ -12,6 +12,7 @@ use rtorb_lab::LabError;
 use rtorb_lab::experiment;
 use rtorb_lab::kernels::campaign::{self, Finished, Request, Selection, Standing, Watch};
 use rtorb_lab::kernels::catalogue;
+use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 
@@ -54,6 +55,12 @@ pub(super) struct RunCampaign {
     /// The guests' program, a statically linked rtorb; without it, this one, or target/static/rtorb.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// A program of your own, statically linked, to be measured as the experiment program/NAME.
+    ///
+    /// It is run once for each seed, with RTORB_SEED in its environment, and prints a time in nanoseconds a line, or a name and a
+    /// time.
+    #[arg(long, value_name = "NAME=FILE")]
+    own_program: Vec<OwnFile>,
     /// Where everything is written.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -82,18 +89,20 @@ impl RunCampaign {
             )?,
             preempt: distinct(&self.preempt),
             selection: Selection {
-                experiments: distinct(&self.experiments),
+                experiments: self.experiments(),
                 loads: distinct(&self.loads),
                 quick: self.quick,
+                boots: Vec::new(),
             },
             seeds: self.seeds,
             guests: self.guests.map_or_else(cpus, usize::from),
             program: self.program.clone(),
+            own_programs: self.own_program.clone(),
             folder: self.out.clone(),
         };
         let mut progress = Progress::new();
         let finished = campaign::run(&request, &executable::own()?, &interrupt, &mut progress);
-        progress.bar.finish_and_clear();
+        progress.finish();
         let finished = match finished {
             Err(LabError::Interrupted) => {
                 eprintln!("rtorb: interrupted before anything was measured");
@@ -127,9 +136,18 @@ impl RunCampaign {
     }
 }
 
+impl RunCampaign {
+    /// Those that were asked for; a program of the user's own is.
+    fn experiments(&self) -> Vec<String> {
+        let own = self.own_program.iter().map(OwnFile::experiment);
+        let all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
+        distinct(&all)
+    }
+}
+
 /// How far the download of missing kernels is, if there are any.
 #[derive(Default)]
-struct Fetching(Option<Report>);
+pub(super) struct Fetching(Option<Report>);
 
 impl experiment::Progress for Fetching {
     fn begin(&mut self, steps: usize) {
@@ -170,7 +188,7 @@ fn distinct(names: &[String]) -> Vec<String> {
     all
 }
 
-fn cpus() -> usize {
+pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -227,14 +245,14 @@ fn say(word: &str, text: &str) -> anyhow::Result<()> {
 }
 
 /// One line that moves on a terminal; elsewhere a line for each case that is over.
-struct Progress {
+pub(super) struct Progress {
     bar: ProgressBar,
     on_terminal: bool,
     done: Option<usize>,
 }
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let on_terminal = std::io::stderr().is_terminal();
         let target = match on_terminal {
             true => ProgressDrawTarget::stderr(),
@@ -251,6 +269,13 @@ impl Progress {
             on_terminal,
             done: None,
         }
+    }
+}
+
+impl Progress {
+    /// Leaves nothing behind on the terminal.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

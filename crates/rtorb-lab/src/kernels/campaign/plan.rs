@@ -1,7 +1,7 @@
 //! Which boots a campaign consists of, and in which order they are begun.
 
 use crate::error::LabError;
-use crate::experiments;
+use crate::experiments::{self, own_program};
 use crate::processes::load::Load;
 
 /// What is run under which loads, as the user asked.
@@ -13,6 +13,8 @@ pub struct Selection {
     pub loads: Vec<String>,
     /// A look: few experiments under the loads that tell kernels apart best.
     pub quick: bool,
+    /// Exactly these boots, each a load and its experiments, as an earlier campaign had them; none given are made of the rest.
+    pub boots: Vec<(String, Vec<String>)>,
 }
 
 /// A boot of every system: these experiments under this load.
@@ -38,12 +40,24 @@ impl Selection {
     /// # Errors
     /// An experiment or a load that there is not.
     pub(super) fn parts(&self) -> Result<Vec<Part>, LabError> {
-        for name in &self.experiments {
+        let of_boots = self.boots.iter().flat_map(|(_, names)| names);
+        for name in self.experiments.iter().chain(of_boots) {
             experiments::by_name(name)?;
         }
-        for load in &self.loads {
+        for load in self
+            .loads
+            .iter()
+            .chain(self.boots.iter().map(|(load, _)| load))
+        {
             let known = load.parse::<Load>();
             known.map_err(|what| LabError::NotComparable { what })?;
+        }
+        if !self.boots.is_empty() {
+            let parts = self.boots.iter().map(|(load, experiments)| Part {
+                load: load.clone(),
+                experiments: experiments.clone(),
+            });
+            return Ok(parts.collect());
         }
         let pairs = self.pairs();
         let mut loads: Vec<&str> = Vec::new();
@@ -151,6 +165,7 @@ fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
 fn loads(experiment: &str) -> &'static [&'static str] {
     match experiment {
         "os/wakeup" => &LOADS,
+        own if own.starts_with(own_program::PREFIX) => &LOADS,
         "os/services" => &[NONE, "tcp", "tmpfs"],
         "orb/latency-jitter" | "orb/histogram" => &[NONE, "mix"],
         _ => &[NONE],

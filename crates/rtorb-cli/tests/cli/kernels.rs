@@ -1,0 +1,186 @@
+//! `rtorb lab kernels`, and the gate: `rtorb lab kernel check`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::support::{json, rtorb};
+
+#[test]
+fn an_empty_cache_is_listed_as_such() {
+    let cache = TempDir::new().unwrap();
+    let listed = rtorb()
+        .args(["lab", "kernels", "--json", "--cache"])
+        .arg(cache.path())
+        .assert()
+        .success();
+    let listed = json(&listed.get_output().stdout);
+    let kernels = listed["kernels"].as_array().unwrap();
+    assert!(kernels.iter().all(|kernel| kernel["cached"].is_null()));
+    // Without an index there is a reason, and nothing is offered.
+    assert_eq!(listed["index"] == "read", !kernels.is_empty(), "{listed}");
+}
+
+#[test]
+fn what_is_no_kernel_is_refused() {
+    let cache = TempDir::new().unwrap();
+    for subcommand in ["fetch", "remove"] {
+        let refused = rtorb()
+            .args(["lab", "kernels", subcommand, "pigeon", "--cache"])
+            .arg(cache.path())
+            .assert()
+            .code(2);
+        let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(said.contains("pigeon"), "{said}");
+    }
+}
+
+#[test]
+fn a_baseline_that_is_not_there_says_how_to_make_it() {
+    let refused = rtorb()
+        .args([
+            "lab",
+            "kernel",
+            "check",
+            "--baseline",
+            "/nowhere/bounds.json",
+        ])
+        .assert()
+        .code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("kernel baseline DIR"), "{said}");
+}
+
+#[test]
+fn the_gate_holds_a_program_of_ones_own_to_its_baseline() {
+    let folder = TempDir::new().unwrap();
+    let Some(own) = own_program(folder.path()) else {
+        return;
+    };
+    let (campaign, bounds) = (
+        folder.path().join("campaign"),
+        folder.path().join("bounds.json"),
+    );
+    rtorb()
+        .args([
+            "lab", "kernel", "run", "--kernel", KERNEL, "--loads", "none", "--seeds", "2",
+        ])
+        .args([
+            "--own-program",
+            &format!("periodic={}", own.display()),
+            "--out",
+        ])
+        .arg(&campaign)
+        .timeout(BOOTS_MAX)
+        .assert()
+        .success();
+    rtorb()
+        .args(["lab", "kernel", "baseline"])
+        .arg(&campaign)
+        .arg("--baseline")
+        .arg(&bounds)
+        .assert()
+        .success();
+    let check = || {
+        let mut command = rtorb();
+        command.args(["lab", "kernel", "check"]).arg(&campaign);
+        command.arg("--baseline").arg(&bounds);
+        command
+    };
+    check().assert().success();
+    let text = std::fs::read_to_string(&bounds).unwrap();
+    let written = json(text.as_bytes());
+    let (system, of_system) = written["bounds"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    let (series, bound) = of_system["program/periodic"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    assert!(
+        series.contains("series=wakeup") && system.starts_with(KERNEL),
+        "{text}"
+    );
+    let bound = bound.as_u64().unwrap();
+    std::fs::write(
+        &bounds,
+        text.replace(&format!(": {bound}"), &format!(": {}", bound - 1)),
+    )
+    .unwrap();
+    let failed = check().assert().code(1);
+    let said = String::from_utf8_lossy(&failed.get_output().stdout).into_owned();
+    assert!(
+        said.contains(&format!("was {}, is {bound}", bound - 1)),
+        "{said}"
+    );
+    check().arg("--update").assert().success();
+    assert_eq!(std::fs::read_to_string(&bounds).unwrap(), text);
+}
+
+/// The example, linked statically; `None`, with the reason printed, where a guest cannot be booted with it.
+fn own_program(folder: &Path) -> Option<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = folder.join("periodic");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-static", "-o"])
+        .arg(&own)
+        .arg(workspace.join("examples/own-program/periodic.c"))
+        .status();
+    let has = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let missing = [
+        (
+            !compiled.is_ok_and(|status| status.success()),
+            "cc -static (Debian: gcc libc6-dev)",
+        ),
+        (!has("qemu-system-x86_64"), "QEMU (Debian: qemu-system-x86)"),
+        (
+            !workspace.join("target/static/rtorb").is_file(),
+            "target/static/rtorb (`cargo xtask static --try`)",
+        ),
+        (!is_cached(), "a kernel (`rtorb lab kernels fetch 6.12-rt`)"),
+    ];
+    let missing: Vec<&str> = missing
+        .iter()
+        .filter(|(missing, _)| *missing)
+        .map(|(_, what)| *what)
+        .collect();
+    if missing.is_empty() {
+        return Some(own);
+    }
+    let required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(
+        !required,
+        "required by RTORB_REQUIRE_PEERS=1 and missing: {}",
+        missing.join(", ")
+    );
+    eprintln!("skipped: there is no {}", missing.join(", "));
+    None
+}
+
+fn is_cached() -> bool {
+    let listed = rtorb()
+        .args(["lab", "kernels", "--json"])
+        .assert()
+        .success();
+    let listed = json(&listed.get_output().stdout);
+    let kernels = listed["kernels"].as_array().unwrap();
+    let is_it = |kernel: &&serde_json::Value| {
+        let release = kernel["release"].as_str().unwrap_or_default();
+        release.starts_with("6.12.") && release.contains("-rt-") && !kernel["cached"].is_null()
+    };
+    kernels.iter().any(|kernel| is_it(&kernel))
+}
+
+const KERNEL: &str = "6.12-rt";
+/// Two, of some ten seconds on a quiet host each.
+const BOOTS_MAX: Duration = Duration::from_secs(240);
