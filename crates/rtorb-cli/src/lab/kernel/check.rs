@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::LabError;
+use rtorb_lab::experiments::own_program;
 use rtorb_lab::kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
 use rtorb_lab::kernels::campaign::{self, Request, Selection};
 use rtorb_lab::kernels::catalogue::{self, Kernel};
@@ -207,16 +208,32 @@ impl Check {
         if checked.passes() {
             return line("Passed.");
         }
-        let explain = match kept {
-            Some(folder) => format!("`rtorb lab kernel explain {}`", folder.display()),
-            None => "run it again with `--out DIR`, and `rtorb lab kernel explain DIR`".to_owned(),
-        };
         line("FAILED.")?;
-        line(format!("  What the time is spent in: {explain}."))?;
+        if let Some(explain) = how_to_explain(checked, kept) {
+            line(format!("  What the time is spent in: {explain}."))?;
+        }
         line(format!(
             "  To accept: `rtorb lab kernel check --baseline {file} --update` with the same options, and commit the file."
         ))
     }
+}
+
+/// Of the first bound that got worse and whose samples are marked; those of a program of the user's own are not.
+fn how_to_explain(checked: &Checked, kept: Option<&Path>) -> Option<String> {
+    let is_marked = |change: &&Change| {
+        change.sort == Sort::Worse && !change.experiment.starts_with(own_program::PREFIX)
+    };
+    let change = checked.changes.iter().find(is_marked)?;
+    let of = format!(
+        "--system {} --experiment {}",
+        change.system, change.experiment
+    );
+    Some(match kept {
+        Some(folder) => format!("`rtorb lab kernel explain {} {of}`", folder.display()),
+        None => {
+            format!("run it again with `--out DIR`, and `rtorb lab kernel explain DIR {of}`")
+        }
+    })
 }
 
 /// `WORSE  6.12-voluntary os/wakeup load=tmpfs: was 1199303, is 1310385 (+9.3 %), seed 2`.

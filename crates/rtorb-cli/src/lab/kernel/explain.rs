@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use rtorb_lab::LabError;
 use rtorb_lab::kernels::explain::{self, Explanation, Request, Sample};
+use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::results::report;
 use rtorb_lab::results::summary::Table;
@@ -43,6 +44,9 @@ pub(super) struct Explain {
     /// The guests' program of the campaign; without it, this one, or target/static/rtorb.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// The programs of your own that the campaign measured, in the same order.
+    #[arg(long, value_name = "NAME=FILE")]
+    own_program: Vec<OwnFile>,
     /// Print the explanations as JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -72,6 +76,7 @@ impl Explain {
                 Which::Median => Sample::Median,
             },
             program: self.program.clone(),
+            own_programs: self.own_program.clone(),
         };
         let mut note = |text: &str| eprintln!("{text}");
         let explained = explain::explain(&request, &executable::own()?, &interrupt, &mut note);

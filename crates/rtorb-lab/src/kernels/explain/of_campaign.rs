@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::kernels::campaign::{Answer, Identity, Record, folder_of};
-use crate::kernels::initramfs::Initramfs;
+use crate::kernels::initramfs::{Initramfs, OwnFile};
 use crate::kernels::job::Job;
 use crate::kernels::machine::{Boot, Emulator};
 use crate::kernels::program;
@@ -30,6 +30,8 @@ pub struct Request {
     pub sample: Sample,
     /// The guests' program; `None` finds it.
     pub program: Option<PathBuf>,
+    /// The programs of the user's own, in the campaign's order.
+    pub own_programs: Vec<OwnFile>,
 }
 
 /// A sample that can be found again.
@@ -57,6 +59,7 @@ pub fn explain(
     let emulator = Emulator::find(executable, interrupt)?;
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
     let initramfs = Initramfs::with_program(&program)?;
+    let initramfs = initramfs.with_own_programs(&request.own_programs)?;
     same(identity, &emulator, &initramfs, &request.folder)?;
     let mut explanations = Vec::new();
     for candidate in candidates(request, identity)? {
