@@ -112,6 +112,7 @@ impl Explain {
 pub(super) fn worst_of_each(
     folder: &Path,
     program: Option<&Path>,
+    own_programs: &[OwnFile],
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Explanation>> {
     let request = Request {
@@ -121,6 +122,7 @@ pub(super) fn worst_of_each(
         labels: Vec::new(),
         sample: Sample::Worst,
         program: program.map(Path::to_owned),
+        own_programs: own_programs.to_vec(),
     };
     let mut note = |text: &str| eprintln!("{text}");
     match explain::explain(&request, &executable::own()?, interrupt, &mut note) {

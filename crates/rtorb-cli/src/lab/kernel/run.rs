@@ -114,7 +114,12 @@ impl RunCampaign {
         let is_good = record.complete && record.self_check.repeats == Some(true);
         // What does not repeat cannot be explained.
         let explanations = match is_good && self.explain == Explained::Worst {
-            true => explain::worst_of_each(&self.out, self.program.as_deref(), &interrupt)?,
+            true => explain::worst_of_each(
+                &self.out,
+                self.program.as_deref(),
+                &self.own_program,
+                &interrupt,
+            )?,
             false => Vec::new(),
         };
         match self.json {
