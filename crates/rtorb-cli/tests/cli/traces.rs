@@ -115,14 +115,14 @@ fn without_rights_every_experiment_runs_and_says_what_it_could_not_obtain() {
 }
 
 /// A run that is told from all other processes by a variable of its environment, which its descendants inherit.
-struct Marked {
-    running: Running,
+pub(crate) struct Marked {
+    pub(crate) running: Running,
     mark: String,
     out: PathBuf,
 }
 
 impl Marked {
-    fn start(folder: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mark = format!("RTORB_MARK={}", folder.display());
         let (name, value) = mark.split_once('=').unwrap();
         let out = folder.join("report");
@@ -141,7 +141,7 @@ impl Marked {
     }
 
     /// The processes of this run that there are, by their command lines.
-    fn left_behind(&self) -> Vec<String> {
+    pub(crate) fn left_behind(&self) -> Vec<String> {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let of_this_run = processes.filter_map(|process| {
             let environment = fs::read(process.path().join("environ")).ok()?;
@@ -174,7 +174,7 @@ impl Marked {
 }
 
 /// What a run could have changed on this host.
-fn settings() -> Vec<(String, String)> {
+pub(crate) fn settings() -> Vec<(String, String)> {
     let mut paths = vec![
         "/proc/sys/kernel/sched_rt_runtime_us".to_owned(),
         "/proc/sys/kernel/sched_rt_period_us".to_owned(),

@@ -410,3 +410,135 @@ const EXPERIMENT_MAX: Duration = Duration::from_secs(600);
 const DIFFERS: &str = "differs";
 const INTERRUPTED: &str = "the campaign was interrupted before";
 const NEVER_BEGUN: &str = "it was not begun";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::campaign::System;
+    use crate::kernels::campaign::plan::{self, Selection};
+    use crate::kernels::catalogue::Kernel;
+    use crate::results::synthetic;
+
+    fn identity(parts: &[plan::Part]) -> Identity {
+        Identity {
+            systems: vec![System {
+                kernel: Kernel {
+                    name: "6.12".to_owned(),
+                    release: String::new(),
+                    image: "vmlinuz".into(),
+                    sha256: String::new(),
+                    package: None,
+                },
+                preempt: String::new(),
+            }],
+            asked: vec![None],
+            boots: parts
+                .iter()
+                .map(|part| (part.load.clone(), part.experiments.clone()))
+                .collect(),
+            ..Identity::default()
+        }
+    }
+
+    fn answer(run: &str) -> Vec<u8> {
+        let mut results = synthetic::results("os/wakeup", Vec::new());
+        results.run = run.to_owned();
+        let messages = [
+            Message::Booted {
+                release: "6.12".to_owned(),
+                preempt: "voluntary".to_owned(),
+                sample_taken: 1,
+            },
+            Message::Measured(Box::new(results)),
+            Message::End,
+        ];
+        let lines = messages.map(|message| serde_json::to_string(&message).unwrap() + "\n");
+        lines.concat().into_bytes()
+    }
+
+    /// Under none and hog, of which hog is run twice.
+    fn ended(outcomes: [Option<Result<Vec<u8>, String>>; 3]) -> (Ended, Identity) {
+        let selection = Selection {
+            experiments: vec!["os/wakeup".to_owned()],
+            loads: vec!["none".to_owned(), "hog".to_owned()],
+            quick: false,
+        };
+        let parts = selection.parts().unwrap();
+        let ended = Ended {
+            cases: plan::cases(1, &parts),
+            outcomes: outcomes
+                .into_iter()
+                .map(|outcome| outcome.map(|said| said.map(Said::read)))
+                .collect(),
+            is_interrupted: true,
+        };
+        let mut identity = identity(&parts);
+        ended.name_systems(&mut identity);
+        (ended, identity)
+    }
+
+    #[test]
+    fn two_equal_answers_are_a_campaign_that_repeats() {
+        let (ended, identity) = ended([
+            Some(Ok(answer("a"))),
+            Some(Ok(answer("a"))),
+            Some(Ok(answer("b"))),
+        ]);
+        assert!(ended.is_complete());
+        assert_eq!(ended.missing(&identity), []);
+        let check = ended.self_check(&identity);
+        assert_eq!(check.repeats, Some(true));
+        assert!(check.case.contains("6.12 voluntary, load hog"), "{check:?}");
+        let folder = tempfile::tempdir().unwrap();
+        ended.keep_differing(folder.path(), &check).unwrap();
+        assert!(!folder.path().join(DIFFERS).exists());
+        let systems = ended.of_systems(&identity);
+        assert_eq!(systems[0].results.len(), 1);
+        assert_eq!(systems[0].results[0].run, identity.name());
+    }
+
+    #[test]
+    fn one_octet_that_differs_is_told_and_both_answers_are_kept() {
+        let (ended, identity) = ended([
+            Some(Ok(answer("a"))),
+            Some(Ok(answer("c"))),
+            Some(Ok(answer("b"))),
+        ]);
+        let check = ended.self_check(&identity);
+        assert_eq!(check.repeats, Some(false));
+        assert!(check.warning().unwrap().contains("NOT REPEATABLE"));
+        let folder = tempfile::tempdir().unwrap();
+        ended.keep_differing(folder.path(), &check).unwrap();
+        let kept = folder.path().join(DIFFERS);
+        assert_eq!(
+            std::fs::read(kept.join("first.jsonl")).unwrap(),
+            answer("a")
+        );
+        assert_eq!(
+            std::fs::read(kept.join("again.jsonl")).unwrap(),
+            answer("c")
+        );
+    }
+
+    #[test]
+    fn what_failed_and_what_was_not_reached_are_missing() {
+        let (ended, identity) = ended([
+            Some(Ok(answer("a"))),
+            None,
+            Some(Err("the guest panicked".to_owned())),
+        ]);
+        assert!(!ended.is_complete());
+        assert_eq!(ended.self_check(&identity).repeats, None);
+        let missing = ended.missing(&identity);
+        assert_eq!(
+            missing.len(),
+            1,
+            "the repetition is no part of it: {missing:?}"
+        );
+        assert_eq!(
+            (missing[0].load.as_str(), missing[0].why.as_str()),
+            ("none", "the guest panicked")
+        );
+        assert!(!ended.of_systems(&identity)[0].results[0].complete);
+    }
+}

@@ -277,3 +277,130 @@ const HOLDS_OTHERS: &str = "holds results that are of no campaign over kernels, 
                             folder with `--out DIR`";
 const DOES_NOT_REPEAT: &str = "NOT REPEATABLE: one case was run twice and did not say the same both times, so that no number here can be \
                                relied on. campaign.json names the case, and the folder `differs` has both answers.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::catalogue::Kernel;
+    use crate::results::{labels, synthetic};
+
+    fn identity() -> Identity {
+        let kernel = Kernel {
+            name: "6.12".to_owned(),
+            release: String::new(),
+            image: PathBuf::from("/somewhere/vmlinuz"),
+            sha256: "0123456789abcdef".to_owned(),
+            package: None,
+        };
+        Identity {
+            systems: vec![System {
+                kernel,
+                preempt: "voluntary".to_owned(),
+            }],
+            asked: vec![None],
+            experiments: vec!["os/wakeup".to_owned()],
+            loads: vec!["none".to_owned()],
+            boots: vec![("none".to_owned(), vec!["os/wakeup".to_owned()])],
+            seeds: 4,
+            ..Identity::default()
+        }
+    }
+
+    fn record(identity: &Identity) -> Record {
+        Record {
+            schema: SCHEMA.to_owned(),
+            id: identity.name(),
+            identity: identity.clone(),
+            complete: true,
+            missing: Vec::new(),
+            self_check: SelfCheck::default(),
+            wall: Wall {
+                started: String::new(),
+                duration_s: 1.0,
+                guests: 2,
+                host: Host {
+                    name: None,
+                    kernel_release: String::new(),
+                    cpu_model: None,
+                    cpus_online: 2,
+                },
+            },
+        }
+    }
+
+    fn systems(identity: &Identity) -> Vec<OfSystem> {
+        let series = synthetic::series(labels([("load", "none".into())]), [1, 2, 3]);
+        vec![OfSystem {
+            system: identity.systems[0].clone(),
+            results: vec![synthetic::results("os/wakeup", vec![series])],
+        }]
+    }
+
+    #[test]
+    fn a_campaign_is_written_and_known_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = identity();
+        assert_eq!(earlier(folder.path(), &identity).unwrap(), None);
+        let record = record(&identity);
+        write(folder.path(), &record, &systems(&identity)).unwrap();
+        for file in [
+            "campaign.json",
+            "index.html",
+            "results/kernel/os/wakeup.json",
+            "kernels/6.12-voluntary/results/os/wakeup.json",
+        ] {
+            assert!(folder.path().join(file).is_file(), "{file}");
+        }
+        // Before it has booted, a kernel has not said what it runs; and its image may lie elsewhere.
+        let mut again = identity.clone();
+        again.systems[0].preempt = String::new();
+        again.systems[0].kernel.image = PathBuf::from("/elsewhere");
+        assert_eq!(earlier(folder.path(), &again).unwrap(), Some(record));
+    }
+
+    #[test]
+    fn another_campaign_is_not_mixed_with_the_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = identity();
+        write(folder.path(), &record(&identity), &systems(&identity)).unwrap();
+        let mut other = identity.clone();
+        other.seeds = 8;
+        other.systems[0].kernel.sha256 = "another".to_owned();
+        let error = earlier(folder.path(), &other).unwrap_err().to_string();
+        for word in ["seeds: there 4, now 8", "kernels", "--out DIR"] {
+            assert!(error.contains(word), "{word} in {error}");
+        }
+        assert!(
+            !error.contains("boots"),
+            "what is equal is not named: {error}"
+        );
+    }
+
+    #[test]
+    fn results_of_a_host_are_not_mixed_with_a_campaign() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = synthetic::results("os/mutex", Vec::new());
+        results.write(folder.path()).unwrap();
+        let error = earlier(folder.path(), &identity()).unwrap_err().to_string();
+        assert!(error.contains("no campaign"), "{error}");
+    }
+
+    #[test]
+    fn whatever_a_campaign_depends_on_changes_its_name() {
+        let identity = identity();
+        let mut changed: Vec<Identity> = (0..5).map(|_| identity.clone()).collect();
+        changed[0].firmware_sha256 = "f".to_owned();
+        changed[1].machine = "m".to_owned();
+        changed[2].asked = vec![Some("full".to_owned())];
+        changed[3].boots.clear();
+        changed[4].systems[0].kernel.sha256 = "k".to_owned();
+        let mut names: Vec<String> = changed.iter().map(Identity::name).collect();
+        names.push(identity.name());
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 6);
+        let mut moved = identity.clone();
+        moved.systems[0].kernel.image = PathBuf::from("/elsewhere");
+        assert_eq!(moved.name(), identity.name());
+    }
+}

@@ -164,3 +164,77 @@ fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
 /// What every reader must know of every number.
 const UNIT: &str = "Measured in an emulated machine: a nanosecond is one guest instruction. There are no caches, no buses and no devices, and \
                     one CPU: this compares the lengths of kernel paths, and is no time of a real machine.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{labels, synthetic};
+
+    fn found(load: &str, label: &str, notes: &[&str]) -> Found {
+        let series = synthetic::series(labels([(label, "a".into())]), [1, 2, 3]);
+        let mut results = synthetic::results("os/wakeup", vec![series]);
+        results.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+        results
+            .parameters
+            .insert("load".to_owned(), load.to_owned().into());
+        Found {
+            load: load.to_owned(),
+            results,
+        }
+    }
+
+    #[test]
+    fn every_series_says_its_load_and_none_is_lost() {
+        let all = [found("none", "tool", &[]), found("tcp", "tool", &[])];
+        let joined = join(&all, &[]);
+        assert_eq!(joined.len(), 1);
+        let loads: Vec<String> = joined[0]
+            .series
+            .iter()
+            .map(|series| series.labels["load"].to_string())
+            .collect();
+        assert_eq!(loads, ["none", "tcp"]);
+        assert!(joined[0].complete);
+        assert_eq!(joined[0].parameters.get("load"), None);
+        assert_eq!(joined[0].parameters["loads"].to_string(), "none, tcp");
+    }
+
+    #[test]
+    fn a_load_is_in_the_background_where_clients_have_one() {
+        let joined = join(&[found("tcp", "load", &[])], &[]);
+        let labels = &joined[0].series[0].labels;
+        assert_eq!(labels["load"].to_string(), "a");
+        assert_eq!(labels["background_load"].to_string(), "tcp");
+    }
+
+    #[test]
+    fn what_holds_under_some_loads_says_under_which() {
+        let all = [
+            found("none", "tool", &["both", "first"]),
+            found("tcp", "tool", &["both"]),
+        ];
+        let notes = &join(&all, &[])[0].notes;
+        assert!(notes.contains(&"both".to_owned()), "{notes:?}");
+        assert!(notes.contains(&"Load none: first".to_owned()), "{notes:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_said_and_is_not_complete() {
+        let missing = Missing {
+            experiment: "os/wakeup".to_owned(),
+            load: "fork".to_owned(),
+            why: "the guest panicked".to_owned(),
+        };
+        let other = Missing {
+            experiment: "os/mutex".to_owned(),
+            ..missing.clone()
+        };
+        let joined = join(&[found("none", "tool", &[])], &[missing, other]);
+        assert!(!joined[0].complete);
+        let said = joined[0]
+            .notes
+            .iter()
+            .filter(|note| note.contains("panicked"));
+        assert_eq!(said.count(), 1);
+    }
+}

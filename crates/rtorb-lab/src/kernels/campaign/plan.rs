@@ -207,3 +207,95 @@ const QUICK_LOADS: &[&str] = &[NONE, "munmap", "tmpfs"];
 const BOOT_S: f64 = 7.0;
 /// What a boot is split at.
 const PART_S: f64 = 15.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(experiments: &[&str], loads: &[&str]) -> Selection {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Selection {
+            experiments: owned(experiments),
+            loads: owned(loads),
+            quick: false,
+        }
+    }
+
+    fn pairs(selection: &Selection) -> Vec<(String, String)> {
+        let parts = selection.parts().unwrap();
+        let of_part = |part: &Part| {
+            let load = part.load.clone();
+            let names = part.experiments.clone().into_iter();
+            names.map(move |name| (name, load.clone()))
+        };
+        parts.iter().flat_map(of_part).collect()
+    }
+
+    fn loads_of(pairs: &[(String, String)], experiment: &str) -> usize {
+        pairs.iter().filter(|(name, _)| name == experiment).count()
+    }
+
+    #[test]
+    fn the_default_plan_puts_the_wake_up_under_every_load() {
+        let pairs = pairs(&Selection::default());
+        assert_eq!(loads_of(&pairs, "os/wakeup"), LOADS.len());
+        assert_eq!(loads_of(&pairs, "os/services"), 3);
+        assert_eq!(loads_of(&pairs, "orb/latency-jitter"), 2);
+        assert_eq!(loads_of(&pairs, "orb/throughput"), 1);
+        let mut distinct = pairs.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), pairs.len(), "nothing is measured twice");
+    }
+
+    #[test]
+    fn what_is_named_is_all_that_is_run() {
+        let both = pairs(&selection(
+            &["os/wakeup", "orb/throughput"],
+            &["none", "hog"],
+        ));
+        assert_eq!(both.len(), 4);
+        let loads_alone = pairs(&selection(&[], &["tcp"]));
+        let names: Vec<&str> = loads_alone.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["os/wakeup", "os/services"]);
+        let experiments_alone = pairs(&selection(&["orb/histogram"], &[]));
+        assert_eq!(experiments_alone.len(), 2);
+    }
+
+    #[test]
+    fn a_quick_campaign_is_three_boots_a_system() {
+        let quick = Selection {
+            quick: true,
+            ..Selection::default()
+        };
+        assert_eq!(quick.parts().unwrap().len(), 3);
+        assert_eq!(pairs(&quick).len(), 6);
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused() {
+        assert!(selection(&["os/none-such"], &[]).parts().is_err());
+        let error = selection(&[], &["flood"]).parts().unwrap_err();
+        assert!(error.to_string().contains("flood"), "{error}");
+    }
+
+    #[test]
+    fn a_short_loaded_case_is_run_twice_and_long_ones_come_first() {
+        let parts = Selection::default().parts().unwrap();
+        let cases = cases(2, &parts);
+        assert_eq!(cases.len(), 2 * parts.len() + 1);
+        let again: Vec<&Case> = cases.iter().filter(|case| case.is_again).collect();
+        assert_eq!(again.len(), 1);
+        assert_ne!(again[0].part.load, NONE);
+        let twin = |case: &&Case| {
+            !case.is_again && (case.system, &case.part) == (again[0].system, &again[0].part)
+        };
+        assert_eq!(cases.iter().filter(twin).count(), 1);
+        let costs: Vec<f64> = cases[2..].iter().map(|case| case.part.cost_s()).collect();
+        assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+        // Without any load there is still one that is run twice.
+        let parts = selection(&["os/wakeup"], &["none"]).parts().unwrap();
+        assert_eq!(super::cases(1, &parts).len(), 2);
+        assert!(super::cases(0, &parts).is_empty());
+    }
+}

@@ -1,0 +1,162 @@
+//! `rtorb lab kernel run`: that it repeats, what it refuses, and what it leaves behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rtorb_lab::kernels::campaign::Record;
+use rtorb_lab::kernels::catalogue;
+use rtorb_lab::results::Results;
+use rustix::process::Signal;
+
+use crate::support::{rtorb, within};
+use crate::traces::{Marked, settings};
+
+#[test]
+fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by_side() {
+    let Some(program) = guest_program() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &Path, seeds: &str, guests: &str| {
+        let mut command = rtorb();
+        command.timeout(CAMPAIGN_MAX);
+        command
+            .args(["lab", "kernel", "run", "--kernel", KERNEL])
+            .args(["--experiments", "os/wakeup", "--loads", "none,hog"])
+            .args(["--seeds", seeds, "--guests", guests, "--program"])
+            .arg(&program)
+            .arg("--out")
+            .arg(out);
+        command.assert()
+    };
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    let settings = settings();
+    run(&a, "1", "4").success();
+    run(&b, "1", "2").success();
+    assert_eq!(self::settings(), settings);
+    let (of_a, of_b) = (octets_below(&a), octets_below(&b));
+    assert_eq!(of_a.len(), 2, "{:?}", of_a.keys());
+    assert!(of_a == of_b, "two runs of a campaign differ");
+    let record = Record::read(&a).unwrap();
+    assert_eq!(record.self_check.repeats, Some(true));
+    assert_eq!(record.self_check.sha256.len(), 2);
+    assert!(record.complete);
+    let compared = Results::read(&Results::path(&a, "kernel/os/wakeup")).unwrap();
+    assert_eq!(compared.run, record.id);
+    for load in ["none", "hog"] {
+        let of_load = [("load", load), ("kernel", KERNEL)];
+        let mut series = compared.matching(&of_load);
+        assert!(series.any(|series| series.count > 0), "{load}");
+    }
+    assert!(a.join("index.html").is_file());
+    // Other seeds are another campaign, which is not mixed with this one: nothing is booted.
+    let assert = run(&a, "2", "2").code(2);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("seeds: there 1, now 2"), "{said}");
+    assert!(octets_below(&a) == of_a);
+}
+
+#[test]
+fn an_interrupted_or_killed_campaign_leaves_no_guest_and_no_file() {
+    let Some(program) = guest_program() else {
+        return;
+    };
+    let settings = settings();
+    for signal in [Signal::INT, Signal::KILL] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program.to_str().unwrap();
+        let arguments = ["lab", "kernel", "run", "--kernel", KERNEL, "--quick"];
+        let arguments = [&arguments[..], &["--guests", "2", "--program", program]].concat();
+        let mut run = Marked::start(folder.path(), &arguments);
+        let guests = || {
+            let processes = run.left_behind();
+            let emulators = processes.iter().filter(|command| command.starts_with("/"));
+            (emulators
+                .filter(|command| command.contains("-icount"))
+                .count()
+                == 2)
+                .then_some(())
+        };
+        within(Duration::from_secs(60), guests).expect("two guests are booted");
+        run.running.signal(signal);
+        let status = run.running.ended();
+        let gone = within(Duration::from_secs(15), || {
+            run.left_behind().is_empty().then_some(())
+        });
+        assert!(gone.is_some(), "{signal:?}: {:?}", run.left_behind());
+        if signal == Signal::INT {
+            assert_eq!(status, Some(1));
+        }
+        let left = fs::read_dir(folder.path()).unwrap().flatten();
+        let names: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
+        assert_eq!(names, [folder.path().join("report")], "{signal:?}");
+    }
+    assert_eq!(self::settings(), settings);
+}
+
+#[test]
+fn what_cannot_be_booted_is_refused_before_anything_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("vmlinuz");
+    fs::write(&file, "no kernel").unwrap();
+    let out = folder.path().join("out");
+    let assert = rtorb()
+        .args(["lab", "kernel", "run", "--kernel"])
+        .arg(&file)
+        .arg("--out")
+        .arg(&out)
+        .assert()
+        .failure();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("vmlinuz"), "{said}");
+    assert!(!out.exists());
+}
+
+/// Every results file of a campaign, by its place.
+fn octets_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.join("results"), folder.join("kernels")];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let octets = fs::read(&path).unwrap();
+                    files.insert(path.strip_prefix(folder).unwrap().to_owned(), octets);
+                }
+            }
+        }
+    }
+    files
+}
+
+/// The statically linked program, where a kernel and an emulator are there too; otherwise says what is missing.
+fn guest_program() -> Option<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let built = || workspace.join("target/static/rtorb");
+    let program = std::env::var_os("RTORB_STATIC").map_or_else(built, PathBuf::from);
+    let has_emulator = Command::new("qemu-system-x86_64").arg("--version").output();
+    let missing = match (program.is_file(), has_emulator) {
+        (false, _) => format!(
+            "there is no {}: cargo xtask static --try makes it",
+            program.display()
+        ),
+        (true, Err(error)) => format!("qemu-system-x86_64: {error}: apt install qemu-system-x86"),
+        (true, Ok(_)) => match catalogue::cached(KERNEL) {
+            Ok(_) => return Some(program),
+            Err(error) => error.to_string(),
+        },
+    };
+    let required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(!required, "required by RTORB_REQUIRE_PEERS=1: {missing}");
+    eprintln!("skipped: {missing}");
+    None
+}
+
+const KERNEL: &str = "6.12";
+/// Six boots on a host that does a lot else.
+const CAMPAIGN_MAX: Duration = Duration::from_secs(600);
