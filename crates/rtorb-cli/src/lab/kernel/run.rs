@@ -203,6 +203,9 @@ fn print(finished: &Finished) -> anyhow::Result<()> {
         line("")?;
         print_table(&table)?;
     }
+    for conclusion in finished.compared.iter().flat_map(|one| &one.conclusions) {
+        say("found", conclusion)?;
+    }
     for one in &record.missing {
         let what = format!(
             "{} {} load {} {}: {}",

@@ -11,7 +11,7 @@ pub(super) fn worst(compared: &[Results]) -> Vec<Table> {
     shown.map(table).collect()
 }
 
-/// Rows by what was measured, columns by system; behind the first ones, how many times as long as that of the last system.
+/// Rows by what was measured, columns by system; beside all but the last, how many times as long as that of the last.
 fn table(results: &Results) -> Table {
     let mut systems: Vec<String> = Vec::new();
     let mut rows: Vec<String> = Vec::new();
@@ -51,23 +51,47 @@ fn table(results: &Results) -> Table {
 }
 
 fn system(series: &Series) -> String {
-    let label = |name: &str| series.labels.get(name).map(ToString::to_string);
-    let (kernel, preempt) = (label("kernel"), label("preempt"));
-    [kernel, preempt]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ")
+    series
+        .labels
+        .get("system")
+        .map(ToString::to_string)
+        .unwrap_or_default()
 }
 
-/// The values of the labels that differ between rows: the load last.
+/// The values of the labels that differ between rows, the load last.
 fn row(labels: &Labels) -> String {
-    let rest = labels.iter().filter(|(name, _)| {
-        !["kernel", "preempt", "load", "tool", "real_time"].contains(&name.as_str())
-    });
+    let rest = labels
+        .iter()
+        .filter(|(name, _)| !NOT_IN_ROWS.contains(&name.as_str()));
     let words = rest.map(|(_, value)| value.to_string());
     let load = labels.get("load").map(ToString::to_string);
     words.chain(load).collect::<Vec<_>>().join(" ")
 }
 
+/// What names the columns, what is said last, and what is the same in every row.
+const NOT_IN_ROWS: [&str; 7] = [
+    "system",
+    "kernel",
+    "preempt",
+    "load",
+    "tool",
+    "cpu",
+    "real_time",
+];
 const SHOWN: [&str; 2] = ["kernel/os/wakeup", "kernel/os/services"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_named_by_what_differs() {
+        let labels = rtorb_lab::results::labels([
+            ("system", "6.12 voluntary".into()),
+            ("load", "tmpfs".into()),
+            ("service", "eventfd".into()),
+            ("real_time", true.into()),
+        ]);
+        assert_eq!(row(&labels), "eventfd tmpfs");
+    }
+}

@@ -76,7 +76,6 @@ fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
     let loads: Vec<&str> = under.iter().map(|one| one.load.as_str()).collect();
     let parameters = &mut joined.parameters;
     parameters.insert("loads".to_owned(), loads.join(", ").into());
-    joined.notes.insert(0, UNIT.to_owned());
     joined.notes.extend(missing.iter().map(|one| {
         let Missing { load, why, .. } = one;
         format!("Under the load {load}, nothing was measured: {why}")
@@ -160,10 +159,6 @@ fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
         })
         .collect()
 }
-
-/// What every reader must know of every number.
-const UNIT: &str = "Measured in an emulated machine: a nanosecond is one guest instruction. There are no caches, no buses and no devices, and \
-                    one CPU: this compares the lengths of kernel paths, and is no time of a real machine.";
 
 #[cfg(test)]
 mod tests {
