@@ -314,6 +314,7 @@ mod tests {
             complete: true,
             missing: Vec::new(),
             self_check: SelfCheck::default(),
+            answers: Vec::new(),
             wall: Wall {
                 started: String::new(),
                 duration_s: 1.0,
