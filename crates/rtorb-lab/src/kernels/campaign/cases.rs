@@ -461,7 +461,7 @@ mod tests {
         let selection = Selection {
             experiments: vec!["os/wakeup".to_owned()],
             loads: vec!["none".to_owned(), "hog".to_owned()],
-            quick: false,
+            ..Selection::default()
         };
         let parts = selection.parts().unwrap();
         let ended = Ended {

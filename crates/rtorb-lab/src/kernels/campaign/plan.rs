@@ -217,7 +217,7 @@ mod tests {
         Selection {
             experiments: owned(experiments),
             loads: owned(loads),
-            quick: false,
+            ..Selection::default()
         }
     }
 
