@@ -97,7 +97,12 @@ mod tests {
     fn cases_run(count: usize, guests: usize, stop_at: usize) -> (usize, Vec<usize>) {
         let mut begun = 0;
         let mut results = vec![None; count];
-        run(count, guests, |at| Ok(at * at), &mut |event| match event {
+        let work = |at| {
+            // As a boot does, it takes longer than hearing of it.
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(at * at)
+        };
+        run(count, guests, work, &mut |event| match event {
             Some(Event::Begins(at)) => {
                 begun += 1;
                 match at == stop_at {
