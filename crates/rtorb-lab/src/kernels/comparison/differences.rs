@@ -56,7 +56,7 @@ impl Compared<'_> {
                 series.rounds_max.clone(),
             )
         });
-        let ratios = self.differences(gathered).into_iter().map(|found| {
+        let ratios = self.cases(gathered).into_iter().map(|found| {
             let (ours, theirs) = match self.by {
                 By::Worst => (&found.series.rounds_max, &found.reference.rounds_max),
                 By::Median => (&found.series.rounds_p50, &found.reference.rounds_p50),
@@ -126,13 +126,20 @@ impl Compared<'_> {
         format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
     }
 
-    /// Every case that the most real-time system has too, the largest ratio first.
+    /// The largest ratio first.
     fn differences<'a>(&self, gathered: &'a Gathered<'_>) -> Vec<Difference<'a>> {
+        let mut found = self.cases(gathered);
+        found.sort_by(|left, right| right.ratio.total_cmp(&left.ratio));
+        found
+    }
+
+    /// Every case that the most real-time system has too, in the order of the series.
+    fn cases<'a>(&self, gathered: &'a Gathered<'_>) -> Vec<Difference<'a>> {
         let Some(reference) = gathered.reference() else {
             return Vec::new();
         };
         let others = gathered.matching(self.of).into_iter();
-        let mut found: Vec<Difference<'a>> = others
+        others
             .filter(|series| series.labels.get(SYSTEM) != Some(&reference.name.as_str().into()))
             .filter_map(|series| {
                 let reference = gathered.same_case(series, &reference.name)?;
@@ -143,9 +150,7 @@ impl Compared<'_> {
                     ratio: ours / theirs,
                 })
             })
-            .collect();
-        found.sort_by(|left, right| right.ratio.total_cmp(&left.ratio));
-        found
+            .collect()
     }
 }
 

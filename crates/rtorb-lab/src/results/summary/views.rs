@@ -227,6 +227,9 @@ fn counted(series: &[&Series]) -> String {
     let samples = range(&mut series.iter().map(|one| one.count));
     let seeds = range(&mut series.iter().map(|one| one.rounds_max.len() as u64));
     match (seeds, samples) {
+        (Some(seeds), Some(samples)) if seeds == "1" => {
+            format!("Each cell: {samples} samples, of one seed.")
+        }
         (Some(seeds), Some(samples)) if seeds != "0" => {
             format!("Each cell: {samples} samples, of {seeds} seeds together.")
         }
