@@ -12,7 +12,7 @@ use rtorb_os::sched::{SchedPolicy, apply_policy};
 use super::HOGS;
 use super::kind::Kind;
 use crate::processes::child::{exec_tool, ready};
-use workers::{Begun, Workers};
+use workers::{Begun, Workers, lower_priority};
 
 mod files;
 mod memory;
@@ -30,9 +30,13 @@ pub(crate) fn play(role: &[&str]) -> io::Result<()> {
     if role == [NOTHING] {
         return Ok(());
     }
-    lower_priority()?;
+    // Whatever the laboratory itself runs with.
+    apply_policy(SchedPolicy::Other).map_err(io::Error::other)?;
     match role {
-        ["tool", program, arguments @ ..] => Err(exec_tool(program, arguments)),
+        ["tool", program, arguments @ ..] => {
+            lower_priority()?;
+            Err(exec_tool(program, arguments))
+        }
         [kind, folder, seconds] => {
             let kind = Kind::named(kind).ok_or_else(|| io::Error::other("no such load"))?;
             let seconds: u64 = seconds.parse().map_err(io::Error::other)?;
@@ -40,13 +44,6 @@ pub(crate) fn play(role: &[&str]) -> io::Result<()> {
         }
         _ => Err(io::Error::other("a load has KIND FOLDER SECONDS")),
     }
-}
-
-/// Whatever the laboratory itself runs with.
-fn lower_priority() -> io::Result<()> {
-    apply_policy(SchedPolicy::Other).map_err(io::Error::other)?;
-    rustix::process::nice(NICE)?;
-    Ok(())
 }
 
 fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
@@ -73,6 +70,7 @@ fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
         Kind::Unix => network::ping_pong(&mut workers)?,
     }
     workers.await_begin(at_most)?;
+    lower_priority()?;
     ready("");
     std::thread::sleep(at_most);
     Ok(())
@@ -84,13 +82,11 @@ fn compute(mut begun: Begun) -> io::Result<()> {
         for _ in 0..1 << 16 {
             number = black_box(number.wrapping_mul(MULTIPLIER).wrapping_add(1));
         }
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
 /// The role of a process that only ends.
 const NOTHING: &str = "nothing";
-/// The lowest there is.
-const NICE: i32 = 19;
 /// Of Knuth's linear congruential generator, MMIX.
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;

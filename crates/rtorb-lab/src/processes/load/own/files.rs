@@ -18,7 +18,7 @@ pub(super) fn write_to_disk(folder: &Path, mut begun: Begun) -> io::Result<()> {
         for _ in 0..FILE_BYTES / WRITE_BYTES as u64 {
             file.write_all(&octets)?;
             file.sync_data()?;
-            begun.done_something();
+            begun.done_something()?;
         }
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn write_to_memory(mut begun: Begun) -> io::Result<()> {
         let mut file = File::from(memfd_create("load", MemfdFlags::CLOEXEC)?);
         for _ in 0..FILE_BYTES / WRITE_BYTES as u64 {
             file.write_all(&octets)?;
-            begun.done_something();
+            begun.done_something()?;
         }
     }
 }
@@ -60,7 +60,7 @@ fn read_below(folder: &Path, depth: usize, buffer: &mut [u8], begun: &mut Begun)
             }
             Ok(kind) if kind.is_file() => {
                 read_file(&entry.path(), buffer);
-                begun.done_something();
+                begun.done_something()?;
             }
             _ => {}
         }
@@ -106,7 +106,8 @@ const LEFT_OUT: [&str; 9] = [
 /// Of /proc itself, of a process, of its threads.
 const DEPTH_MAX: usize = 4;
 const READ_BYTES: usize = 32 << 10;
-const FILE_READ_BYTES_MAX: usize = 1 << 20;
+/// /proc/kallsyms alone would take most of the time.
+const FILE_READ_BYTES_MAX: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,7 @@ pub(super) fn fork(mut begun: Begun) -> io::Result<()> {
     let _touched = touched(TOUCHED_BYTES)?;
     loop {
         fork_and_wait().map_err(io::Error::other)?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
@@ -22,7 +22,7 @@ pub(super) fn fork(mut begun: Begun) -> io::Result<()> {
 pub(super) fn map_and_unmap(mut begun: Begun) -> io::Result<()> {
     // A small one first: whoever waits for the load need not wait for a whole one beside everything else.
     drop(touched(FIRST_BYTES)?);
-    begun.done_something();
+    begun.done_something()?;
     loop {
         drop(touched(MAPPED_BYTES)?);
     }

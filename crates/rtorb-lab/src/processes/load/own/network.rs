@@ -48,14 +48,14 @@ fn send(mut stream: TcpStream, mut begun: Begun) -> io::Result<()> {
     let octets = vec![0x5a; WRITE_BYTES];
     loop {
         stream.write_all(&octets)?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
 fn receive(mut stream: TcpStream, mut begun: Begun) -> io::Result<()> {
     let mut octets = vec![0; WRITE_BYTES];
     while stream.read(&mut octets)? > 0 {
-        begun.done_something();
+        begun.done_something()?;
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ fn send_datagrams(socket: &UdpSocket, bytes: usize, mut begun: Begun) -> io::Res
     let octets = [0x5a; FRAME_BYTES];
     loop {
         socket.send(&octets[..bytes])?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
@@ -79,7 +79,7 @@ fn receive_datagrams(socket: &UdpSocket, mut begun: Begun) -> io::Result<()> {
     let mut octets = [0; FRAME_BYTES];
     loop {
         socket.recv(&mut octets)?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
@@ -90,7 +90,7 @@ fn exchange(mut socket: UnixStream, first: &[u8], mut begun: Begun) -> io::Resul
     loop {
         socket.read_exact(&mut message)?;
         socket.write_all(&message)?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 

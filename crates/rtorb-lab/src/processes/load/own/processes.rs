@@ -21,7 +21,7 @@ pub(super) fn start_programs(mut begun: Begun) -> io::Result<()> {
         if !status.success() {
             return Err(io::Error::other(format!("a program failed: {status}")));
         }
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
@@ -45,7 +45,7 @@ fn read_all(mut reader: PipeReader, mut begun: Begun) -> io::Result<()> {
     let mut message = [0; MESSAGE_BYTES];
     loop {
         reader.read_exact(&mut message)?;
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 
@@ -55,7 +55,7 @@ fn write_to_each(ends: &[PipeWriter], mut begun: Begun) -> io::Result<()> {
         for mut writer in ends {
             writer.write_all(&message)?;
         }
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 

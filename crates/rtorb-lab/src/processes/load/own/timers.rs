@@ -26,7 +26,7 @@ pub(super) fn expire_together(mut begun: Begun) -> io::Result<()> {
             let mut expirations = [0; size_of::<u64>()];
             rustix::io::read(timer, &mut expirations)?;
         }
-        begun.done_something();
+        begun.done_something()?;
     }
 }
 

@@ -1,4 +1,7 @@
 //! The threads of a load, and whether each of them has done something.
+//!
+//! Each begins with the priority of any program and takes the lowest one then: beside other loads that run already, with the
+//! lowest it would take long to begin.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -45,7 +48,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Waits until each of them has done something.
+    /// Waits until each of them has done something and has the lowest priority.
     ///
     /// # Errors
     /// That one has not within `at_most`.
@@ -62,13 +65,27 @@ pub(super) struct Begun {
 
 impl Begun {
     /// Called after each piece of work; the first time counts.
-    pub(super) fn done_something(&mut self) {
+    ///
+    /// # Errors
+    /// That the thread cannot have the lowest priority.
+    pub(super) fn done_something(&mut self) -> io::Result<()> {
         if let Some(tell) = self.tell.take() {
+            lower_priority()?;
             // Nobody hears it when the time is over.
             let _ = tell.send(());
         }
+        Ok(())
     }
 }
+
+/// Of the calling thread.
+pub(super) fn lower_priority() -> io::Result<()> {
+    rustix::process::nice(NICE)?;
+    Ok(())
+}
+
+/// The lowest there is.
+const NICE: i32 = 19;
 
 #[cfg(test)]
 mod tests {
@@ -78,17 +95,17 @@ mod tests {
     fn all_are_waited_for() {
         let mut workers = Workers::new();
         let (go, gone) = channel::<()>();
-        let lazy = move |mut begun: Begun| {
+        let lazy = move |mut begun: Begun| -> io::Result<()> {
             while gone.recv().is_ok() {
-                begun.done_something();
+                begun.done_something()?;
             }
             loop {
                 std::thread::park();
             }
         };
-        let busy = |mut begun: Begun| {
-            begun.done_something();
-            begun.done_something();
+        let busy = |mut begun: Begun| -> io::Result<()> {
+            begun.done_something()?;
+            begun.done_something()?;
             loop {
                 std::thread::park();
             }
