@@ -1,4 +1,5 @@
-//! Load in the background while something is measured: what P4 section 2.1 describes, bounded and always ended.
+//! Load in the background while something is measured: what P4 section 2.1 describes, and what makes a kernel take its longest
+//! paths; bounded and always ended.
 //!
 //! A process group for each kind, of SCHED_OTHER and nice 19, on every CPU that the laboratory itself may use. It is ended by
 //! SIGKILL when [`RunningLoad`] is dropped, by the death signal when the laboratory itself is killed, and by itself when its
