@@ -48,7 +48,7 @@ mod tests {
         for _ in 0..3 {
             fork_and_wait().expect("forked");
         }
-        let none = waitpid(None, WaitOptions::NOHANG);
-        assert_eq!(none, Err(Errno::CHILD), "a copy stayed");
+        let none = waitpid(None, WaitOptions::NOHANG).unwrap_err();
+        assert_eq!(none, Errno::CHILD, "a copy stayed");
     }
 }

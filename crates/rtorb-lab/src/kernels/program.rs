@@ -88,14 +88,15 @@ pub(super) fn check_static(program: &Path) -> Result<(), LabError> {
 fn needs_loader(octets: &[u8]) -> Result<bool, String> {
     let unreadable = |error: object::Error| format!("it is no program of x86-64: {error}");
     let header = FileHeader64::<LittleEndian>::parse(octets).map_err(unreadable)?;
-    let endian = LittleEndian::default();
-    if header.e_machine(endian) != EM_X86_64 {
+    if header.e_machine(LittleEndian) != EM_X86_64 {
         return Err("it is not for x86-64".to_owned());
     }
-    let segments = header.program_headers(endian, octets).map_err(unreadable)?;
+    let segments = header
+        .program_headers(LittleEndian, octets)
+        .map_err(unreadable)?;
     Ok(segments
         .iter()
-        .any(|segment| segment.p_type(endian) == PT_INTERP))
+        .any(|segment| segment.p_type(LittleEndian) == PT_INTERP))
 }
 
 /// Another version's guest may not understand what it is asked.

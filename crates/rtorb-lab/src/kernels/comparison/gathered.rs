@@ -178,10 +178,11 @@ fn labelled(part: &Part<'_>, series: &Series, under: &str) -> Series {
     let labels = &mut series.labels;
     // A condition of the load that says nothing beside it.
     labels.remove("cpu");
-    if under != "load" && !labels.contains_key("role") {
-        if let Some(load) = labels.remove("load") {
-            labels.insert(under.to_owned(), load);
-        }
+    if under != "load"
+        && !labels.contains_key("role")
+        && let Some(load) = labels.remove("load")
+    {
+        labels.insert(under.to_owned(), load);
     }
     labels
         .entry(under.to_owned())

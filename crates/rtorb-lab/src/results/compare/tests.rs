@@ -1,3 +1,5 @@
+use std::slice;
+
 use super::*;
 use crate::results::statistics::Statistics;
 use crate::results::synthetic::{self, Normal};
@@ -321,7 +323,8 @@ fn emulated(image_sha256: &str, medians: &[f64]) -> Run {
 
 #[test]
 fn two_systems_of_one_campaign_are_two_measurements() {
-    let refused = |a: &Run, b: &Run| compare(&[a.clone()], &[b.clone()], Spoilt::Refuse).is_err();
+    let refused =
+        |a: &Run, b: &Run| compare(slice::from_ref(a), slice::from_ref(b), Spoilt::Refuse).is_err();
     let one = emulated("a", &[1.0; 4]);
     assert!(refused(&one, &one));
     let mut other = one.clone();
