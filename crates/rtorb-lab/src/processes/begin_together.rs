@@ -1,6 +1,7 @@
 //! Threads of a probe that begin together, once all of them are there and their scheduling has been read.
 
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
@@ -12,6 +13,7 @@ use crate::results::ObtainedScheduling;
 #[derive(Debug)]
 pub(crate) struct Threads<T> {
     waiting: Vec<(Sender<()>, JoinHandle<Outcome<T>>)>,
+    rest: Duration,
 }
 
 /// Nothing where the thread could not be scheduled as asked, or was never told to begin.
@@ -22,7 +24,14 @@ impl<T: Send + 'static> Threads<T> {
     pub(crate) fn new() -> Self {
         Self {
             waiting: Vec::new(),
+            rest: Duration::ZERO,
         }
+    }
+
+    /// So long nobody does anything before they begin: a kernel puts off what it has to free after the start of threads and the
+    /// reading of their scheduling, and would do it within the first samples.
+    pub(crate) fn rest_before(&mut self, rest: Duration) {
+        self.rest = rest;
     }
 
     /// Adds one on the caller's CPUs; `policy` is the caller's own where there is none.
@@ -54,6 +63,7 @@ impl<T: Send + 'static> Threads<T> {
     /// That one panicked.
     pub(crate) fn run(self, process: &str) -> Result<(Vec<ObtainedScheduling>, Vec<T>), String> {
         let scheduling = placement::obtained_by_priority(process, std::process::id());
+        std::thread::sleep(self.rest);
         let (begin, threads): (Vec<_>, Vec<_>) = self.waiting.into_iter().unzip();
         for thread in begin {
             // It waits for this; had it ended, its answer says so below.

@@ -3,6 +3,8 @@
 //! All threads are on one CPU. The less urgent one begins each sample; where it wakes a more urgent one, the sample ends in that
 //! thread. Whoever ends a sample keeps it: nothing is allocated, locked or printed meanwhile.
 
+use std::time::Duration;
+
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
@@ -191,6 +193,9 @@ fn run(
             .map(|low| SchedPolicy::Fifo(low + above))
     };
     let mut threads = Threads::new();
+    if question.pause_ns_max == 0 {
+        threads.rest_before(REST);
+    }
     threads.add("first", policy(0), first)?;
     if let Some((urgency, second)) = second {
         threads.add(
@@ -221,6 +226,8 @@ pub(super) const NOT_IN_TURN: &str = "not_in_turn";
 pub(super) const WARM_UP: u32 = 20;
 /// Samples at the end that are not counted.
 pub(super) const LAST: u32 = 1;
+/// Before the first sample where nothing else runs: some grace periods of RCU, which has a tick of 4 ms.
+const REST: Duration = Duration::from_millis(40);
 /// Most of all that one question may take.
 pub(super) const BUDGET_NS: u64 = 2_000_000_000;
 /// Of each message of a round trip: fewer than any GIOP request has.
