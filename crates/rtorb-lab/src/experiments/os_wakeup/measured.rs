@@ -81,6 +81,8 @@ pub(super) struct Measured {
     cells: Vec<(Condition, BTreeMap<Tool, Rounds>)>,
     /// Of each condition of an emulated machine, the slowest wake-up of our loop.
     worst: Vec<(Condition, WorstSample)>,
+    /// And an ordinary one, of its first round.
+    typical: Vec<(Condition, WorstSample)>,
     scheduling: BTreeMap<Tool, Vec<ObtainedScheduling>>,
 }
 
@@ -98,8 +100,13 @@ impl Measured {
         self.cells[index].1.entry(tool).or_default().add(late_ns);
     }
 
-    /// Remembers the slowest of samples that were marked one after another.
+    /// Remembers the slowest of samples that were marked one after another, and an ordinary one.
     pub(super) fn mark(&mut self, condition: &Condition, first_mark: u64, late_ns: &[u64]) {
+        if sample_of(&self.typical, condition).is_none() {
+            let typical = WorstSample::typical(late_ns, first_mark);
+            self.typical
+                .extend(typical.map(|typical| (condition.clone(), typical)));
+        }
         let samples = (first_mark..).zip(late_ns);
         let samples = samples.map(|(mark, late_ns)| WorstSample {
             mark,
@@ -150,13 +157,11 @@ impl Measured {
             labels.insert("tool".to_owned(), tool.name().into());
             let scheduling = self.scheduling.get(&tool).map_or(&[][..], Vec::as_slice);
             labels.insert("real_time".to_owned(), all_real_time(scheduling).into());
-            let ours = (tool == Tool::Rtorb).then_some(&self.worst);
-            let worst = ours
-                .into_iter()
-                .flatten()
-                .find(|(known, _)| known == condition);
+            let is_ours = tool == Tool::Rtorb;
+            let marked = |samples: &[_]| sample_of(samples, condition).filter(|_| is_ours);
             Series {
-                worst_sample: worst.map(|(_, worst)| *worst),
+                worst_sample: marked(&self.worst),
+                typical_sample: marked(&self.typical),
                 ..cell.series(labels)
             }
         });
@@ -303,6 +308,11 @@ const ALONE: Words = Words {
     percentiles: "What a mean hides: how long the slowest wake-ups take.",
 };
 
+fn sample_of(samples: &[(Condition, WorstSample)], wanted: &Condition) -> Option<WorstSample> {
+    let found = samples.iter().find(|(condition, _)| condition == wanted);
+    found.map(|(_, sample)| *sample)
+}
+
 fn plots(words: &Words) -> Vec<Plot> {
     let plot = |id: &str, title: &str, caption: &str, kind: PlotKind| Plot {
         id: id.to_owned(),
@@ -408,6 +418,8 @@ mod tests {
         assert_eq!(found, [None, None, Some((102, 70)), None]);
         measured.mark(&loaded(), 301, &[1, 71]);
         assert_eq!(worst(&measured.series()[2]), Some((302, 71)));
+        let typical = measured.series()[2].typical_sample.unwrap();
+        assert_eq!((typical.mark, typical.value_ns), (104, 6));
     }
 
     #[test]
