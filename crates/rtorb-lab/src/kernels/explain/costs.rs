@@ -215,9 +215,8 @@ fn kind_of_task(stacks: &CallStacks, top: usize) -> Option<String> {
     if stack.iter().any(|name| IDLE.contains(name)) {
         return Some("idle".to_owned());
     }
-    if let Some(at) = stack.iter().position(|name| *name == "kthread") {
-        let body = stack.get(at + 1..).unwrap_or_default();
-        let body = body.iter().find(|name| **name != "smpboot_thread_fn");
+    if let Some(at) = stack.iter().rposition(|name| KERNEL_THREADS.contains(name)) {
+        let body = stack.get(at + 1);
         return body.map(|name| format!("kernel thread {name}"));
     }
     let call = stack
@@ -230,6 +229,8 @@ fn kind_of_task(stacks: &CallStacks, top: usize) -> Option<String> {
 pub(crate) const MEASURED: &str = "measured";
 /// By which a kernel with PREEMPT_RT waits for what is a spinning lock elsewhere: kernel/locking/spinlock_rt.c.
 const LOCK_WAITS: [&str; 2] = ["schedule_rtlock", "rtlock_slowlock_locked"];
+/// What every kernel thread, or many, are called through; nothing else is. A trace need not go back to the outermost.
+const KERNEL_THREADS: [&str; 3] = ["kthread", "smpboot_thread_fn", "worker_thread"];
 const IDLE: [&str; 2] = ["do_idle", "default_idle"];
 /// Blocks before a sample, at most, that are looked at to tell what its tasks are.
 const TOLD_BY: usize = 1 << 16;
