@@ -83,11 +83,17 @@ fn work() -> io::Result<()> {
             let context = Context::new(effort, "/init".into(), Interrupt::new());
             let mut context = context.map_err(io::Error::other)?;
             context.load = load.parse().map_err(io::Error::other)?;
+            let mut marks_are_known = true;
             for name in experiments {
                 answer.say(&Message::Begins {
                     experiment: name.clone(),
                 })?;
-                answer.say(&measure(&name, &context))?;
+                let mut measured = measure(&name, &context);
+                marks_are_known &= !matches!(measured, Message::Failed { .. });
+                if !marks_are_known {
+                    forget_marks(&mut measured);
+                }
+                answer.say(&measured)?;
             }
         }
         Job::Symbols => {
@@ -106,6 +112,16 @@ fn measure(name: &str, context: &Context) -> Message {
             experiment: name.to_owned(),
             why: error.to_string(),
         },
+    }
+}
+
+/// How many samples an experiment marked that failed is not known: those of later ones cannot be found again.
+fn forget_marks(measured: &mut Message) {
+    if let Message::Measured(results) = measured {
+        for series in &mut results.series {
+            series.worst_sample = None;
+            series.typical_sample = None;
+        }
     }
 }
 
