@@ -44,6 +44,19 @@ impl Block {
         self.start + self.sizes.iter().map(|size| u64::from(*size)).sum::<u64>()
     }
 
+    /// The emulator gives up an instruction that begins in one page and ends in the next, unless a block begins with it: it is told
+    /// to observers as the last one of the block, and executed as the first one of another.
+    fn without_what_it_gave_up(mut self) -> Self {
+        let last = self.sizes.last().copied().unwrap_or(0);
+        let end = self.next();
+        let crosses = (end - u64::from(last)) / PAGE_BYTES != end.saturating_sub(1) / PAGE_BYTES;
+        if crosses && self.sizes.len() > 1 {
+            self.sizes = self.sizes[..self.sizes.len() - 1].into();
+            self.end = BlockEnd::Other;
+        }
+        self
+    }
+
     /// How many of its instructions are before the one at this address; `None` when none of them is there.
     pub(crate) fn instructions_before(&self, address: u64) -> Option<u64> {
         let mut at = self.start;
@@ -101,11 +114,12 @@ fn block(file: &mut impl Read) -> Result<Block> {
     let end = BlockEnd::from_octet(end).ok_or_else(|| invalid("has a block of no known end"))?;
     let mut sizes = vec![0; usize::from(u16::from_le_bytes(octets(file)?))];
     file.read_exact(&mut sizes)?;
-    Ok(Block {
+    let block = Block {
         start,
         end,
         sizes: sizes.into_boxed_slice(),
-    })
+    };
+    Ok(block.without_what_it_gave_up())
 }
 
 fn number(file: &mut impl Read) -> Result<u64> {
@@ -125,6 +139,8 @@ fn invalid(what: &str) -> Error {
 /// As in the observer.
 const MAGIC: &[u8; 14] = b"rtorb trace 1\n";
 const IS_TASK: u32 = 1 << 31;
+/// Of x86-64, the smallest.
+const PAGE_BYTES: u64 = 4 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -153,6 +169,24 @@ mod tests {
         assert_eq!((block.instructions(), block.next()), (2, 0x1008));
         assert_eq!(block.instructions_before(0x1003), Some(1));
         assert_eq!(block.instructions_before(0x1004), None);
+    }
+
+    #[test]
+    fn an_instruction_that_crosses_a_page_is_not_of_the_block_before_it() {
+        let block = |start, sizes: &[u8]| Block {
+            start,
+            end: BlockEnd::Call,
+            sizes: sizes.into(),
+        };
+        let given_up = block(0x1ff7, &[4, 3, 5]).without_what_it_gave_up();
+        assert_eq!(
+            (given_up.instructions(), given_up.end),
+            (2, BlockEnd::Other)
+        );
+        assert_eq!(given_up.next(), 0x1ffe);
+        for kept in [block(0x1ffe, &[5]), block(0x1ff8, &[3, 5])] {
+            assert_eq!(kept.clone().without_what_it_gave_up(), kept);
+        }
     }
 
     #[test]
