@@ -83,7 +83,8 @@ fn is_misuse(error: &anyhow::Error) -> bool {
         || given.is_some_and(|error| {
             matches!(
                 error,
-                LabError::Folder { .. }
+                LabError::UnknownExperiment { .. }
+                    | LabError::Folder { .. }
                     | LabError::NotComparable { .. }
                     | LabError::Incomplete { .. }
             )
