@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::campaign::{Identity, OfSystem, System};
-use crate::experiment::Outcome;
+use crate::experiment::{IN_INSTRUCTIONS, Outcome};
 use crate::host::Host;
 use crate::results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
@@ -15,8 +15,10 @@ use gathered::Gathered;
 
 mod differences;
 mod gathered;
+pub mod matrix;
 mod orb;
 mod os;
+mod services;
 mod wakeup;
 
 /// The results of `kernel/<experiment>`: the series of all systems with the labels `system`, `kernel` and `preempt`, how the tables
@@ -92,7 +94,7 @@ fn view(gathered: &Gathered<'_>) -> Outcome {
     match gathered.experiment {
         "os/wakeup" => wakeup::view(gathered),
         "os/context-switch" => os::context_switch(gathered),
-        "os/services" => os::services(gathered),
+        "os/services" => services::view(gathered),
         "os/ready-queue" => os::ready_queue(gathered),
         "os/clock-overhead" => os::clock_overhead(gathered),
         "os/interval-jitter" => os::interval_jitter(gathered),
@@ -270,7 +272,14 @@ fn notes(
     if identity.seeds < SEEDS_MIN {
         notes.push(too_few_seeds(identity.seeds));
     }
-    notes.push(UNIT_NOTE.to_owned());
+    if !gathered.parts.iter().any(|part| {
+        part.results
+            .notes
+            .iter()
+            .any(|note| note == IN_INSTRUCTIONS)
+    }) {
+        notes.push(IN_INSTRUCTIONS.to_owned());
+    }
     for found in systems {
         let name = gathered::name(&found.system);
         if !gathered.parts.iter().any(|part| part.name == name) {
@@ -319,8 +328,6 @@ pub const PREFIX: &str = "kernel/";
 const SEEDS_MIN: u16 = 4;
 const DIGITS: usize = 16;
 const UNIT: &str = "guest instructions; a nanosecond in the files is one";
-const UNIT_NOTE: &str = "Times are counts of guest instructions (a nanosecond of virtual time each): no caches, no buses, one CPU. They compare how \
-                         long the paths of kernels are, and never replace a measurement on the target.";
 
 #[cfg(test)]
 mod tests;

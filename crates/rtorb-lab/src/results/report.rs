@@ -9,12 +9,14 @@ use crate::kernels::comparison::PREFIX;
 use crate::results::{Results, write_atomically};
 use campaign::{Beside, CampaignPart};
 use groups::Group;
+use headline::Headline;
 use hosts::HostPart;
 use section::Section;
 
 mod campaign;
 mod figures;
 mod groups;
+mod headline;
 mod host_rows;
 mod hosts;
 mod section;
@@ -107,6 +109,7 @@ fn render_page(
         last: moment(timed.iter().map(|results| &results.started).max()),
         runs: runs(&timed),
         is_emulated: timed.len() < shown.len(),
+        headline: Headline::of(&shown, beside),
         groups: groups::of(sections),
         hosts,
         campaigns,
@@ -129,6 +132,8 @@ struct Page<'a> {
     last: String,
     /// How many runs the results are of.
     runs: usize,
+    /// What kernels are chosen by, where the page is of one campaign over them.
+    headline: Option<Headline<'a>>,
     groups: Vec<Group<'a>>,
     hosts: Vec<HostPart<'a>>,
     /// Whether there are results of an emulated machine.
@@ -146,13 +151,17 @@ impl Page<'_> {
     }
 }
 
-/// In the order of a run; what this program does not know comes last.
+/// In the order of a run; what this program does not know comes last. Of kernels, what they are chosen by comes first.
 fn in_order(results: &mut [&Results]) {
     let place = |results: &Results| {
         let name = results.experiment.as_str();
-        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        let of_kernels = name.strip_prefix(PREFIX);
+        let name = of_kernels.unwrap_or(name);
         let known = ALL.iter().position(|known| known.name() == name);
-        known.unwrap_or(ALL.len())
+        (
+            of_kernels.is_some() && name != headline::EXPERIMENT,
+            known.unwrap_or(ALL.len()),
+        )
     };
     results.sort_by_key(|results| place(results));
 }

@@ -45,6 +45,30 @@ struct Difference<'a> {
     ratio: f64,
 }
 
+impl<'a> Difference<'a> {
+    /// How many times the shorter one the longer one is.
+    fn factor(&self) -> f64 {
+        match self.ratio {
+            ratio if ratio > 0.0 && ratio < 1.0 => ratio.recip(),
+            ratio => ratio,
+        }
+    }
+
+    fn longer(&self) -> &'a Series {
+        match self.ratio < 1.0 {
+            true => self.reference,
+            false => self.series,
+        }
+    }
+
+    fn shorter(&self) -> &'a Series {
+        match self.ratio < 1.0 {
+            true => self.series,
+            false => self.reference,
+        }
+    }
+}
+
 impl Compared<'_> {
     /// The worst over seeds of each case, and how many times that of the most real-time system it is.
     pub(super) fn derived(&self, gathered: &Gathered<'_>) -> Vec<Derived> {
@@ -74,13 +98,13 @@ impl Compared<'_> {
         let Some((least, larger)) = all.split_last() else {
             return Vec::new();
         };
-        let largest = larger.iter().take(LARGEST);
-        let mut said: Vec<String> = largest.map(|found| self.said(gathered, found)).collect();
-        let rest = match said.is_empty() {
+        let told = larger.iter().take(LARGEST);
+        let told = told.filter(|found| found.factor() >= TOLD_MIN);
+        let mut said: Vec<String> = told.map(|found| self.said(gathered, found)).collect();
+        said.push(match said.is_empty() {
             true => self.said(gathered, least),
             false => format!("The least difference: {}", self.said(gathered, least)),
-        };
-        said.push(rest);
+        });
         said
     }
 
@@ -88,18 +112,19 @@ impl Compared<'_> {
     pub(super) fn highlight(&self, gathered: &Gathered<'_>) -> Option<Highlight> {
         let all = self.differences(gathered);
         let found = all.first()?;
-        let case = gathered.said(found.series, self.of);
-        let what = [self.what, &case, &system(found.series)];
+        let longer = found.longer();
+        let case = gathered.said(longer, self.of);
+        let what = [self.what, &case, &system(longer)];
         let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
         Some(Highlight {
             what: what.join(", "),
-            value: self.by.of(found.series) / 1e3,
+            value: self.by.of(longer) / 1e3,
             unit: TimeUnit::GuestInstructions.of_thousand().to_owned(),
             beside: format!(
                 "{} on {}: {}",
-                self.number(found.reference),
-                system(found.reference),
-                times(found.ratio)
+                self.number(found.shorter()),
+                system(found.shorter()),
+                times(found.factor())
             ),
         })
     }
@@ -113,11 +138,11 @@ impl Compared<'_> {
         format!(
             "{}{case}: {} on {}, {} on {}: {}.",
             self.what,
-            self.number(found.series),
-            system(found.series),
-            self.number(found.reference),
-            system(found.reference),
-            times(found.ratio)
+            self.number(found.longer()),
+            system(found.longer()),
+            self.number(found.shorter()),
+            system(found.shorter()),
+            times(found.factor())
         )
     }
 
@@ -126,10 +151,10 @@ impl Compared<'_> {
         format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
     }
 
-    /// The largest ratio first.
+    /// The largest first, whichever of the two systems it is longer on.
     fn differences<'a>(&self, gathered: &'a Gathered<'_>) -> Vec<Difference<'a>> {
         let mut found = self.cases(gathered);
-        found.sort_by(|left, right| right.ratio.total_cmp(&left.ratio));
+        found.sort_by(|left, right| right.factor().total_cmp(&left.factor()));
         found
     }
 
@@ -187,5 +212,7 @@ fn times(ratio: f64) -> String {
 pub(super) const RATIO: &str = "ratio_to_real_time";
 /// The same of medians.
 pub(super) const RATIO_OF_MEDIANS: &str = "median_to_real_time";
+/// Less of a difference is not told by itself.
+const TOLD_MIN: f64 = 1.05;
 /// So many differences are told.
 const LARGEST: usize = 3;

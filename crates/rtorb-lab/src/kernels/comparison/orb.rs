@@ -4,6 +4,7 @@ use super::differences::{By, Compared};
 use super::gathered::{Gathered, SYSTEM};
 use super::with;
 use crate::experiment::Outcome;
+use crate::results::summary::words::shown;
 use crate::results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
 
 /// P0 Figure 2: operations a second by type.
@@ -75,14 +76,14 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
     let hardest = hardest(gathered, &high);
     let finding = TableView {
         id: "under-load".to_owned(),
-        title: "The high-priority client under load".to_owned(),
-        caption: format!(
-            "P4's finding: what load does to the most urgent call on each system ({}).",
-            condition(&hardest)
-        ),
-        of: hardest.clone(),
+        title: "The high-priority client under load: its worst call".to_owned(),
+        caption: "P4's question: what load does to the most urgent call on each system. A column for each crowd of low-priority \
+                  clients beside it."
+            .to_owned(),
+        of: high.clone(),
         rows: vec![SYSTEM.to_owned(), under.to_owned()],
-        values: WHOLE.to_vec(),
+        columns: CLIENTS.map(str::to_owned).to_vec(),
+        values: vec![CellValue::Worst],
         ..TableView::default()
     };
     let line = |id: &str, title: &str, value: StatisticName| Plot {
@@ -119,7 +120,43 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
             StatisticName::Stddev,
         ),
     ];
-    outcome(gathered, &compared, vec![finding, figures], plots)
+    let mut outcome = outcome(gathered, &compared, vec![finding, figures], plots);
+    outcome.conclusions.splice(0..0, by_load(gathered, &high));
+    outcome
+}
+
+/// What each load does to the worst call on each system, over all crowds of clients.
+fn by_load(gathered: &Gathered<'_>, high: &Labels) -> Vec<String> {
+    let worst = |system: &str, load: &LabelValue| {
+        let mut of = high.clone();
+        of.insert(SYSTEM.to_owned(), system.into());
+        of.insert(gathered.under.to_owned(), load.clone());
+        worst_of(gathered, &of)
+    };
+    let none = LabelValue::from("none");
+    let mut said = Vec::new();
+    for load in gathered.values(high, gathered.under) {
+        for part in gathered.parts.iter().filter(|_| load != none) {
+            let (Some(alone_ns), Some(loaded_ns)) =
+                (worst(&part.name, &none), worst(&part.name, &load))
+            else {
+                continue;
+            };
+            said.push(format!(
+                "Worst call of the high-priority client on {}: {} k instr without load, {} k instr under {load}: {:.2} times.",
+                part.name,
+                shown(alone_ns, "ns"),
+                shown(loaded_ns, "ns"),
+                loaded_ns / alone_ns.max(1.0)
+            ));
+        }
+    }
+    said
+}
+
+fn worst_of(gathered: &Gathered<'_>, of: &Labels) -> Option<f64> {
+    let found = gathered.matching(of).into_iter();
+    found.map(|series| series.statistics.max).reduce(f64::max)
 }
 
 /// P1: the architectures of four ORBs, on each system.
@@ -169,12 +206,50 @@ pub(super) fn architectures(gathered: &Gathered<'_>) -> Outcome {
         by: By::Worst,
     };
     let loads = gathered.values(&high, under);
-    outcome(
+    let mut outcome = outcome(
         gathered,
         &compared,
         loads.into_iter().map(table).collect(),
         vec![bars],
-    )
+    );
+    outcome
+        .conclusions
+        .splice(0..0, by_architecture(gathered, &hardest));
+    outcome
+}
+
+/// The worst call of each architecture on each system, the shortest first.
+fn by_architecture(gathered: &Gathered<'_>, hardest: &Labels) -> Vec<String> {
+    let mut said = Vec::new();
+    // The most real-time system first: architectures are chosen for that.
+    let reference = gathered.reference().map(|part| part.name.as_str());
+    let mut parts: Vec<_> = gathered.parts.iter().collect();
+    parts.sort_by_key(|part| Some(part.name.as_str()) != reference);
+    for part in parts {
+        let mut of = hardest.clone();
+        of.insert(SYSTEM.to_owned(), part.name.clone().into());
+        let worst = |preset: LabelValue| {
+            let mut of = of.clone();
+            of.insert("preset".to_owned(), preset.clone());
+            Some((preset, worst_of(gathered, &of)?))
+        };
+        let presets = gathered.values(&of, "preset").into_iter();
+        let mut found: Vec<(LabelValue, f64)> = presets.filter_map(worst).collect();
+        found.sort_by(|left, right| left.1.total_cmp(&right.1));
+        let (Some((_, least_ns)), Some((last, most_ns))) = (found.first(), found.last()) else {
+            continue;
+        };
+        let told = found
+            .iter()
+            .map(|(preset, ns)| format!("{preset} {}", shown(*ns, "ns")));
+        said.push(format!(
+            "Worst call of the high-priority client on {}, k instr: {}. {last} takes {:.1} times as long as the best.",
+            part.name,
+            told.collect::<Vec<_>>().join(", "),
+            most_ns / least_ns.max(1.0)
+        ));
+    }
+    said
 }
 
 /// P2 Figures 3 and 4.

@@ -39,11 +39,6 @@ pub(super) fn context_switch(gathered: &Gathered<'_>) -> Outcome {
     outcome(gathered, "Context switch", &switch, vec![table], vec![bars])
 }
 
-/// Whatever services were measured.
-pub(super) fn services(gathered: &Gathered<'_>) -> Outcome {
-    essential(gathered, "Cost", &with(&[]))
-}
-
 pub(super) fn ready_queue(gathered: &Gathered<'_>) -> Outcome {
     essential(gathered, "Switch with tasks ready", &with(&[]))
 }

@@ -95,9 +95,13 @@ fn the_worst_over_seeds_is_set_beside_that_of_the_most_real_time_system() {
     assert_eq!(derived("spread_over_seeds", "6.12 voluntary"), Some(2.0));
     assert_eq!(results.targets.len(), 1);
     assert!(results.targets[0].holds, "{:?}", results.targets);
-    let first = &results.conclusions[0];
-    assert!(first.contains("load tmpfs"), "{first}");
-    assert!(first.contains("200 times"), "{first}");
+    let [of_voluntary, of_real_time, largest, ..] = &results.conclusions[..] else {
+        panic!("{:?}", results.conclusions);
+    };
+    assert!(of_voluntary.starts_with("6.12 voluntary woke"));
+    assert!(of_real_time.contains("at most 6.00 k instr under any of 2 loads"));
+    assert!(largest.contains("load tmpfs"), "{largest}");
+    assert!(largest.contains("200 times"), "{largest}");
 }
 
 #[test]
@@ -109,7 +113,10 @@ fn the_words_follow_the_numbers() {
     let results = of("os/wakeup", &systems, &identity(&systems, 4));
     assert!(!results.targets[0].holds);
     let said = results.conclusions.join(" ");
-    assert!(said.contains("0.50 times"), "{said}");
+    assert!(
+        said.contains("18.00 k instr on 6.12-rt full, 9.00 k instr on 6.12 voluntary: 2.00 times"),
+        "{said}"
+    );
     assert!(said.contains("3.60 times that of another"), "{said}");
 }
 
@@ -252,5 +259,15 @@ fn calls_keep_what_low_priority_clients_did_apart_from_the_load() {
             "6.12-rt full, mix"
         ]
     );
-    assert_eq!(finding.head[1..], ["median", "p99", "worst"]);
+    assert_eq!(
+        finding.head[1..],
+        ["load saturating, 500 us of work, 2 low-priority clients"]
+    );
+    let first = &results.conclusions[0];
+    assert!(
+        first.contains(
+            "6.12 voluntary: 60.00 k instr without load, 600.0 k instr under mix: 10.00 times"
+        ),
+        "{first}"
+    );
 }

@@ -20,8 +20,8 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let spreads = spreads(gathered);
     let mut derived = compared.derived(gathered);
     derived.extend(spreads.iter().cloned());
-    let mut conclusions = compared.conclusions(gathered);
-    conclusions.extend(bounds(gathered));
+    let mut conclusions = bounds(gathered);
+    conclusions.extend(compared.conclusions(gathered));
     conclusions.extend(spread_in_words(&spreads));
     let highlights = compared.highlight(gathered).into_iter();
     Outcome {
@@ -118,7 +118,7 @@ fn targets(gathered: &Gathered<'_>) -> Vec<Target> {
             real_time.count
         );
         let share = real_time.statistics.max / voluntary.statistics.max.max(1.0);
-        Target::at_most(what, share, SHARE_MAX, "")
+        Target::at_most(what, 100.0 * share, SHARE_MAX_PERCENT, "%")
     };
     judged.map(target).collect()
 }
@@ -171,7 +171,7 @@ fn bounds(gathered: &Gathered<'_>) -> Vec<String> {
     let of_part = |part: &Part<'_>| {
         let worst = worst_of(gathered, &part.name)?;
         Some(format!(
-            "{}: at most {} k instr under any of {} loads, the longest under {}; {} samples.",
+            "{} woke the most urgent thread after at most {} k instr under any of {} loads, latest under {} ({} samples).",
             part.name,
             shown(worst.statistics.max, &worst.unit),
             gathered.values(&system_of(&part.name), "load").len(),
@@ -254,4 +254,4 @@ fn load(series: &Series) -> String {
 /// The loads of the promise.
 const PROMISED: [&str; 2] = ["tmpfs", "munmap"];
 /// The voluntary kernel's worst is at least 20 times PREEMPT_RT's.
-const SHARE_MAX: f64 = 0.05;
+const SHARE_MAX_PERCENT: f64 = 5.0;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::Labels;
+use crate::results::summary::words::shown;
+use crate::results::{Labels, TimeUnit};
 
 /// The explanation of one sample: `explanations/<system>-<load>-<experiment>...json` of a campaign. Every count is of guest
 /// instructions, of which one takes a nanosecond of the guest's time.
@@ -52,6 +53,47 @@ pub struct Explanation {
 impl Explanation {
     /// The form of the file.
     pub const SCHEMA: &str = "rtorb-explanation/1";
+
+    /// How long the sample took, with its unit: `1501 k instr`.
+    #[must_use]
+    pub fn shown_value(&self) -> String {
+        in_thousands(self.value)
+    }
+
+    /// The functions that most of it was spent in, the tasks that ran, and the context switches, in one sentence.
+    #[must_use]
+    pub fn in_brief(&self) -> String {
+        let large = self.functions.iter().take_while(|cost| cost.share >= LARGE);
+        let functions: Vec<String> = large
+            .take(TOLD)
+            .map(|cost| format!("{:.0} % in {}", 100.0 * cost.share, cost.name))
+            .collect();
+        let spent = match (functions.is_empty(), self.functions.first()) {
+            (false, _) => functions.join(", "),
+            (true, Some(most)) => format!(
+                "in no function more than {:.0} % ({})",
+                100.0 * most.share,
+                most.name
+            ),
+            (true, None) => "no instructions".to_owned(),
+        };
+        let part = |task: &TaskCost| task.instructions as f64 / self.instructions.max(1) as f64;
+        let tasks = self.tasks.iter().filter(|task| part(task) >= LARGE);
+        let tasks: Vec<String> = tasks
+            .take(TOLD)
+            .map(|task| format!("{:.0} % in {}", 100.0 * part(task), task.name))
+            .collect();
+        let tasks = match tasks.len() > 1 {
+            true => format!("; of tasks, {}", tasks.join(", ")),
+            false => String::new(),
+        };
+        let switches = match self.context_switches.len() {
+            0 => "no context switch".to_owned(),
+            1 => "1 context switch".to_owned(),
+            count => format!("{count} context switches"),
+        };
+        format!("{spent}{tasks}; {switches}")
+    }
 }
 
 /// Which sample of a series.
@@ -110,3 +152,13 @@ pub struct Count {
     /// How often.
     pub count: u64,
 }
+
+/// As all of a campaign is told: `1501 k instr`.
+pub(super) fn in_thousands(instructions: u64) -> String {
+    let value = shown(instructions as f64, "ns");
+    format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
+}
+
+/// A smaller share is not told in brief.
+const LARGE: f64 = 0.1;
+const TOLD: usize = 3;

@@ -12,7 +12,7 @@ use crate::kernels::program;
 use crate::processes::interrupt::Interrupt;
 use crate::results::{LabelValue, Results, Series};
 
-use super::explanation::{Explanation, Sample};
+use super::explanation::{Explanation, Sample, in_thousands};
 use super::replay::{self, Asked, Replay};
 
 /// Which samples.
@@ -65,8 +65,11 @@ pub fn explain(
     for candidate in candidates(request, identity)? {
         let answer = answer_of(&record, &candidate, request)?;
         note(&format!(
-            "{}: {} under load {}, {} instructions: the boot is repeated with an instruction trace",
-            candidate.name, request.experiment, answer.load, candidate.value
+            "{}: {} under load {}, {}: the boot is repeated with an instruction trace",
+            candidate.name,
+            request.experiment,
+            answer.load,
+            in_thousands(candidate.value)
         ));
         let job = Job::Measure {
             experiments: answer.experiments.clone(),

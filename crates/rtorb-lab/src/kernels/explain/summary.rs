@@ -2,6 +2,7 @@
 
 use super::call_stacks::{CallStacks, Step};
 use super::costs::Costs;
+use super::explanation::in_thousands;
 use super::window::Window;
 
 /// The sentences, the most important first.
@@ -16,11 +17,7 @@ pub(crate) fn of(stacks: &CallStacks, window: &Window, costs: &Costs, value: u64
         .map(|cost| format!("{:.0} % in {}", cost.share * 100.0, cost.name))
         .collect();
     if !shares.is_empty() {
-        sentences.push(format!(
-            "Of {} instructions, {}.",
-            grouped(all),
-            listed(&shares)
-        ));
+        sentences.push(format!("Of {}, {}.", in_thousands(all), listed(&shares)));
     }
     sentences.extend(heaviest_path(stacks, window));
     let ran: Vec<String> = costs
@@ -50,15 +47,15 @@ pub(crate) fn of(stacks: &CallStacks, window: &Window, costs: &Costs, value: u64
     }
     if let Some((at, name)) = &costs.first_interrupt {
         sentences.push(format!(
-            "The first interrupt or exception, {name}, came after {} instructions.",
-            grouped(*at)
+            "The first interrupt or exception, {name}, came after {}.",
+            in_thousands(*at)
         ));
     }
     if value > all {
         sentences.push(format!(
-            "The CPU slept before: {} of {} ns have no instructions.",
-            grouped(value - all),
-            grouped(value)
+            "The CPU slept before: for {} of {} it executed nothing.",
+            in_thousands(value - all),
+            in_thousands(value)
         ));
     }
     sentences

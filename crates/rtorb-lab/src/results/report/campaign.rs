@@ -66,14 +66,22 @@ impl Beside {
 
 impl Explained {
     pub(super) fn title(&self) -> String {
+        format!("What {} were spent in", self.of())
+    }
+
+    /// `1501 k instr of 6.12-voluntary, load tmpfs`.
+    pub(super) fn of(&self) -> String {
         let explanation = &self.explanation;
         let load = match explanation.load.as_str() {
             "none" => "no load".to_owned(),
             load => format!("load {load}"),
         };
+        let service = explanation.labels.get("service");
+        let service = service.map_or_else(String::new, |service| format!(", {service}"));
         format!(
-            "{}, {load}: what {} instructions were spent in",
-            explanation.system, explanation.value
+            "{} of {}, {load}{service}",
+            explanation.shown_value(),
+            explanation.system
         )
     }
 

@@ -36,7 +36,7 @@ impl<'a> Section<'a> {
         let host = hosts.iter().find(|host| host.is_of(results));
         Self {
             results,
-            anchor: results.experiment.replace('/', "-"),
+            anchor: anchor(results),
             host: host.map(|host| host.name.clone()).unwrap_or_default(),
             real_time: results.is_real_time(),
             campaign: match campaigns.len() > 1 && results.emulation.is_some() {
@@ -131,4 +131,9 @@ impl<'a> Section<'a> {
     pub(super) fn missed(&self) -> usize {
         self.results.targets.len() - self.held()
     }
+}
+
+/// How the page refers to the section of these results.
+pub(super) fn anchor(results: &Results) -> String {
+    results.experiment.replace('/', "-")
 }
