@@ -8,7 +8,6 @@ mod boot;
 mod check;
 mod explain;
 mod run;
-mod table;
 
 /// Measure kernels in emulated machines that differ in nothing else, in virtual time.
 #[derive(Debug, Args)]

@@ -139,13 +139,27 @@ pub(super) fn worst_of_each(
     }
 }
 
+/// Which sample it is, and what dominates it, in a sentence.
+pub(super) fn brief(explanation: &Explanation) -> String {
+    format!(
+        "{}, load {}, {}: {}.",
+        explanation.system,
+        explanation.load,
+        explanation.shown_value(),
+        explanation.in_brief()
+    )
+}
+
 /// What dominates.
-pub(super) fn print_summary(explanation: &Explanation) -> anyhow::Result<()> {
+fn print_summary(explanation: &Explanation) -> anyhow::Result<()> {
     let seed = explanation.seed;
     let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
     line(format!(
-        "\n{}: {} under load {}, {} instructions{seed}",
-        explanation.system, explanation.experiment, explanation.load, explanation.value
+        "\n{}: {} under load {}, {}{seed}",
+        explanation.system,
+        explanation.experiment,
+        explanation.load,
+        explanation.shown_value()
     ))?;
     for sentence in &explanation.summary {
         let lines = indented(sentence, ["  ", "    "], columns());

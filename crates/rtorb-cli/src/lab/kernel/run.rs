@@ -10,13 +10,15 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_lab::LabError;
 use rtorb_lab::experiment;
-use rtorb_lab::kernels::campaign::{self, Finished, Request, Selection, Standing, Watch};
+use rtorb_lab::kernels::campaign::{self, Absent, Finished, Request, Selection, Standing, Watch};
 use rtorb_lab::kernels::catalogue;
+use rtorb_lab::kernels::comparison::matrix;
+use rtorb_lab::kernels::explain::Explanation;
 use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 
-use super::{explain, table};
+use super::explain;
 use crate::NO;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json, print_table};
@@ -130,8 +132,7 @@ impl RunCampaign {
                 "explanations": explanations,
             }))?,
             false => {
-                explanations.iter().try_for_each(explain::print_summary)?;
-                print(&finished)?;
+                print(&finished, &explanations)?;
             }
         }
         Ok(match is_good {
@@ -197,21 +198,27 @@ pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn print(finished: &Finished) -> anyhow::Result<()> {
+fn print(finished: &Finished, explanations: &[Explanation]) -> anyhow::Result<()> {
     let record = &finished.record;
-    for table in table::worst(&finished.compared) {
-        line("")?;
-        print_table(&table)?;
+    for titled in finished.compared.iter().filter_map(matrix::of) {
+        line(format!("\n{}", titled.title))?;
+        print_table(&titled.table)?;
     }
-    for conclusion in finished.compared.iter().flat_map(|one| &one.conclusions) {
-        say("found", conclusion)?;
+    line("")?;
+    for results in &finished.compared {
+        let told = match matrix::of(results) {
+            Some(_) => TOLD_MAX,
+            None => 1,
+        };
+        for conclusion in results.conclusions.iter().take(told) {
+            say("found", conclusion)?;
+        }
     }
-    for one in &record.missing {
-        let what = format!(
-            "{} {} load {} {}: {}",
-            one.kernel, one.preempt, one.load, one.experiment, one.why
-        );
-        say("MISSING", &what)?;
+    for explanation in explanations {
+        say("spent in", &explain::brief(explanation))?;
+    }
+    for missing in missing_in_words(&record.missing) {
+        say("MISSING", &missing)?;
     }
     let check = &record.self_check;
     match check.repeats {
@@ -242,6 +249,30 @@ fn print(finished: &Finished) -> anyhow::Result<()> {
         Some(page) => line(format!("Report: {}", page.display())),
         None => line("No report was written."),
     }
+}
+
+/// A sentence for each reason.
+fn missing_in_words(missing: &[Absent]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in missing {
+        let case = format!(
+            "{} {} load {} {}",
+            one.kernel, one.preempt, one.load, one.experiment
+        );
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, cases)) => cases.push(case),
+            None => reasons.push((&one.why, vec![case])),
+        }
+    }
+    let said = |(why, cases): &(&str, Vec<String>)| {
+        let named = cases.iter().take(MISSING_NAMED).cloned();
+        let named = named.collect::<Vec<_>>().join("; ");
+        match cases.len().saturating_sub(MISSING_NAMED) {
+            0 => format!("{named}: {why}"),
+            more => format!("{named}; and {more} more, which campaign.json has: {why}"),
+        }
+    };
+    reasons.iter().map(said).collect()
 }
 
 fn say(word: &str, text: &str) -> anyhow::Result<()> {
@@ -317,8 +348,12 @@ fn shown(time: Duration) -> String {
     }
 }
 
+/// Of an experiment that has a table here; of another, the first one.
+const TOLD_MAX: usize = 3;
+/// Cases that are missing for the same reason.
+const MISSING_NAMED: usize = 3;
 /// More would take days.
 const SEEDS_MAX: i64 = 1_000;
 const GUESTS_MAX: i64 = 256;
-const UNIT: &str = "guest instructions, a thousand to the microsecond: no caches, no buses, one CPU. It compares kernels, and is no time of \
-                    a real machine";
+const UNIT: &str = "k instr: thousands of guest instructions. No caches, no buses, one CPU: it compares kernels, and is no time of a \
+                    real machine";
