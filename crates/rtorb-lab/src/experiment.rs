@@ -132,10 +132,13 @@ impl Context {
         executable: PathBuf,
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
-        let mut host = Host::describe();
-        if let Effort::Emulated { .. } = effort {
-            EMULATOR.clone_into(&mut host.virtualisation);
-        }
+        let mut host = match effort {
+            Effort::Emulated { .. } => Host {
+                virtualisation: EMULATOR.to_owned(),
+                ..Host::describe_emulated()
+            },
+            Effort::Glance | Effort::Quick | Effort::Full => Host::describe(),
+        };
         let dma_latency = DmaLatency::hold();
         host.cpu_dma_latency_held = dma_latency.is_ok();
         host.cpu_dma_latency_refused = dma_latency.as_ref().err().map(ToString::to_string);
@@ -299,6 +302,10 @@ pub fn run(
     let cpu = context.launcher.placement.cpu;
     let stolen_before_ms = stolen_ms(cpu);
     let mut parameters = experiment.parameters(context.effort);
+    if context.effort.seeds().is_some() {
+        // As `Awake` has it.
+        parameters.insert("cpu_kept_awake".to_owned(), false.into());
+    }
     // An emulated machine is booted for one load: there is nothing to vary.
     let varies_load = experiment.varies_load() && context.effort.seeds().is_none();
     let running = match varies_load {

@@ -150,6 +150,11 @@ impl Host {
         Self::of(&System::this())
     }
 
+    /// Describes the emulated machine that this program runs in. It is not watched: nobody can take time from it.
+    pub(crate) fn describe_emulated() -> Self {
+        Self::of(&System::this().unwatched())
+    }
+
     /// Describes a host.
     fn of(system: &System) -> Self {
         let text = |path| system.read(path).unwrap_or_default();

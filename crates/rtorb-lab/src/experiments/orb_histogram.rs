@@ -51,7 +51,7 @@ impl Experiment for OrbHistogram {
             ("priority_high", u32::from(Role::High.priority()).into()),
             ("priority_low", u32::from(Role::Low.priority()).into()),
             ("paced_seconds", (paced_ns / 1_000_000_000).into()),
-            ("awake", true.into()),
+            ("awake", effort.seeds().is_none().into()),
         ])
     }
 

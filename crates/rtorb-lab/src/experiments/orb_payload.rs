@@ -43,7 +43,7 @@ impl Experiment for OrbPayload {
             ("transport", TRANSPORT.label().into()),
             ("priority", u32::from(Role::High.priority()).into()),
             ("paced_seconds", (paced_ns / 1_000_000_000).into()),
-            ("awake", true.into()),
+            ("awake", effort.seeds().is_none().into()),
         ])
     }
 

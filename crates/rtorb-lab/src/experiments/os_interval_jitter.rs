@@ -63,7 +63,7 @@ impl Experiment for OsIntervalJitter {
                 "priority_highest",
                 u32::from(probe::HIGHEST_PRIORITY).into(),
             ),
-            ("cpu_kept_awake", true.into()),
+            ("cpu_kept_awake", effort.seeds().is_none().into()),
             ("effort", effort.name().into()),
         ])
     }

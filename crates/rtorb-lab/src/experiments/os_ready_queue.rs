@@ -51,7 +51,7 @@ impl Experiment for OsReadyQueue {
             ("priority_task_2", u32::from(TASK_2).into()),
             ("priority_interference", u32::from(INTERFERENCE).into()),
             ("clock", THE_CLOCK.into()),
-            ("cpu_kept_awake", true.into()),
+            ("cpu_kept_awake", effort.seeds().is_none().into()),
             ("effort", effort.name().into()),
         ])
     }

@@ -57,6 +57,17 @@ impl System {
         }
     }
 
+    /// The same where no time can be stolen.
+    pub(super) fn unwatched(self) -> Self {
+        Self {
+            answers: Answers {
+                watch: Duration::ZERO,
+                ..self.answers
+            },
+            ..self
+        }
+    }
+
     /// The file or folder of an absolute path.
     pub(super) fn path(&self, absolute: &str) -> PathBuf {
         self.root.join(absolute.trim_start_matches('/'))

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use flate2::read::DeflateDecoder;
+
 use super::catalogue::Kernel;
 use super::guest::VARIABLE;
 use super::initramfs::Initramfs;
@@ -177,7 +179,8 @@ impl Files {
     }
 
     fn answer(&mut self) -> Result<Vec<u8>, LabError> {
-        read(&mut self.answer).map_err(LabError::file(std::env::temp_dir()))
+        let deflated = read(&mut self.answer).map_err(LabError::file(std::env::temp_dir()))?;
+        Ok(inflated(&deflated))
     }
 
     fn end_of_console(&mut self) -> String {
@@ -186,6 +189,16 @@ impl Files {
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
     }
+}
+
+/// As far as it can be read: a guest that did not come to its end has not ended its answer either.
+fn inflated(deflated: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    // What was read before an error is there.
+    let _ = DeflateDecoder::new(deflated)
+        .take(OCTETS_MAX)
+        .read_to_end(&mut octets);
+    octets
 }
 
 /// Where another process of the same user finds a file that we have open.

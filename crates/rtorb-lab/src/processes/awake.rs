@@ -2,6 +2,8 @@
 //!
 //! A virtual CPU that goes idle is given away by the host and comes back after hundreds of microseconds: more than any call
 //! takes. The thread is of the idle class, so that whatever is measured runs before it.
+//!
+//! In an emulated machine there is none: its CPU wakes as soon as there is work, and idle time is what costs no time there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +13,8 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
+use crate::kernels::guest::is_emulated;
+
 /// Keeps a CPU awake until it is dropped, or its time is over.
 #[derive(Debug)]
 pub struct Awake {
@@ -19,7 +23,7 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, or where the host refuses.
+    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, in an emulated machine, or where the host refuses.
     #[must_use]
     pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
         let over = Arc::new(AtomicBool::new(false));
@@ -32,7 +36,8 @@ impl Awake {
         let is_over = Arc::clone(&over);
         // No pause instruction: a hypervisor may take the CPU from who executes many of them.
         let stay = move || while !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {};
-        let thread = cpu.and_then(|_| spawn("awake", &config, stay).ok());
+        let sleeps = cpu.filter(|_| !is_emulated());
+        let thread = sleeps.and_then(|_| spawn("awake", &config, stay).ok());
         Self { over, thread }
     }
 
