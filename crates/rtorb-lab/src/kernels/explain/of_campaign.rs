@@ -61,49 +61,100 @@ pub fn explain(
     let initramfs = Initramfs::with_program(&program)?;
     let initramfs = initramfs.with_own_programs(&request.own_programs)?;
     same(identity, &emulator, &initramfs, &request.folder)?;
+    let here = Here {
+        request,
+        identity,
+        emulator: &emulator,
+        initramfs: &initramfs,
+        program: &program,
+        interrupt,
+    };
     let mut explanations = Vec::new();
-    for candidate in candidates(request, identity)? {
-        let answer = answer_of(&record, &candidate, request)?;
-        note(&format!(
-            "{}: {} under load {}, {}: the boot is repeated with an instruction trace",
-            candidate.name,
-            request.experiment,
-            answer.load,
-            in_thousands(candidate.value)
-        ));
+    for candidates in candidates(request, identity)?.chunks(side_by_side()) {
+        let answers: Vec<&Answer> = candidates
+            .iter()
+            .map(|candidate| answer_of(&record, candidate, request))
+            .collect::<Result<_, _>>()?;
+        for (candidate, answer) in candidates.iter().zip(&answers) {
+            note(&format!(
+                "{}: {} under load {}, {}: the boot is repeated with an instruction trace",
+                candidate.name,
+                request.experiment,
+                answer.load,
+                in_thousands(candidate.value)
+            ));
+        }
+        let explained: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = candidates
+                .iter()
+                .zip(answers)
+                .map(|(candidate, answer)| scope.spawn(|| here.explain(candidate, answer)))
+                .collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended
+                .map(|ended| ended.unwrap_or_else(|_| Err(panicked())))
+                .collect()
+        });
+        for one in explained {
+            explanations.push(one?);
+        }
+    }
+    Ok(explanations)
+}
+
+/// What all boots that are repeated have in common.
+struct Here<'a> {
+    request: &'a Request,
+    identity: &'a Identity,
+    emulator: &'a Emulator,
+    initramfs: &'a Initramfs,
+    program: &'a Path,
+    interrupt: &'a Interrupt,
+}
+
+impl Here<'_> {
+    /// Repeats the boot in which the guest said `answer`, and writes what the sample was spent in.
+    fn explain(&self, candidate: &Candidate, answer: &Answer) -> Result<Explanation, LabError> {
         let job = Job::Measure {
             experiments: answer.experiments.clone(),
             load: answer.load.clone(),
-            seeds: identity.seeds,
+            seeds: self.identity.seeds,
         };
         let experiments = u32::try_from(answer.experiments.len()).unwrap_or(u32::MAX);
         let replay = Replay {
-            emulator: &emulator,
+            emulator: self.emulator,
             boot: Boot {
-                kernel: &identity.systems[candidate.system].kernel,
-                preempt: identity.asked[candidate.system].as_deref(),
-                initramfs: &initramfs,
+                kernel: &self.identity.systems[candidate.system].kernel,
+                preempt: self.identity.asked[candidate.system].as_deref(),
+                initramfs: self.initramfs,
                 job: &job,
                 observers: &[],
             },
             timeout: BOOT_MAX + EXPERIMENT_MAX * experiments,
             answer,
-            program: &program,
-            interrupt,
+            program: self.program,
+            interrupt: self.interrupt,
         };
         let asked = Asked {
             system: candidate.name.clone(),
-            experiment: request.experiment.clone(),
-            seed: seed_of(&candidate),
+            experiment: self.request.experiment.clone(),
+            seed: seed_of(candidate),
             labels: candidate.series.labels.clone(),
-            sample: request.sample,
+            sample: self.request.sample,
             mark: candidate.mark,
             value: candidate.value,
         };
-        let explained = replay::explain(&replay, asked)?;
-        explanations.push(explained.write(&request.folder)?);
+        replay::explain(&replay, asked)?.write(&self.request.folder)
     }
-    Ok(explanations)
+}
+
+/// How many boots are repeated at the same time.
+fn side_by_side() -> usize {
+    std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(SIDE_BY_SIDE_MAX))
+}
+
+fn panicked() -> LabError {
+    LabError::process("an explanation", "the thread that looked at it panicked")
 }
 
 /// What the boots of the campaign depend on must be here as it was there.
@@ -242,6 +293,8 @@ fn seed_of(candidate: &Candidate) -> Option<u16> {
     u16::try_from(round + 1).ok()
 }
 
+/// Each holds a trace in memory.
+const SIDE_BY_SIDE_MAX: usize = 4;
 /// As long as a campaign gives a boot and an experiment, and half as long again: a trace costs time.
 const BOOT_MAX: Duration = Duration::from_secs(450);
 const EXPERIMENT_MAX: Duration = Duration::from_secs(900);
