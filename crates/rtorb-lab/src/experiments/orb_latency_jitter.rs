@@ -55,7 +55,7 @@ fn plan(effort: Effort) -> Plan {
             run: EMULATED,
             run_of_others: EMULATED,
             conditions: &EXTREMES,
-            low_clients: &[0, 5, 10],
+            low_clients: &[0, 10],
             leaves_out: None,
         },
         Effort::Quick => Plan {
@@ -106,6 +106,6 @@ mod tests {
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 5);
         let low_clients = parameters["low_clients"].to_string();
-        assert_eq!(low_clients, "0 5 10");
+        assert_eq!(low_clients, "0 10");
     }
 }

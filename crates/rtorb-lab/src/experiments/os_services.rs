@@ -111,7 +111,7 @@ impl Plan {
     fn of(effort: Effort) -> Self {
         let (rounds, samples) = match effort {
             Effort::Glance => (1, 50),
-            Effort::Emulated { seeds } => (usize::from(seeds), 500),
+            Effort::Emulated { seeds } => (usize::from(seeds), 300),
             Effort::Quick => (3, 400),
             Effort::Full => (20, 500),
         };

@@ -51,7 +51,7 @@ pub(super) struct RunCampaign {
     /// How many guests run side by side; without it, as many as the host has CPUs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=GUESTS_MAX))]
     guests: Option<u16>,
-    /// A look within a minute: os/wakeup and os/services under none, munmap and tmpfs.
+    /// A look within a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
     /// The guests' program, a statically linked rtorb; without it, this one, or target/static/rtorb.
