@@ -357,3 +357,31 @@ const SEEDS_MAX: i64 = 1_000;
 const GUESTS_MAX: i64 = 256;
 const UNIT: &str = "k instr: thousands of guest instructions. No caches, no buses, one CPU: it compares kernels, and is no time of a \
                     real machine";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_for_one_reason_is_one_sentence() {
+        let absent = |load: &str, why: &str| Absent {
+            kernel: "6.12".to_owned(),
+            preempt: "voluntary".to_owned(),
+            load: load.to_owned(),
+            experiment: "os/wakeup".to_owned(),
+            why: why.to_owned(),
+        };
+        let mut missing: Vec<Absent> = ["none", "hog", "fork", "tcp", "udp"]
+            .map(|load| absent(load, "interrupted"))
+            .to_vec();
+        missing.push(absent("mix", "the guest ended"));
+        let said = missing_in_words(&missing);
+        assert_eq!(said.len(), 2);
+        assert!(said[0].starts_with("6.12 voluntary load none os/wakeup; "));
+        assert!(said[0].ends_with("and 2 more, which campaign.json has: interrupted"));
+        assert_eq!(
+            said[1],
+            "6.12 voluntary load mix os/wakeup: the guest ended"
+        );
+    }
+}

@@ -105,6 +105,35 @@ fn the_worst_over_seeds_is_set_beside_that_of_the_most_real_time_system() {
 }
 
 #[test]
+fn the_matrix_has_the_ratio_beside_two_systems_and_in_parentheses_beside_more() {
+    let mut systems = two(&[1_200_000; 4], &[6_000; 4]);
+    let results = of("os/wakeup", &systems, &identity(&systems, 4));
+    let found = matrix::of(&results).unwrap().table;
+    assert_eq!(
+        found.head,
+        ["load, k instr", "6.12 voluntary", "6.12-rt full", "times"]
+    );
+    assert_eq!(
+        found.rows,
+        [
+            ["none", "4.00", "4.00", "1.00"],
+            ["tmpfs", "1200", "6.00", "200"]
+        ]
+    );
+    systems.push(of_system(
+        system("6.12", "full"),
+        "os/wakeup",
+        vec![wakeups("tmpfs", &[60_000; 4])],
+    ));
+    let results = of("os/wakeup", &systems, &identity(&systems, 4));
+    let found = matrix::of(&results).unwrap().table;
+    assert_eq!(found.rows[0][1..], ["4.00 (1.00x)", "4.00", ""]);
+    assert_eq!(found.rows[1][1..], ["1200 (200x)", "6.00", "60.00 (10.0x)"]);
+    let other = of("orb/histogram", &systems, &identity(&systems, 4));
+    assert!(matrix::of(&other).is_none());
+}
+
+#[test]
 fn the_words_follow_the_numbers() {
     let systems = two(
         &[9_000, 9_000, 9_000, 9_000],

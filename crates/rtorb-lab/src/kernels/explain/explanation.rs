@@ -162,3 +162,62 @@ pub(super) fn in_thousands(instructions: u64) -> String {
 /// A smaller share is not told in brief.
 const LARGE: f64 = 0.1;
 const TOLD: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explanation(shares: &[f64]) -> Explanation {
+        let function = |(index, share): (usize, &f64)| FunctionCost {
+            name: format!("f{index}"),
+            instructions: (share * 1e6) as u64,
+            share: *share,
+            with_callees: 0,
+            entered: 1,
+        };
+        let task = |name: &str, instructions| TaskCost {
+            name: name.to_owned(),
+            instructions,
+        };
+        Explanation {
+            schema: Explanation::SCHEMA.to_owned(),
+            system: "6.12-rt".to_owned(),
+            load: "tmpfs".to_owned(),
+            experiment: "os/wakeup".to_owned(),
+            labels: Labels::new(),
+            sample: Sample::Worst,
+            value: 1_000_000,
+            seed: None,
+            mark: 1,
+            replay_equal: true,
+            instructions: 1_000_000,
+            summary: Vec::new(),
+            functions: shares.iter().enumerate().map(function).collect(),
+            tasks: vec![task("measured", 600_000), task("load", 400_000)],
+            context_switches: Vec::new(),
+            lock_waits: Vec::new(),
+            interrupts: Vec::new(),
+            flame_graph: String::new(),
+            folded: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_large_is_told_in_brief() {
+        let found = explanation(&[0.57, 0.2, 0.05]);
+        assert_eq!(found.shown_value(), "1000 k instr");
+        assert_eq!(
+            found.in_brief(),
+            "57 % in f0, 20 % in f1; of tasks, 60 % in measured, 40 % in load; no context switch"
+        );
+    }
+
+    #[test]
+    fn where_nothing_is_large_that_is_told() {
+        let found = explanation(&[0.04, 0.03]).in_brief();
+        assert!(
+            found.starts_with("in no function more than 4 % (f0);"),
+            "{found}"
+        );
+    }
+}

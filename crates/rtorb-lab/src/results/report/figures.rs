@@ -7,6 +7,7 @@ use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot, Scatter};
 use serde_json::Value;
 
+use crate::kernels::comparison::PREFIX;
 use crate::results::summary::words::varying;
 use crate::results::summary::{
     calls, contestant, contestants, row_name, row_name_of, row_names, text,
@@ -86,13 +87,22 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         .iter()
         .map(|plot| declared::figure(results, plot))
         .collect();
-    figures.extend([
-        low_clients::figure(results),
-        staircase::figure(results),
-        whitebox::counts(results),
-        whitebox::phases(results),
-        above_raw(results),
-    ]);
+    // These are of one system; several would be drawn as one line.
+    let is_of_one = !results.experiment.starts_with(PREFIX);
+    figures.extend(
+        is_of_one
+            .then(|| {
+                [
+                    low_clients::figure(results),
+                    staircase::figure(results),
+                    whitebox::counts(results),
+                    whitebox::phases(results),
+                    above_raw(results),
+                ]
+            })
+            .into_iter()
+            .flatten(),
+    );
     let says_itself = !results.plots.is_empty() || !results.columns.is_empty();
     figures.extend(match says_itself {
         true => percentiles(results).into_iter().collect(),
@@ -118,6 +128,10 @@ fn percentiles(results: &Results) -> Option<Figure> {
     }
     let mut choose = varying(&timed);
     choose.retain(|name| !results.columns.contains(name));
+    if results.columns.iter().any(|name| name == "system") {
+        // A system has one of each.
+        choose.retain(|name| name != "kernel" && name != "preempt");
+    }
     let plot = results::Plot {
         id: "tails".to_owned(),
         title: TAIL_TITLE.to_owned(),
