@@ -46,7 +46,26 @@ pub(super) fn ready_queue(gathered: &Gathered<'_>) -> Outcome {
 /// What a tick costs, of medians: in those what else delays the program cancels.
 pub(super) fn clock_overhead(gathered: &Gathered<'_>) -> Outcome {
     let of = with(&[("what", "overhead_from_medians".into())]);
-    essential(gathered, "Cost of a tick", &of)
+    let mut by_thread = of.clone();
+    by_thread.insert("tick".to_owned(), "thread".into());
+    let compared = Compared {
+        what: "Cost of a tick",
+        of: &by_thread,
+        by: By::Median,
+    };
+    let has_preempt_rt = gathered
+        .parts
+        .iter()
+        .any(|part| part.results.host.preempt_rt);
+    Outcome {
+        highlights: compared.highlight(gathered).into_iter().collect(),
+        conclusions: compared.conclusions(gathered),
+        notes: has_preempt_rt
+            .then(|| NO_SIGNALS.to_owned())
+            .into_iter()
+            .collect(),
+        ..essential(gathered, compared.what, &of)
+    }
 }
 
 /// Of the most urgent task: what others suffer is interference, and not the kernel's.
@@ -117,3 +136,7 @@ fn outcome(
         ..Outcome::default()
     }
 }
+
+const NO_SIGNALS: &str = "On PREEMPT_RT, a thread of the kernel with a low priority sends the signals of POSIX timers. The program that is \
+                          measured is more urgent and never sleeps: the signals come when it has ended, and what `signal` says there is \
+                          no cost of a tick. Systems are compared by `thread`.";
