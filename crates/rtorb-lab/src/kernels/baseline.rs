@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::campaign::{Identity, Record, System, folder_of};
 use crate::error::LabError;
 use crate::results::{Results, Series, write_atomically};
-pub use verdict::{Change, Checked, Sort, check};
+pub use verdict::{Change, Checked, INTERRUPT_INSTRUCTIONS, Sort, check};
 
 mod verdict;
 

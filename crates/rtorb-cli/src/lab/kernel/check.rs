@@ -186,8 +186,8 @@ impl Check {
             line("The same experiment as the baseline's: no number may differ.")?;
         } else {
             line(format!(
-                "A different experiment than the baseline's: a bound may be longer by {} %.",
-                checked.tolerance_percent
+                "A different experiment than the baseline's: a bound may be longer by {} %, or by {} instructions where that is more.",
+                checked.tolerance_percent, checked.tolerance_instructions
             ))?;
             for difference in &checked.differences {
                 line(format!("  {difference}"))?;
@@ -271,5 +271,5 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A choice, and no measurement: how far the worst over four seeds moves when the programs alone change is not known yet.
-const TOLERANCE_PERCENT: f64 = 100.0;
+/// The worst wake-up over four seeds was up to 29 % longer than in another variant of the same program: docs/kernels.md.
+const TOLERANCE_PERCENT: f64 = 50.0;

@@ -139,6 +139,7 @@ fn the_same_experiment_may_not_differ_by_an_instruction() {
     let worse = check(&before, &measured(&identity(), [1_000_001, 900_000]), 50.0);
     assert_eq!((sorts(&worse), worse.passes()), (vec![Sort::Worse], false));
     assert_eq!(worse.tolerance_percent, 0.0);
+    assert_eq!(worse.tolerance_instructions, 0);
     let shorter = check(&before, &measured(&identity(), [999_999, 900_000]), 50.0);
     assert_eq!(sorts(&shorter), [Sort::Differs]);
     assert!(!shorter.passes());
@@ -185,7 +186,14 @@ fn a_bound_that_was_nothing_is_worse_when_it_is_something() {
     let before = measured(&identity(), [0, 0]).baseline;
     let mut other = identity();
     other.emulator = "QEMU emulator version 10".to_owned();
-    let checked = check(&before, &measured(&other, [1, 0]), 100.0);
-    assert_eq!(sorts(&checked), [Sort::Worse]);
-    assert_eq!(checked.changes[0].percent(), None);
+    let at = |is| check(&before, &measured(&other, [is, 0]), 100.0);
+    let worse = at(INTERRUPT_INSTRUCTIONS + 1);
+    assert_eq!(sorts(&worse), [Sort::Worse]);
+    assert_eq!(worse.changes[0].percent(), None);
+    // An interrupt is in a sample or not, as it happens.
+    assert_eq!(
+        sorts(&at(INTERRUPT_INSTRUCTIONS)),
+        [Sort::LongerWithinTolerance]
+    );
+    assert_eq!(worse.tolerance_instructions, INTERRUPT_INSTRUCTIONS);
 }
