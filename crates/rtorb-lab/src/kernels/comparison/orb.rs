@@ -83,7 +83,7 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
         caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
                   call until it has the reply. A column for each crowd of low-priority clients beside it."
             .to_owned(),
-        of: released,
+        of: released.clone(),
         rows: vec![SYSTEM.to_owned(), under.to_owned()],
         columns: CLIENTS.map(str::to_owned).to_vec(),
         values: vec![CellValue::Worst],
@@ -124,7 +124,7 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
         ),
     ];
     let mut outcome = outcome(gathered, &compared, vec![finding, figures], plots);
-    outcome.conclusions.splice(0..0, by_load(gathered, &high));
+    outcome.conclusions.splice(0..0, by_load(gathered, &released));
     outcome
 }
 
