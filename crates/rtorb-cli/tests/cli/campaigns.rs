@@ -20,13 +20,14 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let run = |out: &Path, seeds: &str, guests: &str| {
+    let run = |out: &Path, seeds: &str, guests: &str, explain: &str| {
         let mut command = rtorb();
         command.timeout(CAMPAIGN_MAX);
         command
             .args(["lab", "kernel", "run", "--kernel", KERNEL])
             .args(["--experiments", "os/wakeup", "--loads", "none,hog"])
-            .args(["--seeds", seeds, "--guests", guests, "--program"])
+            .args(["--seeds", seeds, "--guests", guests])
+            .args(["--explain", explain, "--program"])
             .arg(&program)
             .arg("--out")
             .arg(out);
@@ -34,8 +35,8 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     };
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let settings = settings();
-    run(&a, "1", "4").success();
-    run(&b, "1", "2").success();
+    run(&a, "1", "4", "worst").success();
+    run(&b, "1", "2", "none").success();
     assert_eq!(self::settings(), settings);
     let (of_a, of_b) = (octets_below(&a), octets_below(&b));
     assert_eq!(of_a.len(), 2, "{:?}", of_a.keys());
@@ -53,7 +54,7 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     }
     assert!(a.join("index.html").is_file());
     // Other seeds are another campaign, which is not mixed with this one: nothing is booted.
-    let assert = run(&a, "2", "2").code(2);
+    let assert = run(&a, "2", "2", "none").code(2);
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("seeds: there 1, now 2"), "{said}");
     assert!(octets_below(&a) == of_a);

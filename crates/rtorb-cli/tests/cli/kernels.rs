@@ -67,6 +67,7 @@ fn the_gate_holds_a_program_of_ones_own_to_its_baseline() {
         .args([
             "lab", "kernel", "run", "--kernel", KERNEL, "--loads", "none", "--seeds", "2",
         ])
+        .args(["--explain", "none"])
         .args([
             "--own-program",
             &format!("periodic={}", own.display()),
