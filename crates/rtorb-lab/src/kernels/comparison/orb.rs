@@ -124,7 +124,9 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
         ),
     ];
     let mut outcome = outcome(gathered, &compared, vec![finding, figures], plots);
-    outcome.conclusions.splice(0..0, by_load(gathered, &released));
+    outcome
+        .conclusions
+        .splice(0..0, by_load(gathered, &released));
     outcome
 }
 
