@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_os::sched::{SchedPolicy, apply_policy};
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Launcher;
@@ -132,7 +134,11 @@ pub(crate) fn file_of(name: &str) -> PathBuf {
 
 /// What the child does in the role [`ROLE`]: becomes the program. What that complains of is on the guest's console.
 pub(crate) fn become_program(file: &str, seed: &str) -> io::Error {
-    Command::new(file).env(SEED, seed).exec()
+    // The guest's own processes stand above the loads; a program that wants to says so itself.
+    match apply_policy(SchedPolicy::Other) {
+        Ok(()) => Command::new(file).env(SEED, seed).exec(),
+        Err(refused) => io::Error::other(refused),
+    }
 }
 
 /// One everywhere but in an emulated machine, where each is a seed.
