@@ -131,7 +131,7 @@ impl Plan {
             },
             Effort::Emulated { seeds } => Self {
                 rounds: usize::from(seeds),
-                edges: 250,
+                edges: 125,
                 loads: &[Beside::LoadOfMachine],
             },
             Effort::Quick => Self {

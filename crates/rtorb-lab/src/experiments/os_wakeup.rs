@@ -310,7 +310,7 @@ const WARM_UP: usize = 20;
 /// That are kept, of each seed: with fewer, the largest of a seed says little of the kernel.
 const SAMPLES_EMULATED: usize = 2_000;
 /// As long as few of a kernel's paths are; a longer one adds nothing but time in which nobody looks.
-const INTERVAL_US_EMULATED: u64 = 250;
+const INTERVAL_US_EMULATED: u64 = 200;
 /// Above the threads in which PREEMPT_RT handles interrupts, which have 50: what they do is not urgent to this thread.
 const PRIORITY_EMULATED: u8 = 90;
 const DRAWN: &str =

@@ -170,7 +170,6 @@ fn loads(experiment: &str) -> &'static [&'static str] {
     match experiment {
         "os/wakeup" => &LOADS,
         own if own.starts_with(own_program::PREFIX) => &LOADS,
-        "os/services" => &[NONE, "tmpfs"],
         "orb/latency-jitter" | "orb/histogram" => &[NONE, "mix"],
         _ => &[NONE],
     }
@@ -188,9 +187,11 @@ fn quick_loads(experiment: &str) -> &'static [&'static str] {
 fn cost_s(experiment: &str, load: &str) -> f64 {
     match (experiment, load) {
         ("os/wakeup" | "os/services" | "os/context-switch" | "os/clock-overhead", NONE) => 1.0,
-        ("os/ready-queue" | "os/interval-jitter" | "orb/histogram", NONE) => 2.0,
-        ("orb/throughput" | "orb/priority-inversion", NONE) => 3.0,
-        _ => 5.0,
+        ("os/ready-queue" | "os/interval-jitter" | "orb/histogram" | "orb/throughput", NONE) => 2.5,
+        ("orb/priority-inversion", NONE) => 5.0,
+        ("orb/latency-jitter" | "orb/architectures", NONE) => 7.0,
+        ("os/wakeup", _) => 4.5,
+        _ => 9.0,
     }
 }
 
@@ -219,7 +220,7 @@ const QUICK: [&str; 2] = ["os/wakeup", "os/services"];
 /// From the emulator's start to the guest's first experiment.
 const BOOT_S: f64 = 7.0;
 /// What a boot is split at: a part more is a boot more.
-const PART_S: f64 = 30.0;
+const PART_S: f64 = 40.0;
 
 #[cfg(test)]
 mod tests {
@@ -252,7 +253,7 @@ mod tests {
     fn the_default_plan_puts_the_wake_up_under_every_load() {
         let pairs = pairs(&Selection::default());
         assert_eq!(loads_of(&pairs, "os/wakeup"), LOADS.len());
-        assert_eq!(loads_of(&pairs, "os/services"), 2);
+        assert_eq!(loads_of(&pairs, "os/services"), 1);
         assert_eq!(loads_of(&pairs, "orb/latency-jitter"), 2);
         assert_eq!(loads_of(&pairs, "orb/throughput"), 1);
         let mut distinct = pairs.clone();
