@@ -84,8 +84,8 @@ pub(super) fn lower_priority() -> io::Result<()> {
     Ok(())
 }
 
-/// The lowest there is.
-const NICE: i32 = 19;
+/// From the highest priority to the lowest: it is added, and stops at the lowest wherever it begins.
+const NICE: i32 = 39;
 
 #[cfg(test)]
 mod tests {
