@@ -230,6 +230,8 @@ mod tests {
         assert!(!set.all_are_ready(7));
     }
 
+    const ATTEMPTS: usize = 20;
+
     #[test]
     fn every_period_is_a_sample_or_left_out() {
         if !crate::processes::placement::fifo_is_granted() {
@@ -241,9 +243,13 @@ mod tests {
             resolution_us: 500,
             periods: 20,
         };
-        let answer = answer(&question).unwrap();
-        let counted = answer.samples[0].len() + answer.numbers["dropped"] as usize;
-        assert!((1..=20).contains(&counted), "{counted}");
+        // Other tests have threads of its priority on the same CPU, and may leave it no period at all.
+        let counted =
+            |answer: &Answer| answer.samples[0].len() + answer.numbers["dropped"] as usize;
+        let mut answers = (0..ATTEMPTS).map(|_| answer(&question).unwrap());
+        let answer = answers.find(|answer| counted(answer) > 0);
+        let answer = answer.expect("one period in some attempt");
+        assert!(counted(&answer) <= 20, "{}", counted(&answer));
         // The clock, five tasks, and whatever else is in this process.
         let threads: usize = answer.scheduling.iter().map(|kind| kind.threads).sum();
         assert!(threads >= 6, "{:?}", answer.scheduling);
