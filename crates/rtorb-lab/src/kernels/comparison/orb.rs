@@ -77,18 +77,7 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
     let mut released = high.clone();
     released.insert("part".to_owned(), "from_release".into());
     let hardest = hardest(gathered, &released);
-    let finding = TableView {
-        id: "under-load".to_owned(),
-        title: "The high-priority client under load: its worst call".to_owned(),
-        caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
-                  call until it has the reply. A column for each crowd of low-priority clients beside it."
-            .to_owned(),
-        of: released.clone(),
-        rows: vec![SYSTEM.to_owned(), under.to_owned()],
-        columns: CLIENTS.map(str::to_owned).to_vec(),
-        values: vec![CellValue::Worst],
-        ..TableView::default()
-    };
+    let finding = under_load(&released, under);
     let line = |id: &str, title: &str, value: StatisticName| Plot {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -128,6 +117,22 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
         .conclusions
         .splice(0..0, by_load(gathered, &released));
     outcome
+}
+
+/// P4's finding: the worst call of these series by system and load.
+fn under_load(released: &Labels, under: &str) -> TableView {
+    TableView {
+        id: "under-load".to_owned(),
+        title: "The high-priority client under load: its worst call".to_owned(),
+        caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
+                  call until it has the reply. A column for each crowd of low-priority clients beside it."
+            .to_owned(),
+        of: released.clone(),
+        rows: vec![SYSTEM.to_owned(), under.to_owned()],
+        columns: CLIENTS.map(str::to_owned).to_vec(),
+        values: vec![CellValue::Worst],
+        ..TableView::default()
+    }
 }
 
 /// What each load does to the worst call on each system, over all crowds of clients.
