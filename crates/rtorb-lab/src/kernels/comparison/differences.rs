@@ -1,8 +1,9 @@
 //! How far systems are apart, case by case: the numbers and the words.
 
 use super::gathered::{Gathered, SYSTEM, case_of};
+use crate::experiment::Outcome;
 use crate::results::summary::words::shown;
-use crate::results::{Derived, Highlight, Labels, Series, TimeUnit};
+use crate::results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
 
 /// What systems are compared by.
 pub(super) struct Compared<'a> {
@@ -70,6 +71,24 @@ impl<'a> Difference<'a> {
 }
 
 impl Compared<'_> {
+    /// The comparison as an outcome, with what shows it.
+    pub(super) fn outcome(
+        &self,
+        gathered: &Gathered<'_>,
+        tables: Vec<TableView>,
+        plots: Vec<Plot>,
+    ) -> Outcome {
+        Outcome {
+            highlights: self.highlight(gathered).into_iter().collect(),
+            columns: vec![SYSTEM.to_owned()],
+            tables,
+            plots,
+            derived: self.derived(gathered),
+            conclusions: self.conclusions(gathered),
+            ..Outcome::default()
+        }
+    }
+
     /// The worst over seeds of each case, and how many times that of the most real-time system it is.
     pub(super) fn derived(&self, gathered: &Gathered<'_>) -> Vec<Derived> {
         let worst = gathered.matching(self.of).into_iter().map(|series| {

@@ -51,7 +51,7 @@ pub(super) fn throughput(gathered: &Gathered<'_>) -> Outcome {
         of: &of,
         by: By::Median,
     };
-    outcome(gathered, &compared, tables, vec![bars])
+    compared.outcome(gathered, tables, vec![bars])
 }
 
 /// P0 Figures 4 and 5, and P4's finding.
@@ -112,7 +112,7 @@ pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
             StatisticName::Stddev,
         ),
     ];
-    let mut outcome = outcome(gathered, &compared, vec![finding, figures], plots);
+    let mut outcome = compared.outcome(gathered, vec![finding, figures], plots);
     outcome
         .conclusions
         .splice(0..0, by_load(gathered, &released));
@@ -216,12 +216,8 @@ pub(super) fn architectures(gathered: &Gathered<'_>) -> Outcome {
         by: By::Worst,
     };
     let loads = gathered.values(&high, under);
-    let mut outcome = outcome(
-        gathered,
-        &compared,
-        loads.into_iter().map(table).collect(),
-        vec![bars],
-    );
+    let mut outcome =
+        compared.outcome(gathered, loads.into_iter().map(table).collect(), vec![bars]);
     outcome
         .conclusions
         .splice(0..0, by_architecture(gathered, &hardest));
@@ -311,7 +307,7 @@ pub(super) fn priority_inversion(gathered: &Gathered<'_>) -> Outcome {
             StatisticName::Stddev,
         ),
     ];
-    outcome(gathered, &compared, vec![table], plots)
+    compared.outcome(gathered, vec![table], plots)
 }
 
 /// P4 Figures 6 to 8.
@@ -346,24 +342,7 @@ pub(super) fn histogram(gathered: &Gathered<'_>) -> Outcome {
         of: &of,
         by: By::Worst,
     };
-    outcome(gathered, &compared, vec![table], vec![picture])
-}
-
-fn outcome(
-    gathered: &Gathered<'_>,
-    compared: &Compared<'_>,
-    tables: Vec<TableView>,
-    plots: Vec<Plot>,
-) -> Outcome {
-    Outcome {
-        highlights: compared.highlight(gathered).into_iter().collect(),
-        columns: vec![SYSTEM.to_owned()],
-        tables,
-        plots,
-        derived: compared.derived(gathered),
-        conclusions: compared.conclusions(gathered),
-        ..Outcome::default()
-    }
+    compared.outcome(gathered, vec![table], vec![picture])
 }
 
 /// With these labels, the most low-priority clients that keep the CPU busy.

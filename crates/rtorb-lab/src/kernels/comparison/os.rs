@@ -36,7 +36,12 @@ pub(super) fn context_switch(gathered: &Gathered<'_>) -> Outcome {
         values: vec![StatisticName::P50],
         ..Plot::default()
     };
-    outcome(gathered, "Context switch", &switch, vec![table], vec![bars])
+    let compared = Compared {
+        what: "Context switch",
+        of: &switch,
+        by: By::Median,
+    };
+    compared.outcome(gathered, vec![table], vec![bars])
 }
 
 pub(super) fn ready_queue(gathered: &Gathered<'_>) -> Outcome {
@@ -111,30 +116,12 @@ fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels) -> Outcom
         ),
         ratio,
     ];
-    outcome(gathered, what, of, tables, Vec::new())
-}
-
-fn outcome(
-    gathered: &Gathered<'_>,
-    what: &'static str,
-    of: &Labels,
-    tables: Vec<TableView>,
-    plots: Vec<Plot>,
-) -> Outcome {
     let compared = Compared {
         what,
         of,
         by: By::Median,
     };
-    Outcome {
-        highlights: compared.highlight(gathered).into_iter().collect(),
-        columns: vec![SYSTEM.to_owned()],
-        tables,
-        plots,
-        derived: compared.derived(gathered),
-        conclusions: compared.conclusions(gathered),
-        ..Outcome::default()
-    }
+    compared.outcome(gathered, tables, Vec::new())
 }
 
 const NO_SIGNALS: &str = "On PREEMPT_RT, a thread of the kernel with a low priority sends the signals of POSIX timers. The program that is \
