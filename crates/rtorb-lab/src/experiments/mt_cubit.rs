@@ -17,7 +17,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress, is_complete};
 use crate::results::{ObtainedScheduling, all_real_time};
 use measured::Measured;
-pub(super) use plan::{CONDITIONS, EXTREMES, HARDEST, Plan, ROUNDS};
+pub(super) use plan::{CONDITIONS, EMULATED, EMULATED_HZ, EXTREMES, HARDEST, Plan, ROUNDS};
 use plan::{Cell, HIGH, LOW, Load, high, low};
 
 mod conclusions;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mt_cubit::{self, CONDITIONS, HARDEST, Paper, Plan, ROUNDS};
+use super::mt_cubit::{self, CONDITIONS, EMULATED, EMULATED_HZ, HARDEST, Paper, Plan, ROUNDS};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
 
@@ -90,9 +90,6 @@ fn plan(effort: Effort) -> Plan {
 }
 
 const GLANCE: Duration = Duration::from_millis(50);
-/// 100 calls of the high-priority client a seed.
-const EMULATED: Duration = Duration::from_millis(100);
-const EMULATED_HZ: u64 = 1_000;
 /// Ours first, then those of P1 in its order.
 const PRESETS: [&str; 5] = ["default", "tao", "mt_orbix", "minicool", "corbaplus"];
 

@@ -219,6 +219,10 @@ pub(super) fn low(real_time: bool) -> Group {
 
 /// Rounds of a host; an emulated machine has one a seed.
 pub(in crate::experiments) const ROUNDS: usize = 5;
+/// In an emulated machine: with [`EMULATED_HZ`], 100 calls of the high-priority client a seed.
+pub(in crate::experiments) const EMULATED: Duration = Duration::from_millis(100);
+/// How often the high-priority client calls in an emulated machine, where idle time costs nothing.
+pub(in crate::experiments) const EMULATED_HZ: u64 = 1_000;
 /// SCHED_FIFO of the high-priority client and of what serves it: above that of the processes themselves.
 pub(in crate::experiments) const HIGH: u8 = 60;
 /// SCHED_FIFO of low-priority clients: below that of the processes themselves.
