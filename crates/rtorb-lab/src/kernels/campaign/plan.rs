@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::experiments::{self, own_program};
-use crate::processes::load::Load;
+use crate::processes::load::{Kind, Load};
 
 /// What is run under which loads, as the user asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,7 +170,7 @@ fn loads(experiment: &str) -> &'static [&'static str] {
     match experiment {
         "os/wakeup" => &LOADS,
         own if own.starts_with(own_program::PREFIX) => &LOADS,
-        "orb/latency-jitter" | "orb/histogram" => &[NONE, "mix"],
+        "orb/latency-jitter" | "orb/histogram" => &[NONE, MIX],
         _ => &[NONE],
     }
 }
@@ -197,11 +197,19 @@ fn cost_s(experiment: &str, load: &str) -> f64 {
 
 /// No load.
 const NONE: &str = "none";
+/// All loads of an emulated machine together.
+const MIX: &str = "mix";
 /// What a kernel is put under, one after another: each makes another part of it work.
-pub const LOADS: [&str; 13] = [
-    NONE, "hog", "fork", "munmap", "pipes", "tcp", "udp", "proc", "tmpfs", "timers", "exec",
-    "unix", "mix",
-];
+pub const LOADS: [&str; Kind::EMULATED_MIX.len() + 2] = {
+    let mut names = [NONE; Kind::EMULATED_MIX.len() + 2];
+    let mut at = 0;
+    while at < Kind::EMULATED_MIX.len() {
+        names[at + 1] = Kind::EMULATED_MIX[at].name();
+        at += 1;
+    }
+    names[at + 1] = MIX;
+    names
+};
 /// The experiments that tell kernels apart and run in a machine that has nothing but this program.
 const DEFAULT: [&str; 11] = [
     "os/wakeup",

@@ -72,7 +72,7 @@ impl Kind {
 
     /// Its name as the command and the label `load` have it.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Hog => "hog",
             Self::Disk => "disk",
