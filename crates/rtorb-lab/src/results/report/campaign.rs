@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-
+use crate::kernels::campaign::{Record, Wall};
 use crate::kernels::comparison::PREFIX;
 use crate::kernels::explain::Explanation;
 use crate::results::{EmulatedSystem, Emulation, Results, TimeUnit};
@@ -22,37 +21,12 @@ pub(super) struct Explained {
     pub(super) picture: String,
 }
 
-/// What of campaign.json nothing in the results depends on.
-#[derive(Deserialize)]
-struct Record {
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    self_check: SelfCheck,
-    wall: Wall,
-}
-
-#[derive(Default, Deserialize)]
-struct SelfCheck {
-    #[serde(default)]
-    case: String,
-    repeats: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Wall {
-    started: String,
-    duration_s: f64,
-    guests: usize,
-}
-
 impl Beside {
     /// What is in a folder; nothing where it is of no campaign. What cannot be read is left out: results are shown without it.
     pub(super) fn read(folder: &Path) -> Self {
-        let record = std::fs::read(folder.join("campaign.json")).ok();
         Self {
             explained: explained(&folder.join(EXPLANATIONS)),
-            record: record.and_then(|octets| serde_json::from_slice(&octets).ok()),
+            record: Record::read(folder).ok(),
         }
     }
 
@@ -165,6 +139,7 @@ fn in_words(record: &Record) -> Vec<String> {
         started,
         duration_s,
         guests,
+        ..
     } = &record.wall;
     let mut words = vec![format!(
         "Run {}, in {duration_s:.0} s, {guests} guests side by side: nothing in the results depends on that.",
