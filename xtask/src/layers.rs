@@ -72,12 +72,12 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb-lab",
-        needs: &["rtorb", "rtorb-wire", "rtorb-os"],
+        needs: &["rtorb-services", "rtorb", "rtorb-wire", "rtorb-os"],
         builds_with: &["rtorb-idl"],
     },
     Layer {
         name: "rtorb-services",
-        needs: &["rtorb", "rtorb-os"],
+        needs: &["rtorb-sched", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],
     },
     Layer {

@@ -1,0 +1,1 @@
+//! The real-time event channel: events from suppliers to consumers, filtered, correlated, and dispatched by priority.

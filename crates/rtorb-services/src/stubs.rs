@@ -1,0 +1,21 @@
+//! What the services' IDL (`idl/`) becomes: references, and the traits of servants.
+
+#[expect(missing_docs, reason = "documented where the interface is, by the OMG")]
+pub mod cos_event {
+    rtorb::include_idl!("cos_event");
+}
+
+#[expect(missing_docs, reason = "documented where the interface is, by the OMG")]
+pub mod naming {
+    rtorb::include_idl!("cos_naming");
+}
+
+#[expect(missing_docs, reason = "documented where the interface is, by TAO")]
+pub mod rtec_event {
+    rtorb::include_idl!("rtec_event");
+}
+
+#[expect(missing_docs, reason = "documented where the interface is, by TAO")]
+pub mod rtec_scheduler {
+    rtorb::include_idl!("rtec_scheduler");
+}
