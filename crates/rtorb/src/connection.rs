@@ -5,7 +5,8 @@
 //! `multiplexed` has one a band.
 //!
 //! `round_trip` is a connection that one thread uses at a time, `shared` one on which many wait at once; `opening` makes the
-//! stream of both, `request` and `reply` say what goes over it.
+//! stream of both, `request` and `reply` say what goes over it. `without_waiting` sends oneways that wait for nothing over the
+//! first kind.
 
 pub(crate) mod banded;
 pub(crate) mod exclusive;
@@ -16,12 +17,14 @@ mod reply;
 mod request;
 mod round_trip;
 pub(crate) mod shared;
+pub(crate) mod without_waiting;
 
 pub(crate) use multiplexed::{Lines, OpenLines};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use request::{Arguments, Ask, Request};
 
 use crate::exception::{CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::reference::SyncScope;
 use crate::rt::{NetworkPriority, PriorityBand};
 use crate::strategies::ConnectionStrategy;
 
@@ -89,6 +92,12 @@ impl Failure {
                 ExceptionKind::Timeout => cause.phase == Phase::Connect,
                 _ => false,
             }
+    }
+
+    /// True if a oneway that waits for nothing did not go because the route has no open connection: another may have one.
+    pub(crate) fn is_unconnected(&self) -> bool {
+        self.exception.kind == ExceptionKind::Transient
+            && self.exception.minor == SyncScope::UNCONNECTED
     }
 
     /// True if the place that an object had moved to is of no use any more, and the one where it was known may tell

@@ -1,6 +1,7 @@
 //! System exceptions, and the one place where errors of the layers below become them.
 
 use crate::endpoint::Endpoint;
+use crate::reference::SyncScope;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) mod inconsistent {
     pub(crate) const NO_LANE: u32 = RTORB | 3;
     /// No profile of a protocol of the client's.
     pub(crate) const NO_PROTOCOL: u32 = RTORB | 4;
+    /// SYNC_NONE where many threads wait on one connection.
+    pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
 }
 
 /// A CORBA system exception, with what this ORB knows of how it came about.
@@ -218,6 +221,9 @@ impl SystemException {
             (_, Some(Phase::Schedule)) => Some(
                 "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
             ),
+            (ExceptionKind::Transient, _) if SyncScope::advice(self.minor).is_some() => {
+                SyncScope::advice(self.minor)
+            }
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
             ),
@@ -265,6 +271,10 @@ impl SystemException {
             }
             inconsistent::NO_PROTOCOL => {
                 "the reference has no profile of a protocol in ClientProtocol: add one of the reference's"
+            }
+            inconsistent::SYNC_NONE_ON_SHARED => {
+                "SyncScope::None needs a connection that one thread uses at a time: build the ORB with the wait strategy \
+                 `read`, or let the oneway wait for the transport"
             }
             _ => return None,
         })

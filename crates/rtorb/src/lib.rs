@@ -39,7 +39,7 @@ pub use interface::Interface;
 pub use limits::Limits;
 pub use orb::{Orb, OrbBuilder, OrbError};
 pub use poa::{IdAssignment, Lifespan, Poa, PoaError, PoaManager, PoaManagerState, PoaPolicies};
-pub use reference::ObjectRef;
+pub use reference::{ObjectRef, SyncScope};
 pub use rtorb_os::sched::SchedPolicy;
 pub use rtorb_os::thread::ThreadConfig;
 pub use rtorb_wire::giop::Version;

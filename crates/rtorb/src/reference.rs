@@ -2,6 +2,7 @@
 
 mod binding;
 mod policies;
+mod sync_scope;
 
 use crate::connection::{self, Arguments, Ask, Channel, Failure, Outcome, Request, Results};
 use crate::endpoint::Endpoint;
@@ -21,6 +22,7 @@ use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use sync_scope::SyncScope;
 
 /// A reference to an object, of whatever interface; cheap to clone.
 ///
@@ -46,6 +48,7 @@ struct Inner {
     is_forwarded: AtomicBool,
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
+    sync_scope: SyncScope,
 }
 
 /// One way to the object: an endpoint of a profile, and what that profile says.
@@ -100,6 +103,7 @@ impl ObjectRef {
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
             timeout: Timeout::OfOrb,
+            sync_scope: SyncScope::default(),
         })
     }
 
@@ -113,20 +117,9 @@ impl ObjectRef {
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
-        let Inner {
-            orb, ior, routes, ..
-        } = &*self.inner;
         Self::of(Inner {
-            orb: orb.clone(),
-            ior: ior.clone(),
-            overrides: Arc::clone(&self.inner.overrides),
-            policies: Arc::clone(&self.inner.policies),
-            routes: routes.clone(),
-            binding: self.inner.binding.clone(),
-            preferred: AtomicUsize::new(0),
-            is_forwarded: AtomicBool::new(false),
-            forward: Mutex::new(None),
             timeout: Timeout::Own(timeout),
+            ..self.inner.copy()
         })
     }
 
@@ -233,7 +226,8 @@ impl ObjectRef {
         answer.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
     }
 
-    /// Sends a oneway: the answer says only whether it was handed to the transport.
+    /// Sends a oneway: the answer says only whether it was handed to the transport, or with [`SyncScope::None`] whether it
+    /// will be without anybody's waiting for it.
     ///
     /// # Errors
     /// When it could not be sent.
@@ -243,7 +237,12 @@ impl ObjectRef {
         operation: &str,
         arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
+        match self.inner.sync_scope {
+            SyncScope::WithTransport => {
+                self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
+            }
+            SyncScope::None => self.send_at_once(operation, &arguments),
+        }
     }
 
     #[inline]
@@ -342,36 +341,14 @@ impl Inner {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, Failure> {
-        let choice = match &self.binding {
-            None => None,
-            Some(binding) => Some(self.choose(binding, question.at)?),
-        };
+        let choice = self.choice(question.at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
-            let index = match preferred + step {
-                index if index < self.routes.len() => index,
-                index => index - self.routes.len(),
-            };
-            let route = &self.routes[index];
-            let orb = &self.orb.core;
-            let (priority, channel) = match &choice {
-                None => (None, Channel::ANY),
-                Some(choice) if choice.accepts(route) => {
-                    (choice.priority(), choice.channel(orb, route))
-                }
+            let index = self.index(preferred, step);
+            let Some(request) = self.request(question, timeout, (&choice, index)) else {
                 // Another priority's: not even when the own one fails.
-                Some(_) => continue,
-            };
-            let request = Request {
-                orb,
-                route,
-                channel,
-                ask: question.ask,
-                operation: question.operation,
-                response: question.response,
-                timeout,
-                priority,
+                continue;
             };
             match connection::call(&request, arguments, results) {
                 Err(failure) if failure.permits_other_route() => last = Some(failure),
@@ -384,6 +361,70 @@ impl Inner {
             }
         }
         Err(last.unwrap_or_else(|| self.no_route().into()))
+    }
+
+    /// The route that is tried so many steps after the one that answered last.
+    #[inline]
+    fn index(&self, preferred: usize, step: usize) -> usize {
+        match preferred + step {
+            index if index < self.routes.len() => index,
+            index => index - self.routes.len(),
+        }
+    }
+
+    /// What is asked by a route; none if the call may not go by it.
+    #[inline(always)]
+    fn request<'x>(
+        &'x self,
+        question: &Question<'x>,
+        timeout: Option<Duration>,
+        (choice, index): (&Option<Choice>, usize),
+    ) -> Option<Request<'x>> {
+        let route = &self.routes[index];
+        let orb = &self.orb.core;
+        let (priority, channel) = match choice {
+            None => (None, Channel::ANY),
+            Some(choice) if choice.accepts(route) => {
+                (choice.priority(), choice.channel(orb, route))
+            }
+            Some(_) => return None,
+        };
+        Some(Request {
+            orb,
+            route,
+            channel,
+            ask: question.ask,
+            operation: question.operation,
+            response: question.response,
+            timeout,
+            priority,
+        })
+    }
+
+    /// What a call needs of a route, where that is not the same for all.
+    #[inline]
+    fn choice(&self, at: Option<Priority>) -> Result<Option<Choice>, SystemException> {
+        match &self.binding {
+            None => Ok(None),
+            Some(binding) => self.choose(binding, at).map(Some),
+        }
+    }
+
+    /// The same reference once more, with the same connections and knowing of no move.
+    fn copy(&self) -> Self {
+        Self {
+            orb: self.orb.clone(),
+            ior: self.ior.clone(),
+            overrides: Arc::clone(&self.overrides),
+            policies: Arc::clone(&self.policies),
+            routes: self.routes.clone(),
+            binding: self.binding.clone(),
+            preferred: AtomicUsize::new(0),
+            is_forwarded: AtomicBool::new(false),
+            forward: Mutex::new(None),
+            timeout: self.timeout,
+            sync_scope: self.sync_scope,
+        }
     }
 
     fn choose(

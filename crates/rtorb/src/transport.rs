@@ -165,6 +165,31 @@ impl Stream {
         }
     }
 
+    /// Sends what the socket takes of a message at once, and answers how many octets that was: one system call.
+    #[inline]
+    pub(crate) fn send_message_now(
+        &self,
+        own: &[u8],
+        lent: &[Segment<'_>],
+    ) -> Result<usize, Errno> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            let sent = match lent.is_empty() {
+                true => send(&self.socket, own, flags),
+                false => {
+                    let (parts, count) = gather(own, lent);
+                    let mut none = SendAncillaryBuffer::default();
+                    sendmsg(&self.socket, &parts[..count], &mut none, flags)
+                }
+            };
+            match sent {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(0),
+                sent => return sent,
+            }
+        }
+    }
+
     /// Receives what is there, at least one octet; 0 when the peer has ended, `AGAIN` when the receive timeout passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {

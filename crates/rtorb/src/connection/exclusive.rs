@@ -46,6 +46,20 @@ pub(crate) fn call<'a>(
     kept(request, own, answer)
 }
 
+/// Does something at once with this thread's connection for such calls; none if it has no such connection that is free.
+#[inline]
+pub(super) fn at_once<T>(
+    request: &Request<'_>,
+    act: impl FnOnce(&mut Connection) -> T,
+) -> Option<T> {
+    let mut own = take(request)?;
+    let done = act(&mut own.connection);
+    if own.connection.is_sound() {
+        keep(own, request.orb.limits.thread_connections_max);
+    }
+    Some(done)
+}
+
 impl Own {
     #[cold]
     fn open(request: &Request<'_>) -> Result<Box<Self>, Failure> {
@@ -104,14 +118,16 @@ fn kept(
     answer
 }
 
-/// Keeps a connection for the next call; the one unused longest is closed when the thread has too many.
+/// Keeps a connection for the next call; the one unused longest is closed when the thread has too many, if it can be one that
+/// owes its server nothing.
 #[inline]
 fn keep(own: Box<Own>, connections_max: usize) {
     // In a thread that is ending the connection ends with this call.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         if idle.len() >= connections_max && !idle.is_empty() {
-            idle.remove(0);
+            let unused = idle.iter().position(|own| own.connection.is_flushed());
+            idle.remove(unused.unwrap_or(0));
         }
         idle.push(own);
     });

@@ -4,6 +4,7 @@ use super::Failure;
 use super::reply::{Outcome, Read, Undecodable};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::reference::SyncScope;
 use crate::wait::read::{Deadline, Silence};
 use rtorb_wire::DecodeError;
 use rustix::io::Errno;
@@ -55,6 +56,32 @@ impl<'c> Attempt<'c> {
     pub(super) fn not_sent_in_time(&self) -> Failure {
         let exception = SystemException::omg(ExceptionKind::Timeout, 2);
         self.failure(exception, Phase::Send, None)
+    }
+
+    /// A oneway that waits for nothing has no connection to go by.
+    #[cold]
+    pub(super) fn unconnected(&self) -> Failure {
+        self.failure(
+            SyncScope::transient(SyncScope::UNCONNECTED),
+            Phase::Connect,
+            None,
+        )
+    }
+
+    /// A oneway that waits for nothing would have to wait until the rest of another is sent.
+    #[cold]
+    pub(super) fn behind_another(&self) -> Failure {
+        self.failure(
+            SyncScope::transient(SyncScope::BEHIND_ANOTHER),
+            Phase::Send,
+            None,
+        )
+    }
+
+    /// A oneway that waits for nothing would have to wait until another thread's call is over.
+    #[cold]
+    pub(super) fn in_use(&self) -> Failure {
+        self.failure(SyncScope::transient(SyncScope::IN_USE), Phase::Send, None)
     }
 
     pub(super) fn silence_failure(&self, silence: Silence) -> Failure {

@@ -11,6 +11,7 @@ use super::reply::{Outcome, Results};
 use super::request::{Arguments, Request};
 use super::round_trip::Connection;
 use super::shared::{Company, Shared};
+use super::without_waiting::Unavailable;
 use super::{Channel, Failure, exclusive, opening};
 use crate::exception::{ExceptionKind, Phase, SystemException};
 use crate::orb::{OrbCore, SharedEndpoint};
@@ -53,6 +54,28 @@ pub(crate) fn call<'a>(
     }
 }
 
+/// Does something at once with the connection that all threads use, if there is one that no other thread has now.
+#[inline]
+pub(super) fn at_once<T>(
+    request: &Request<'_>,
+    act: impl FnOnce(&mut Connection) -> T,
+) -> Result<T, Unavailable> {
+    let lines = &request.route.endpoint.lines;
+    let line = lines
+        .known(request.channel)
+        .ok_or(Unavailable::Unconnected)?;
+    let Way::Held(connection) = &line.connection else {
+        return Err(Unavailable::OfAllThreads);
+    };
+    let mut held = connection.try_lock().ok_or(Unavailable::InUse)?;
+    let own = held.as_mut().ok_or(Unavailable::Unconnected)?;
+    let done = act(own);
+    if !own.is_sound() {
+        *held = None;
+    }
+    Ok(done)
+}
+
 /// How often a request goes again that found its connection closed: others close it too, when their time is over.
 const RETRIES_MAX: u32 = 2;
 
@@ -85,6 +108,14 @@ enum Way {
 }
 
 impl Lines {
+    /// The line for such calls, if there ever was one.
+    #[inline]
+    fn known(&self, channel: Channel) -> Option<Arc<Line>> {
+        let lines = self.lines.lock();
+        let known = lines.iter().find(|line| line.channel == channel);
+        known.map(Arc::clone)
+    }
+
     fn line(&self, request: &Request<'_>) -> Arc<Line> {
         let mut lines = self.lines.lock();
         let known = lines.iter().find(|line| line.channel == request.channel);
@@ -109,10 +140,16 @@ impl Lines {
 }
 
 impl Line {
-    /// Closes the connection unless a call is in progress on it; true if there is none now.
+    /// Closes the connection unless a call is in progress on it, or part of a oneway left to send; true if there is none now.
     fn close_unless_used(&self) -> bool {
         match &self.connection {
-            Way::Held(connection) => connection.try_lock().map(|mut held| held.take()).is_some(),
+            Way::Held(connection) => connection.try_lock().is_some_and(|mut held| {
+                let is_unused = held.as_ref().is_none_or(|own| own.is_flushed());
+                if is_unused {
+                    *held = None;
+                }
+                is_unused
+            }),
             Way::Shared(current) => current.try_lock().is_some_and(|mut current| {
                 let is_closed = current
                     .as_ref()

@@ -1,5 +1,7 @@
 //! One request and its reply on a connection that nobody else uses meanwhile.
 
+mod rest;
+
 use super::failures::Attempt;
 use super::reply::{Outcome, Read, Results, interpret};
 use super::request::{Arguments, Numbered, Request};
@@ -12,9 +14,11 @@ use crate::outgoing;
 use crate::transport::Stream;
 use crate::wait::read::{self, Deadline, Silence, Unread};
 use crate::wait::watchdog::Wait;
-use rtorb_wire::DecodeError;
+use rest::Rest;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{self, Accepted, Header, MessageType, Response};
+use rtorb_wire::{DecodeError, Writer};
+use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +31,8 @@ pub(crate) struct Connection {
     char_code_set: CharCodeSet,
     /// The buffer of the request, reused.
     out: Vec<u8>,
+    /// What is left of a oneway that did not wait; it goes before anything else.
+    rest: Rest,
     inbox: Inbox,
     /// Where a reply larger than the inbox is put together, reused.
     whole: Vec<u8>,
@@ -38,7 +44,8 @@ pub(crate) struct Connection {
     code_set_told: bool,
     /// True once a reply came: only then can the connection have been closed for having been idle.
     proved: bool,
-    /// True once the watchdog has shut the stream, or the rest of a message is left in it.
+    /// True once the watchdog has shut the stream, what stands in it is the rest of a message, or a oneway that did not wait
+    /// found it broken.
     is_shut: bool,
 }
 
@@ -70,6 +77,7 @@ impl Connection {
             endpoint: Arc::clone(&endpoint.endpoint),
             char_code_set: endpoint.char_code_set,
             out: Vec::new(),
+            rest: Rest::default(),
             inbox: Inbox::new(limits.message_octets_max),
             whole: Vec::new(),
             reassembly: giop::Reassembly::new(
@@ -107,6 +115,46 @@ impl Connection {
             Err(failure) if is_late => Err(self.attempt(deadline).late(failure)),
             answer => answer,
         }
+    }
+
+    /// Sends what the transport takes of a oneway at once. What it does not take is kept, and goes before anything else.
+    ///
+    /// While something is kept of another, the answer is TRANSIENT, and nothing of this one goes.
+    #[inline]
+    pub(super) fn send_now<'a>(
+        &mut self,
+        request: &Request<'_>,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<(), Failure> {
+        if !self.flush()? {
+            return Err(self.attempt(Deadline::after(None)).behind_another());
+        }
+        let request_id = self.next_request_id;
+        self.next_request_id = request_id.wrapping_add(2);
+        self.with_message(request_id, request, arguments, |own, message| {
+            own.rest
+                .send(request.orb, &own.wait.stream, message)
+                .map_err(|errno| own.broken_by(errno))
+        })
+    }
+
+    /// Sends what the transport takes of what is kept; true when nothing is left.
+    #[inline]
+    pub(super) fn flush(&mut self) -> Result<bool, Failure> {
+        self.rest
+            .flush(&self.wait.stream)
+            .map_err(|errno| self.broken_by(errno))
+    }
+
+    /// True if nothing of a oneway is kept.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// True if the connection is of use after something was sent without waiting.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        !self.is_shut
     }
 
     /// True if the connection is of use after a call that ended so.
@@ -175,19 +223,49 @@ impl Connection {
         deadline: Deadline,
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), Failure> {
+        if !self.rest.is_empty() {
+            self.finish_rest(deadline)?;
+        }
+        self.with_message(request_id, request, arguments, |own, message| {
+            outgoing::send(request.orb, &own.wait.stream, message)
+                .map_err(|errno| own.attempt(deadline).send_failure(errno))
+        })
+    }
+
+    /// Sends what is kept of a oneway, as long as the call may take that it stands before.
+    #[cold]
+    fn finish_rest(&mut self, deadline: Deadline) -> Result<(), Failure> {
+        let finished = self.rest.finish(&self.wait.stream);
+        finished.map_err(|errno| self.attempt(deadline).send_failure(errno))
+    }
+
+    /// Writes a message into the connection's buffer, and sends it as `send` does.
+    #[inline]
+    fn with_message<'a>(
+        &mut self,
+        request_id: u32,
+        request: &Request<'_>,
+        arguments: Arguments<'_, 'a>,
+        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let numbered = Numbered {
             request_id,
             code_set_told: self.code_set_told,
         };
         let mut w = request.writer(core::mem::take(&mut self.out));
         let sent = match request.encode(&mut w, numbered, arguments) {
-            Ok(()) => outgoing::send(request.orb, &self.wait.stream, &w)
-                .map_err(|errno| self.attempt(deadline).send_failure(errno)),
+            Ok(()) => send(self, &w),
             // The connection is as good as before, only this request is not.
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
         self.out = w.into_buffer();
         sent
+    }
+
+    #[cold]
+    fn broken_by(&mut self, errno: Errno) -> Failure {
+        self.is_shut = true;
+        self.attempt(Deadline::after(None)).send_failure(errno)
     }
 
     fn read_reply(

@@ -38,6 +38,7 @@ impl ObjectRef {
         let mut made = Self::with_policies(orb, ior, overrides);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
             inner.timeout = self.inner.timeout;
+            inner.sync_scope = self.inner.sync_scope;
         }
         Ok(made)
     }
