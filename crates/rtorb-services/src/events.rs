@@ -1,1 +1,3 @@
 //! The real-time event channel: events from suppliers to consumers, filtered, correlated, and dispatched by priority.
+
+pub mod filter;

@@ -1,0 +1,115 @@
+//! What is wrong with a list of dependencies, and with which of its entries.
+
+use super::types;
+
+/// Why a `ConsumerQOS` is refused. `connect_push_consumer` answers it with `TypeError`, which has no place for the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscriptionError {
+    /// There is nothing to wait for.
+    #[error(
+        "the list of dependencies has no events: name an event, or a designator with its children"
+    )]
+    Empty,
+    /// More entries than [`FilterLimits::entries_max`](super::FilterLimits::entries_max).
+    #[error(
+        "{entries} dependencies, {max} are allowed: subscribe by type or source alone, or with several consumers"
+    )]
+    TooManyEntries {
+        /// How many there are.
+        entries: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// One entry is wrong.
+    #[error("dependency {entry} (type {event_type}, {}): {problem}", types::name(*.event_type))]
+    Entry {
+        /// Its place in the list, from 0.
+        entry: usize,
+        /// The type in its header.
+        event_type: i32,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A designator that nothing follows, or that says it has none.
+    #[error("it has no children; {}", if *.prefix { "header.source says how many, 1 at least" } else { "its events follow it, until the next group begins" })]
+    NoChildren {
+        /// Whether the channel counts children by `header.source`.
+        prefix: bool,
+    },
+    /// A count of children that the list cannot have.
+    #[error("header.source says {said} children, and {left} entries follow")]
+    ChildrenMissing {
+        /// As the header says, read as unsigned.
+        said: u32,
+        /// Entries after it.
+        left: usize,
+    },
+    /// The list ends within it.
+    #[error("the list ends where it needs {needed}")]
+    Ends {
+        /// What it needs.
+        needed: Needed,
+    },
+    /// A group inside something that may have none where children are not counted.
+    #[error(
+        "a group cannot stand inside a group here: a channel with the filter `prefix` has groups in groups"
+    )]
+    Nested,
+    /// A global designator inside a group.
+    #[error("it begins what stands outside of all groups, so it cannot stand inside one")]
+    GlobalInside,
+    /// Something that one event alone cannot satisfy, where one event is looked at.
+    #[error(
+        "it cannot stand below a logical AND, a negation or a bitmask, which look at one event alone"
+    )]
+    OneEvent,
+    /// Deeper than [`FilterLimits::depth_max`](super::FilterLimits::depth_max).
+    #[error("designators inside each other more than {max} deep")]
+    TooDeep {
+        /// How deep they may be.
+        max: usize,
+    },
+    /// A type that has no meaning.
+    #[error("the type is reserved, and nothing is known of it; types of applications begin at 16")]
+    Reserved,
+    /// More timeouts than [`FilterLimits::timeouts_max`](super::FilterLimits::timeouts_max).
+    #[error("more than {max} timeouts in one subscription")]
+    TooManyTimeouts {
+        /// How many there may be.
+        max: usize,
+    },
+    /// A period of no use.
+    #[error(
+        "a period of {units} units of 100 ns (header.creation_time); it must be from {min} to {max}"
+    )]
+    Period {
+        /// What the header says.
+        units: u64,
+        /// The shortest, in the same units.
+        min: u64,
+        /// The longest, in the same units.
+        max: u64,
+    },
+}
+
+/// What an entry needs after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Needed {
+    /// A bitmask or a masked type.
+    #[error("an entry with its masks")]
+    Masks,
+    /// A masked type.
+    #[error("an entry with the values of source and type")]
+    Values,
+    /// A negation or a bitmask.
+    #[error("the child that it is about")]
+    Child,
+}

@@ -1,0 +1,384 @@
+//! One tree of a subscription: what it makes of an event, and what it remembers.
+
+use super::FilterLimits;
+use super::delivery::{Delivery, EventOctets};
+use super::key::Key;
+use super::memory::Memory;
+use super::timeout::{Timeout, TimeoutEvent};
+use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
+
+/// What an entry of the list asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Construct {
+    Event(Key),
+    Anything,
+    MaskedType { masks: Masks, values: Masks },
+    Timeout(usize),
+    Conjunction(usize),
+    Disjunction,
+    LogicalAnd,
+    Negation,
+    Bitmask(Masks),
+}
+
+/// Bits of source and type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Masks {
+    pub(super) source: u32,
+    pub(super) event_type: u32,
+}
+
+/// An entry with what stands below it: nodes up to `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) construct: Construct,
+    pub(super) parent: usize,
+    pub(super) end: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    /// Of each child of a conjunction, whether its events are there.
+    given: Vec<bool>,
+    conjunctions: Vec<Conjunction>,
+    pub(super) timeouts: Vec<Timeout>,
+    memory: Memory,
+    forgotten: u64,
+}
+
+/// What a conjunction has of its children.
+#[derive(Debug)]
+struct Conjunction {
+    children: usize,
+    missing: usize,
+    /// Places in memory, in the order in which the events came.
+    events: Vec<usize>,
+}
+
+/// What became of an event that was shown to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Ignored,
+    /// A conjunction keeps it, and waits for more.
+    Remembered,
+    Satisfied(By),
+}
+
+/// What satisfies a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The event that was shown.
+    This,
+    /// The events of this conjunction.
+    Conjunction(usize),
+}
+
+/// What a tree has to be pushed after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Nothing,
+    /// The event alone.
+    Alone,
+    /// The events of a conjunction: [`Tree::together`].
+    Together(usize),
+}
+
+/// An event while it is shown to the nodes of a tree, and where it is remembered once one has asked for that.
+struct Shown<'a> {
+    event: EventOctets<'a>,
+    place: Option<usize>,
+}
+
+impl Tree {
+    /// From nodes in the order of the list, the root first.
+    pub(super) fn new(nodes: Vec<Node>, timeouts: Vec<Timeout>, limits: &FilterLimits) -> Self {
+        let mut tree = Self {
+            given: vec![false; nodes.len()],
+            nodes,
+            conjunctions: Vec::new(),
+            timeouts,
+            memory: Memory::new(0, 0, 0),
+            forgotten: 0,
+        };
+        for node in 0..tree.nodes.len() {
+            if let Construct::Conjunction(_) = tree.nodes[node].construct {
+                let children = tree.children(node).count();
+                tree.nodes[node].construct = Construct::Conjunction(tree.conjunctions.len());
+                tree.conjunctions.push(Conjunction {
+                    children,
+                    missing: children,
+                    events: Vec::with_capacity(tree.nodes[node].end - node),
+                });
+            }
+        }
+        if !tree.conjunctions.is_empty() {
+            // An event is remembered for a child that had none, so there are never more events than nodes.
+            tree.memory = Memory::new(
+                tree.nodes.len(),
+                limits.remembered_octets,
+                limits.remembered_octets_max,
+            );
+        }
+        tree
+    }
+
+    pub(super) fn start(&mut self, now_ns: u64) {
+        self.timeouts
+            .iter_mut()
+            .for_each(|timeout| timeout.start(now_ns));
+    }
+
+    /// Shows an event to the tree. After a verdict other than nothing, [`Tree::delivered`] must follow.
+    pub(super) fn accept(&mut self, event: EventOctets<'_>) -> Verdict {
+        let mut shown = Shown { event, place: None };
+        let outcome = self.offer(ROOT, &mut shown);
+        verdict(outcome)
+    }
+
+    /// Makes the event of a timeout, and shows it to what stands above its entry.
+    pub(super) fn fire(&mut self, timeout: usize, now_ns: u64) -> (TimeoutEvent, u64, Verdict) {
+        let (event, missed) = self.timeouts[timeout].fire(now_ns);
+        let mut shown = Shown {
+            event: EventOctets {
+                header: &event.header,
+                octets: &event.octets,
+            },
+            place: None,
+        };
+        let mut node = self.timeouts[timeout].node;
+        let mut outcome = Outcome::Satisfied(By::This);
+        while node != ROOT {
+            let Outcome::Satisfied(by) = outcome else {
+                break;
+            };
+            let parent = self.nodes[node].parent;
+            if let Construct::Conjunction(conjunction) = self.nodes[parent].construct {
+                outcome = match self.given[node] {
+                    true => Outcome::Ignored,
+                    false => self.give(conjunction, node, by, &mut shown),
+                };
+            }
+            node = parent;
+        }
+        (event, missed, verdict(outcome))
+    }
+
+    /// Sets the tree back: conjunctions forget, deadlines begin anew.
+    pub(super) fn delivered(&mut self, now_ns: u64) {
+        if !self.conjunctions.is_empty() {
+            self.given.fill(false);
+            self.memory.clear();
+            for conjunction in &mut self.conjunctions {
+                conjunction.missing = conjunction.children;
+                conjunction.events.clear();
+            }
+        }
+        for timeout in &mut self.timeouts {
+            timeout.delivered(now_ns);
+        }
+    }
+
+    /// The events of a conjunction that is satisfied.
+    pub(super) fn together(&self, conjunction: usize) -> Delivery<'_> {
+        Delivery::together(&self.memory, &self.conjunctions[conjunction].events)
+    }
+
+    /// The timeout that is due first, and when.
+    pub(super) fn first_due(&self) -> Option<(u64, usize)> {
+        (self.timeouts.iter().enumerate())
+            .filter_map(|(index, timeout)| Some((timeout.due_ns()?, index)))
+            .min()
+    }
+
+    /// Events that were not remembered because there was no room for them.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Whether the keys say all: a disjunction of events.
+    pub(super) fn is_plain(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            matches!(
+                node.construct,
+                Construct::Event(_) | Construct::Anything | Construct::Disjunction
+            )
+        })
+    }
+
+    /// Every event that this tree does not ignore matches one of these.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        self.keys_of(ROOT)
+    }
+
+    fn offer(&mut self, node: usize, shown: &mut Shown<'_>) -> Outcome {
+        match self.nodes[node].construct {
+            Construct::Timeout(_) => Outcome::Ignored,
+            Construct::Disjunction => self.offer_disjunction(node, shown),
+            Construct::Conjunction(conjunction) => self.offer_conjunction(node, conjunction, shown),
+            Construct::Bitmask(masks) => match masks.meets(shown.event.header) {
+                true => self.offer(node + 1, shown),
+                false => Outcome::Ignored,
+            },
+            _ => match self.takes(node, shown.event.header) {
+                true => Outcome::Satisfied(By::This),
+                false => Outcome::Ignored,
+            },
+        }
+    }
+
+    /// The first child that is satisfied satisfies it; those that only remember let the next ones see the event too.
+    fn offer_disjunction(&mut self, node: usize, shown: &mut Shown<'_>) -> Outcome {
+        let mut outcome = Outcome::Ignored;
+        let mut child = node + 1;
+        while child < self.nodes[node].end {
+            match self.offer(child, shown) {
+                Outcome::Ignored => {}
+                Outcome::Remembered => outcome = Outcome::Remembered,
+                satisfied @ Outcome::Satisfied(_) => return satisfied,
+            }
+            child = self.nodes[child].end;
+        }
+        outcome
+    }
+
+    /// The first child that has nothing yet and takes the event uses it up.
+    fn offer_conjunction(
+        &mut self,
+        node: usize,
+        conjunction: usize,
+        shown: &mut Shown<'_>,
+    ) -> Outcome {
+        let mut child = node + 1;
+        while child < self.nodes[node].end {
+            if !self.given[child] {
+                match self.offer(child, shown) {
+                    Outcome::Ignored => {}
+                    Outcome::Remembered => return Outcome::Remembered,
+                    Outcome::Satisfied(by) => return self.give(conjunction, child, by, shown),
+                }
+            }
+            child = self.nodes[child].end;
+        }
+        Outcome::Ignored
+    }
+
+    /// A child of a conjunction is satisfied: its events are kept until all are.
+    fn give(&mut self, conjunction: usize, child: usize, by: By, shown: &mut Shown<'_>) -> Outcome {
+        match by {
+            By::This => {
+                let place = match shown.place {
+                    Some(place) => Some(place),
+                    None => self.memory.remember(shown.event),
+                };
+                let Some(place) = place else {
+                    self.forgotten += 1;
+                    return Outcome::Ignored;
+                };
+                shown.place = Some(place);
+                self.conjunctions[conjunction].events.push(place);
+            }
+            By::Conjunction(inner) => {
+                // The inner one stands behind the outer one, for the list is in prefix order.
+                let (outer, behind) = self.conjunctions.split_at_mut(conjunction + 1);
+                let events = &behind[inner - conjunction - 1].events;
+                outer[conjunction].events.extend_from_slice(events);
+            }
+        }
+        self.given[child] = true;
+        let conjunction_state = &mut self.conjunctions[conjunction];
+        conjunction_state.missing -= 1;
+        match conjunction_state.missing {
+            0 => Outcome::Satisfied(By::Conjunction(conjunction)),
+            _ => Outcome::Remembered,
+        }
+    }
+
+    /// Whether one event alone satisfies the node.
+    fn takes(&self, node: usize, header: &EventHeader) -> bool {
+        match self.nodes[node].construct {
+            Construct::Event(key) => key.matches(Key::of(header)),
+            Construct::Anything => true,
+            Construct::MaskedType { masks, values } => masks.cut(header) == values,
+            Construct::Disjunction => self.children(node).any(|child| self.takes(child, header)),
+            Construct::LogicalAnd => self.children(node).all(|child| self.takes(child, header)),
+            Construct::Negation => !self.takes(node + 1, header),
+            Construct::Bitmask(masks) => masks.meets(header) && self.takes(node + 1, header),
+            // They never stand where one event is looked at.
+            Construct::Timeout(_) | Construct::Conjunction(_) => false,
+        }
+    }
+
+    fn keys_of(&self, node: usize) -> Vec<Key> {
+        match self.nodes[node].construct {
+            Construct::Event(key) => vec![key],
+            Construct::Anything | Construct::Negation => vec![Key::ANY],
+            Construct::MaskedType { masks, values } => vec![masks.key(values)],
+            Construct::Timeout(_) => Vec::new(),
+            Construct::Bitmask(_) => self.keys_of(node + 1),
+            Construct::Conjunction(_) | Construct::Disjunction => self
+                .children(node)
+                .flat_map(|child| self.keys_of(child))
+                .collect(),
+            // All children must take it, so each child's keys would do: those that let the least through.
+            Construct::LogicalAnd => (self.children(node).map(|child| self.keys_of(child)))
+                .min_by_key(|keys| (keys.contains(&Key::ANY), keys.len()))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn children(&self, node: usize) -> impl Iterator<Item = usize> + use<'_> {
+        let end = self.nodes[node].end;
+        let mut child = node + 1;
+        core::iter::from_fn(move || {
+            let this = (child < end).then_some(child)?;
+            child = self.nodes[this].end;
+            Some(this)
+        })
+    }
+}
+
+impl Masks {
+    pub(super) fn of(header: &EventHeader) -> Self {
+        Self {
+            source: header.source.cast_unsigned(),
+            event_type: header.r#type.cast_unsigned(),
+        }
+    }
+
+    /// Whether source and type have a bit of their mask each.
+    fn meets(self, header: &EventHeader) -> bool {
+        let cut = self.cut(header);
+        cut.source != 0 && cut.event_type != 0
+    }
+
+    fn cut(self, header: &EventHeader) -> Self {
+        let event = Self::of(header);
+        Self {
+            source: event.source & self.source,
+            event_type: event.event_type & self.event_type,
+        }
+    }
+
+    /// What every event has in common that these masks cut to these values: a value where every bit counts.
+    fn key(self, values: Self) -> Key {
+        let known = |mask: u32, value: u32| match mask {
+            u32::MAX => value.cast_signed(),
+            _ => 0,
+        };
+        Key {
+            source: known(self.source, values.source),
+            event_type: known(self.event_type, values.event_type),
+        }
+    }
+}
+
+fn verdict(outcome: Outcome) -> Verdict {
+    match outcome {
+        Outcome::Ignored | Outcome::Remembered => Verdict::Nothing,
+        Outcome::Satisfied(By::This) => Verdict::Alone,
+        Outcome::Satisfied(By::Conjunction(conjunction)) => Verdict::Together(conjunction),
+    }
+}
+
+const ROOT: usize = 0;
