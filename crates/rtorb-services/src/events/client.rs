@@ -1,0 +1,411 @@
+//! The two ends of a channel, for programs: a supplier that pushes, and a receiver from which events are taken.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::{Condvar, Mutex};
+
+use crate::stubs::rtec_event::rtec_event_channel_admin::{
+    ConsumerQos, EventChannel, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
+    ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError, SupplierQos,
+};
+use crate::stubs::rtec_event::rtec_event_comm::{
+    Event, PushConsumer, PushConsumerServant, PushSupplier, PushSupplierServant,
+};
+
+/// Why a program is not connected to a channel.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// A call to the channel, or of this program's own ORB, failed.
+    #[error(transparent)]
+    System(#[from] SystemException),
+    /// The object that the channel is to call could not be made.
+    #[error(transparent)]
+    Poa(#[from] PoaError),
+    /// The proxy that the channel gave out has somebody already: the channel is wrong.
+    #[error("the channel gave out a proxy that is in use")]
+    AlreadyConnected,
+    /// The channel does not understand the subscription.
+    #[error("the channel refuses the subscription (TypeError): its filters do not know it")]
+    TypeError,
+    /// The channel answered a nil reference where a proxy or an administration is due.
+    #[error("the channel answered a nil reference")]
+    Nil,
+}
+
+/// A supplier of a channel.
+///
+/// It is disconnected when it is dropped, as far as the channel answers.
+#[derive(Debug)]
+pub struct Supplier {
+    proxy: ProxyPushConsumer,
+    told: Option<Told<PushSupplier>>,
+    is_connected: bool,
+}
+
+impl Supplier {
+    /// Connects without an object of its own: the channel cannot tell it that it ends, and the ORB need not serve.
+    ///
+    /// # Errors
+    /// What the channel answered.
+    pub fn connect(channel: &EventChannel, qos: &SupplierQos) -> Result<Self, ConnectError> {
+        Self::through(channel, None, qos)
+    }
+
+    /// Connects with an object of `poa`, which the channel tells when it disconnects the supplier. The ORB must serve.
+    ///
+    /// # Errors
+    /// What the channel or the adapter answered.
+    pub fn connect_served(
+        channel: &EventChannel,
+        poa: &Poa,
+        qos: &SupplierQos,
+    ) -> Result<Self, ConnectError> {
+        let was_disconnected = Arc::new(AtomicBool::new(false));
+        let object: PushSupplier = poa.activate(SupplierEnd(Arc::clone(&was_disconnected)))?;
+        let told = Told {
+            poa: poa.clone(),
+            object,
+            was_disconnected,
+        };
+        Self::through(channel, Some(told), qos)
+    }
+
+    /// Pushes events, as one set. It is not known when, or whether, they have arrived: see [`arrived`](Self::arrived).
+    ///
+    /// # Errors
+    /// What kept them from being sent.
+    pub fn push(&self, events: &[Event]) -> Result<(), SystemException> {
+        self.proxy.push(events)
+    }
+
+    /// Waits until the channel has taken what was pushed before from this thread.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST when the channel has disconnected the supplier; otherwise what kept it from answering.
+    pub fn arrived(&self) -> Result<(), SystemException> {
+        match self.proxy.as_object().non_existent() {
+            Ok(true) => Err(rtorb::ExceptionKind::ObjectNotExist.into()),
+            answer => answer.map(|_| ()),
+        }
+    }
+
+    /// Whether the channel has disconnected the supplier; a supplier without an object of its own is never told.
+    #[must_use]
+    pub fn was_disconnected(&self) -> bool {
+        self.told.as_ref().is_some_and(Told::was_disconnected)
+    }
+
+    /// Disconnects.
+    ///
+    /// # Errors
+    /// What kept the channel from taking note.
+    pub fn disconnect(mut self) -> Result<(), SystemException> {
+        self.is_connected = false;
+        self.proxy.disconnect_push_consumer()
+    }
+
+    fn through(
+        channel: &EventChannel,
+        told: Option<Told<PushSupplier>>,
+        qos: &SupplierQos,
+    ) -> Result<Self, ConnectError> {
+        let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
+        let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
+        let object = told.as_ref().map(|told| &told.object);
+        match proxy.connect_push_supplier(object, qos) {
+            Ok(()) => Ok(Self {
+                proxy,
+                told,
+                is_connected: true,
+            }),
+            Err(error) => {
+                // A proxy that nobody uses would count against the channel's bound.
+                let _ = proxy.disconnect_push_consumer();
+                Err(match error {
+                    ProxyPushConsumerConnectPushSupplierError::System(exception) => {
+                        exception.into()
+                    }
+                    ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
+                        ConnectError::AlreadyConnected
+                    }
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Supplier {
+    fn drop(&mut self) {
+        if self.is_connected && !self.was_disconnected() {
+            let _ = self.proxy.disconnect_push_consumer();
+        }
+    }
+}
+
+/// A consumer of a channel, from whose queue a thread takes the events.
+///
+/// It is disconnected when it is dropped, as far as the channel answers.
+#[derive(Debug)]
+pub struct Receiver {
+    proxy: ProxyPushSupplier,
+    inbox: Arc<Inbox>,
+    told: Told<PushConsumer>,
+    is_connected: bool,
+}
+
+/// An event, and when it came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrival {
+    /// What came.
+    pub event: Event,
+    /// When, of CLOCK_MONOTONIC in nanoseconds.
+    pub arrived_ns: u64,
+    /// How many events the channel pushed together with it, and it among them: more than 1 where all events of a
+    /// conjunction come together.
+    pub together: usize,
+}
+
+/// What a receiver has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Received {
+    /// An event.
+    Event(Box<Arrival>),
+    /// None came until then.
+    Nothing,
+    /// None will come: the channel has disconnected the receiver.
+    Disconnected,
+}
+
+impl Receiver {
+    /// Connects with an object of `poa`, whose ORB must serve. At most `events_max` events wait to be taken; of others it is
+    /// counted that they were missed.
+    ///
+    /// # Errors
+    /// What the channel or the adapter answered.
+    pub fn connect(
+        channel: &EventChannel,
+        poa: &Poa,
+        qos: &ConsumerQos,
+        events_max: usize,
+    ) -> Result<Self, ConnectError> {
+        let inbox = Arc::new(Inbox::new(events_max));
+        let was_disconnected = Arc::new(AtomicBool::new(false));
+        let object: PushConsumer = poa.activate(ReceiverEnd {
+            inbox: Arc::clone(&inbox),
+            was_disconnected: Arc::clone(&was_disconnected),
+        })?;
+        let told = Told {
+            poa: poa.clone(),
+            object,
+            was_disconnected,
+        };
+        let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
+        let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
+        match proxy.connect_push_consumer(Some(&told.object), qos) {
+            Ok(()) => Ok(Self {
+                proxy,
+                inbox,
+                told,
+                is_connected: true,
+            }),
+            Err(error) => {
+                let _ = proxy.disconnect_push_supplier();
+                Err(match error {
+                    ProxyPushSupplierConnectPushConsumerError::System(exception) => {
+                        exception.into()
+                    }
+                    ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_) => {
+                        ConnectError::AlreadyConnected
+                    }
+                    ProxyPushSupplierConnectPushConsumerError::TypeError(_) => {
+                        ConnectError::TypeError
+                    }
+                })
+            }
+        }
+    }
+
+    /// The next event, at the latest at `deadline_ns` of CLOCK_MONOTONIC.
+    pub fn next(&self, deadline_ns: u64) -> Received {
+        self.inbox.take(deadline_ns, &self.told.was_disconnected)
+    }
+
+    /// Events that came while the queue was full, and are gone.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.inbox.waiting.lock().missed
+    }
+
+    /// Has the channel send nothing until [`resume`](Self::resume); what comes meanwhile is lost.
+    ///
+    /// # Errors
+    /// What kept the channel from taking note.
+    pub fn suspend(&self) -> Result<(), SystemException> {
+        self.proxy.suspend_connection()
+    }
+
+    /// Has the channel send again.
+    ///
+    /// # Errors
+    /// What kept the channel from taking note.
+    pub fn resume(&self) -> Result<(), SystemException> {
+        self.proxy.resume_connection()
+    }
+
+    /// Asks the channel whether it still has this receiver.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST when it has not; otherwise what kept it from answering.
+    pub fn is_served(&self) -> Result<(), SystemException> {
+        match self.proxy.as_object().non_existent() {
+            Ok(true) => Err(rtorb::ExceptionKind::ObjectNotExist.into()),
+            answer => answer.map(|_| ()),
+        }
+    }
+
+    /// Disconnects.
+    ///
+    /// # Errors
+    /// What kept the channel from taking note.
+    pub fn disconnect(mut self) -> Result<(), SystemException> {
+        self.is_connected = false;
+        self.proxy.disconnect_push_supplier()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        if self.is_connected && !self.told.was_disconnected() {
+            let _ = self.proxy.disconnect_push_supplier();
+        }
+    }
+}
+
+/// The channel that an object is, asked if its reference does not tell.
+///
+/// # Errors
+/// That it is none, or cannot be asked.
+pub fn channel(object: &ObjectRef) -> Result<EventChannel, SystemException> {
+    EventChannel::narrow(object)
+}
+
+/// The channel of a `REF`-like text, by this ORB.
+///
+/// # Errors
+/// What the ORB says of the text, or the object of itself.
+pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException> {
+    channel(&orb.string_to_object(text)?)
+}
+
+/// An object of ours that the channel calls; it ends with its owner.
+#[derive(Debug)]
+struct Told<I: Interface> {
+    poa: Poa,
+    object: I,
+    was_disconnected: Arc<AtomicBool>,
+}
+
+impl<I: Interface> Told<I> {
+    fn was_disconnected(&self) -> bool {
+        self.was_disconnected.load(Ordering::Acquire)
+    }
+}
+
+impl<I: Interface> Drop for Told<I> {
+    fn drop(&mut self) {
+        // An adapter that is destroyed has ended it already.
+        let _ = self.poa.deactivate(self.object.as_object());
+    }
+}
+
+struct SupplierEnd(Arc<AtomicBool>);
+
+impl PushSupplierServant for SupplierEnd {
+    fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
+        self.0.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+struct ReceiverEnd {
+    inbox: Arc<Inbox>,
+    was_disconnected: Arc<AtomicBool>,
+}
+
+impl PushConsumerServant for ReceiverEnd {
+    fn push(&self, events: &[Event]) -> Result<(), SystemException> {
+        self.inbox.put(events);
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self) -> Result<(), SystemException> {
+        // Under the lock: who is about to wait must not miss it.
+        let waiting = self.inbox.waiting.lock();
+        self.was_disconnected.store(true, Ordering::Release);
+        drop(waiting);
+        self.inbox.changed.notify_all(&self.inbox.waiting);
+        Ok(())
+    }
+}
+
+/// Events between the thread that the channel calls and the one that takes them.
+#[derive(Debug)]
+struct Inbox {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    events_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    arrivals: VecDeque<Arrival>,
+    missed: u64,
+}
+
+impl Inbox {
+    fn new(events_max: usize) -> Self {
+        Self {
+            waiting: Mutex::new(Waiting::default()),
+            changed: Condvar::new(),
+            events_max,
+        }
+    }
+
+    fn put(&self, events: &[Event]) {
+        let arrived_ns = monotonic_ns();
+        let mut waiting = self.waiting.lock();
+        for event in events {
+            if waiting.arrivals.len() >= self.events_max {
+                waiting.missed += 1;
+                continue;
+            }
+            waiting.arrivals.push_back(Arrival {
+                event: event.clone(),
+                arrived_ns,
+                together: events.len(),
+            });
+        }
+        self.changed.notify_one(&self.waiting);
+    }
+
+    fn take(&self, deadline_ns: u64, was_disconnected: &AtomicBool) -> Received {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if let Some(arrival) = waiting.arrivals.pop_front() {
+                return Received::Event(Box::new(arrival));
+            }
+            if was_disconnected.load(Ordering::Acquire) {
+                return Received::Disconnected;
+            }
+            if monotonic_ns() >= deadline_ns {
+                return Received::Nothing;
+            }
+            self.changed.wait_until(&mut waiting, deadline_ns);
+        }
+    }
+}

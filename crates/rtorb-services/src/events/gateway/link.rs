@@ -1,0 +1,422 @@
+//! One connection of a gateway to both its channels, from the first call to the goodbye.
+
+use std::sync::Arc;
+
+use rtorb::any::Any;
+use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
+use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
+use rtorb_os::clock::monotonic_ns;
+
+use super::passing::Passing;
+use super::waiting::{Next, Waiting, Wanted};
+use super::{End, Ends, GatewayConfig, News};
+use crate::events::client::ConnectError;
+use crate::stubs::rtec_event::rtec_base::{
+    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
+};
+use crate::stubs::rtec_event::rtec_event_channel_admin::{
+    ConsumerQos, Dependency, EventChannel, EventChannelAppendObserverError, Observer,
+    ObserverServant, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
+    ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError, Publication, SupplierQos,
+};
+use crate::stubs::rtec_event::rtec_event_comm::{
+    Event, EventData, EventHeader, PushConsumer, PushSupplier, PushSupplierServant,
+};
+
+/// A gateway while it is connected.
+pub(super) struct Link {
+    waiting: Arc<Waiting>,
+    objects: Objects,
+    from: EventChannel,
+    to: EventChannel,
+    supplier: ProxyPushConsumer,
+    observer: u32,
+    consumer: Option<ProxyPushSupplier>,
+}
+
+/// Why it is connected no more.
+pub(super) enum Ended {
+    Stopped,
+    Lost {
+        end: End,
+        exception: Option<SystemException>,
+    },
+    /// The channel that events come from refuses the subscription.
+    Refused(ConnectError),
+}
+
+impl Link {
+    /// Finds both channels, becomes a supplier of the one and its observer.
+    pub(super) fn open(
+        ends: &Ends,
+        poa: &Poa,
+        waiting: &Arc<Waiting>,
+    ) -> Result<Self, (End, ConnectError)> {
+        let at = |end| move |error: ConnectError| (end, error);
+        let from = (ends.from)().map_err(|exception| at(End::From)(exception.into()))?;
+        let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
+        let number = waiting.begin();
+        let objects = Objects::activate(poa, waiting, number).map_err(at(End::To))?;
+        let supplier = connect_supplier(&to, &objects.supplier).map_err(at(End::To))?;
+        let observer = match to.append_observer(Some(&objects.observer)) {
+            Ok(observer) => observer,
+            Err(error) => {
+                let _ = supplier.disconnect_push_consumer();
+                return Err((End::To, observer_refused(error)));
+            }
+        };
+        Ok(Self {
+            waiting: Arc::clone(waiting),
+            objects,
+            from,
+            to,
+            supplier,
+            observer,
+            consumer: None,
+        })
+    }
+
+    /// Passes events on until a channel is lost or the gateway shall stop.
+    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> Ended {
+        let period_ns = config.ping_every.as_nanos() as u64;
+        let mut ping_ns = monotonic_ns() + period_ns;
+        loop {
+            let next = self.waiting.next(ping_ns);
+            let done = match next {
+                Next::Stop => return Ended::Stopped,
+                Next::Lost(end) => {
+                    let exception = None;
+                    return Ended::Lost { end, exception };
+                }
+                Next::Pass(passing) => self.pass(&passing),
+                Next::Subscribe(wanted) => {
+                    let entries = wanted.len();
+                    match self.subscribe(wanted, config.rt_info) {
+                        Ok(()) => tell(&News::Subscribed { entries }),
+                        Err(ConnectError::System(exception)) => {
+                            let (end, exception) = (End::From, Some(exception));
+                            return Ended::Lost { end, exception };
+                        }
+                        Err(error) => return Ended::Refused(error),
+                    }
+                    Ok(())
+                }
+                Next::Nothing => Ok(()),
+            };
+            let done = done.and_then(|()| match monotonic_ns() >= ping_ns {
+                true => {
+                    ping_ns = monotonic_ns() + period_ns;
+                    self.ping()
+                }
+                false => Ok(()),
+            });
+            if let Err((end, exception)) = done {
+                let exception = Some(exception);
+                return Ended::Lost { end, exception };
+            }
+        }
+    }
+
+    /// Says goodbye to both channels, as far as they answer.
+    pub(super) fn close(&mut self) {
+        if let Some(consumer) = self.consumer.take() {
+            let _ = consumer.disconnect_push_supplier();
+        }
+        let _ = self.to.remove_observer(self.observer);
+        let _ = self.supplier.disconnect_push_consumer();
+    }
+
+    fn pass(&self, passing: &Passing) -> Result<(), (End, SystemException)> {
+        let object = self.supplier.as_object();
+        match object.invoke_oneway("push", |w| passing.write(w)) {
+            Ok(()) => {
+                self.waiting.count_forwarded(passing.events);
+                Ok(())
+            }
+            Err(exception) => {
+                self.waiting.count_lost(passing.events);
+                // What cannot be written for the other side is a matter of this event alone.
+                match exception.kind {
+                    ExceptionKind::DataConversion
+                    | ExceptionKind::ImpLimit
+                    | ExceptionKind::Marshal => Ok(()),
+                    _ => Err((End::To, exception)),
+                }
+            }
+        }
+    }
+
+    fn ping(&self) -> Result<(), (End, SystemException)> {
+        is_there(self.supplier.as_object()).map_err(|exception| (End::To, exception))?;
+        let from = match &self.consumer {
+            Some(consumer) => is_there(consumer.as_object()),
+            None => is_there(self.from.as_object()),
+        };
+        from.map_err(|exception| (End::From, exception))
+    }
+
+    /// Has the channel send what is wanted now, and nothing where nothing is.
+    ///
+    /// A channel that lets a consumer change its subscription (ours; TAO's with `-ECConsumerReconnect 1`) loses and repeats
+    /// nothing meanwhile; with another one, what comes between the goodbye and the new subscription is missed.
+    fn subscribe(
+        &mut self,
+        mut wanted: Vec<Wanted>,
+        rt_info: Option<i32>,
+    ) -> Result<(), ConnectError> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return match self.consumer.take() {
+                Some(consumer) => Ok(consumer.disconnect_push_supplier()?),
+                None => Ok(()),
+            };
+        }
+        let qos = subscription(&wanted, rt_info);
+        if let Some(consumer) = &self.consumer {
+            match consumer.connect_push_consumer(Some(&self.objects.consumer), &qos) {
+                Ok(()) => return Ok(()),
+                Err(ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_)) => {
+                    consumer.disconnect_push_supplier()?;
+                }
+                Err(error) => return Err(consumer_refused(error)),
+            }
+        }
+        self.consumer = None;
+        let admin = self.from.for_consumers()?.ok_or(ConnectError::Nil)?;
+        let consumer = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
+        let connected = consumer.connect_push_consumer(Some(&self.objects.consumer), &qos);
+        if let Err(error) = connected {
+            let _ = consumer.disconnect_push_supplier();
+            return Err(consumer_refused(error));
+        }
+        self.consumer = Some(consumer);
+        Ok(())
+    }
+}
+
+/// The objects of the gateway that the channels call, for one connection: they end with it.
+struct Objects {
+    poa: Poa,
+    observer: Observer,
+    consumer: PushConsumer,
+    supplier: PushSupplier,
+}
+
+impl Objects {
+    fn activate(poa: &Poa, waiting: &Arc<Waiting>, link: u64) -> Result<Self, ConnectError> {
+        let side = |end| Side {
+            waiting: Arc::clone(waiting),
+            link,
+            end,
+        };
+        let (observer, consumer) = (Watching(side(End::To)), Consuming(side(End::From)));
+        Ok(Self {
+            poa: poa.clone(),
+            observer: poa.activate(observer)?,
+            consumer: poa.activate(consumer)?,
+            supplier: poa.activate(Supplying(side(End::To)))?,
+        })
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        let objects: [&ObjectRef; 3] = [
+            self.observer.as_object(),
+            self.consumer.as_object(),
+            self.supplier.as_object(),
+        ];
+        for object in objects {
+            // An adapter that is destroyed has ended it already.
+            let _ = self.poa.deactivate(object);
+        }
+    }
+}
+
+struct Side {
+    waiting: Arc<Waiting>,
+    link: u64,
+    end: End,
+}
+
+struct Watching(Side);
+
+impl ObserverServant for Watching {
+    fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
+        let Side { waiting, link, .. } = &self.0;
+        waiting.want(*link, wanted(&sub.dependencies));
+        Ok(())
+    }
+
+    fn update_supplier(&self, _pub: &SupplierQos) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+struct Supplying(Side);
+
+impl PushSupplierServant for Supplying {
+    fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
+        self.0.waiting.lose(self.0.link, self.0.end);
+        Ok(())
+    }
+}
+
+/// Served by hand: events are not taken apart, but for their time to live.
+struct Consuming(Side);
+
+impl ServedBy<Consuming> for PushConsumer {
+    fn find_operation(name: &[u8]) -> Option<usize> {
+        static TABLE: OperationTable<2, 8> =
+            OperationTable::new(["push", "disconnect_push_consumer"]);
+        TABLE.find(name)
+    }
+
+    fn dispatch(
+        Consuming(side): &Consuming,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException> {
+        match operation {
+            0 => {
+                let taken = Passing::take(call.arguments());
+                let taken = taken.inspect_err(|_| side.waiting.count_malformed())?;
+                side.waiting.put(side.link, taken);
+                call.reply(|_| Ok(()))
+            }
+            1 => {
+                side.waiting.lose(side.link, side.end);
+                call.reply(|_| Ok(()))
+            }
+            _ => Err(unknown_operation()),
+        }
+    }
+}
+
+fn connect_supplier(
+    to: &EventChannel,
+    supplier: &PushSupplier,
+) -> Result<ProxyPushConsumer, ConnectError> {
+    let admin = to.for_suppliers()?.ok_or(ConnectError::Nil)?;
+    let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
+    match proxy.connect_push_supplier(Some(supplier), &publication()) {
+        Ok(()) => Ok(proxy),
+        Err(error) => {
+            let _ = proxy.disconnect_push_consumer();
+            Err(match error {
+                ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
+                ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
+                    ConnectError::AlreadyConnected
+                }
+            })
+        }
+    }
+}
+
+fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
+    match object.non_existent()? {
+        true => Err(ExceptionKind::ObjectNotExist.into()),
+        false => Ok(()),
+    }
+}
+
+fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
+    match error {
+        EventChannelAppendObserverError::System(exception) => exception.into(),
+        // No room, or no observers at all: there is nothing that another exception would tell better.
+        _ => ConnectError::System(ExceptionKind::NoResources.into()),
+    }
+}
+
+fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError) -> ConnectError {
+    match error {
+        ProxyPushSupplierConnectPushConsumerError::System(exception) => exception.into(),
+        ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_) => {
+            ConnectError::AlreadyConnected
+        }
+        ProxyPushSupplierConnectPushConsumerError::TypeError(_) => ConnectError::TypeError,
+    }
+}
+
+/// What of a union of subscriptions a gateway must bring: timeouts come from the consumers' own channel, groups say nothing of
+/// which events they hold, and whatever looks at events in another way than by type and source may want any.
+fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
+    let entries = dependencies.iter().filter_map(|dependency| {
+        let header = &dependency.event.header;
+        let (event_type, source) = match header.r#type {
+            ANY_TYPE => (ANY_TYPE, header.source),
+            NEGATION | BITMASK | MASKED_TYPE => (ANY_TYPE, 0),
+            reserved if reserved < USER_TYPES => return None,
+            event_type => (event_type, header.source),
+        };
+        Some(Wanted {
+            event_type,
+            source,
+            rt_info: dependency.rt_info,
+        })
+    });
+    entries.collect()
+}
+
+/// A disjunction of what is wanted.
+fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
+    let entry = |event_type, source, rt_info| Dependency {
+        event: event(event_type, source),
+        rt_info,
+    };
+    let first = rt_info.unwrap_or(wanted[0].rt_info);
+    let mut dependencies = vec![entry(DISJUNCTION, wanted.len() as i32, first)];
+    dependencies.extend(wanted.iter().map(|wanted| {
+        let rt_info = rt_info.unwrap_or(wanted.rt_info);
+        entry(wanted.event_type, wanted.source, rt_info)
+    }));
+    ConsumerQos {
+        dependencies,
+        is_gateway: true,
+    }
+}
+
+/// Anything of anybody: what a gateway brings changes with the consumers.
+fn publication() -> SupplierQos {
+    let dependency_info = DependencyInfo {
+        dependency_type: DependencyTypeT::OneWayCall,
+        number_of_calls: 1,
+        rt_info: 0,
+        rt_info_depended_on: 0,
+        enabled: DependencyEnabledTypeT::DependencyEnabled,
+    };
+    SupplierQos {
+        publications: vec![Publication {
+            event: event(ANY_TYPE, 0),
+            dependency_info,
+        }],
+        is_gateway: true,
+    }
+}
+
+fn event(event_type: i32, source: i32) -> Event {
+    Event {
+        header: EventHeader {
+            r#type: event_type,
+            source,
+            ttl: 1,
+            creation_time: 0,
+            ec_recv_time: 0,
+            ec_send_time: 0,
+        },
+        data: EventData {
+            pad1: 0,
+            payload: Vec::new(),
+            any_value: Any::NULL,
+        },
+    }
+}
+
+const ANY_TYPE: i32 = 0;
+const DISJUNCTION: i32 = 9;
+const NEGATION: i32 = 10;
+const BITMASK: i32 = 12;
+const MASKED_TYPE: i32 = 13;
+/// Types of applications begin here.
+const USER_TYPES: i32 = 16;
