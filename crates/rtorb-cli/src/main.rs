@@ -17,6 +17,7 @@ mod idl;
 mod ior;
 mod lab;
 mod measure;
+mod naming;
 mod orb_options;
 mod output;
 mod ping;
@@ -41,6 +42,7 @@ enum Subcommands {
     Cubit(cubit::Cubit),
     Ior(ior::Ior),
     Ping(ping::Ping),
+    Naming(naming::Naming),
     Idl(idl::Idl),
     /// One of the measured processes: started by `measure` and `lab run`.
     #[command(hide = true)]
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Subcommands::Cubit(cubit) => cubit.run(),
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Ping(ping) => ping.run(),
+        Subcommands::Naming(naming) => naming.run(),
         Subcommands::Idl(idl) => idl.run(),
         Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),
     };

@@ -35,6 +35,10 @@ pub(crate) struct ClientChoices {
     /// Go on, and say so, when the host refuses real-time scheduling.
     #[arg(long)]
     best_effort: bool,
+    /// A name for an object, as NameService=corbaloc::HOST:2809/NameService: what corbaloc:rir:/NAME and corbaname:rir:#...
+    /// stand for. May be given more than once.
+    #[arg(long, value_name = "NAME=REF")]
+    init_ref: Vec<String>,
 }
 
 /// What only a server chooses.
@@ -71,7 +75,7 @@ impl ClientChoices {
     fn arguments(&self) -> Vec<String> {
         let config = self.config.as_ref().map(|path| path.display().to_string());
         let best_effort = self.best_effort.then(|| "yes".to_owned());
-        arguments([
+        let mut arguments = arguments([
             ("-ORBConfigFile", &config),
             ("-ORBPreset", &self.preset),
             ("-ORBConnection", &self.connection),
@@ -79,7 +83,11 @@ impl ClientChoices {
             ("-ORBBands", &self.bands),
             ("-ORBPriorityMapping", &self.priority_mapping),
             ("-ORBBestEffort", &best_effort),
-        ])
+        ]);
+        for named in &self.init_ref {
+            arguments.extend(["-ORBInitRef".to_owned(), named.clone()]);
+        }
+        arguments
     }
 }
 
@@ -109,6 +117,13 @@ impl ServerChoices {
 #[derive(Debug)]
 pub(crate) struct Misuse(String);
 
+impl Misuse {
+    /// With a text that says what was given, and what would do.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -133,8 +148,9 @@ pub(crate) fn in_our_words(error: OrbError) -> anyhow::Error {
 }
 
 /// Of the `-ORB` options whose values are not checked before the ORB sees them.
-const OURS: [(&str, &str); 4] = [
+const OURS: [(&str, &str); 5] = [
     ("-ORBBands", "--bands"),
+    ("-ORBInitRef", "--init-ref"),
     ("-ORBLanes", "--lanes"),
     ("-ORBListenEndpoints", "--listen"),
     ("-ORBPoolThreads", "--pool-threads"),

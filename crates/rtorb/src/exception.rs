@@ -247,12 +247,24 @@ impl SystemException {
                 "a servant of a reactive server called its own server: use thread_per_connection",
             ),
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
+            (ExceptionKind::BadParam, None) => self.bad_url(),
             _ => None,
         }
     }
 }
 
 impl SystemException {
+    /// What is wrong with the text of a reference (CORBA 3, 13.6.10.9).
+    fn bad_url(&self) -> Option<&'static str> {
+        Some(match self.minor.checked_sub(OMG)? {
+            7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
+            8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
+            9 => "what stands behind the scheme cannot be understood, or read",
+            10 => "it is no reference, or the name in a corbaname: is not bound",
+            _ => return None,
+        })
+    }
+
     /// Which policies of a client do not go together, and what to do.
     fn inconsistency(&self) -> Option<&'static str> {
         Some(match self.minor {

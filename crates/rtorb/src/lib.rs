@@ -43,7 +43,7 @@ pub use reference::{ObjectRef, SyncScope};
 pub use rtorb_os::sched::SchedPolicy;
 pub use rtorb_os::thread::ThreadConfig;
 pub use rtorb_wire::giop::Version;
-pub use rtorb_wire::{any, cdr, ior, type_code};
+pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{
     ConnectionStrategy, DispatchStrategy, Strategies, UnknownStrategy, WaitStrategy,
 };

@@ -1,0 +1,262 @@
+//! Why a naming service did not do what was asked, in words that say which part of the name it is about.
+
+use super::{Name, format_name};
+use crate::stubs::naming::cos_naming::naming_context::{
+    AlreadyBound, CannotProceed, InvalidName, NotEmpty, NotFound, NotFoundReason,
+};
+use crate::stubs::naming::cos_naming::{
+    NameComponent, NamingContextBindContextError, NamingContextBindError,
+    NamingContextBindNewContextError, NamingContextDestroyError, NamingContextRebindContextError,
+    NamingContextRebindError, NamingContextResolveError, NamingContextUnbindError,
+};
+use core::fmt;
+use rtorb::{ExceptionKind, ObjectRef, SystemException};
+
+/// What was asked about, and why it failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The name that was asked about; empty for the context itself.
+    pub name: Name,
+    /// What the server said, or why it could not be asked.
+    pub why: Why,
+}
+
+/// What a naming service says, or why it could not be asked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Why {
+    /// The first step of this rest of the name is not bound.
+    MissingNode(Name),
+    /// The first step of this rest of the name is bound to an object, where a context is needed.
+    NotContext(Name),
+    /// The first step of this rest of the name is bound to a context, where an object is needed.
+    NotObject(Name),
+    /// The server could not go on with this rest of the name, nor say who can.
+    CannotProceed(Name),
+    /// The server does not take this as a name.
+    InvalidName,
+    /// The name is bound already.
+    AlreadyBound,
+    /// Something is bound in the context.
+    NotEmpty,
+    /// The nil reference, where a context is needed.
+    Nil,
+    /// The object is no naming context, but of that type as far as its reference says.
+    NoContext(String),
+    /// The call failed.
+    System(SystemException),
+}
+
+impl Failure {
+    pub(super) fn new(name: &[NameComponent], why: Why) -> Self {
+        Self {
+            name: name.to_vec(),
+            why,
+        }
+    }
+
+    pub(super) fn raised(name: &[NameComponent], raised: Raised) -> Self {
+        let why = match raised {
+            Raised::NotFound(NotFound { why, rest_of_name }) => match why {
+                NotFoundReason::MissingNode => Why::MissingNode(rest_of_name),
+                NotFoundReason::NotContext => Why::NotContext(rest_of_name),
+                NotFoundReason::NotObject => Why::NotObject(rest_of_name),
+            },
+            Raised::CannotProceed(elsewhere) => Why::CannotProceed(elsewhere.rest_of_name),
+            Raised::InvalidName => Why::InvalidName,
+            Raised::AlreadyBound => Why::AlreadyBound,
+            Raised::NotEmpty => Why::NotEmpty,
+            Raised::System(exception) => Why::System(exception),
+        };
+        Self::new(name, why)
+    }
+
+    pub(super) fn cannot_proceed(name: &[NameComponent], rest: Name) -> Self {
+        Self::new(name, Why::CannotProceed(rest))
+    }
+
+    /// Why an object could not be taken for a context.
+    pub(super) fn about_context(object: &ObjectRef, exception: SystemException) -> Self {
+        let is_other = exception.kind == ExceptionKind::BadParam && exception.cause.is_none();
+        Self::new(
+            &[],
+            match is_other {
+                true => Why::NoContext(object.type_id().to_owned()),
+                false => Why::System(exception),
+            },
+        )
+    }
+
+    /// True when the server, and not the name, is the trouble: another name would fare no better.
+    pub fn is_of_server(&self) -> bool {
+        match &self.why {
+            Why::System(exception) => !matches!(
+                exception.kind,
+                ExceptionKind::BadParam
+                    | ExceptionKind::Marshal
+                    | ExceptionKind::DataConversion
+                    | ExceptionKind::ImpLimit
+            ),
+            _ => false,
+        }
+    }
+
+    /// The part of the name up to the first step of `rest`, and what stands before that step.
+    fn parts(&self, rest: &[NameComponent]) -> (String, String) {
+        let before = self.name.len().checked_sub(rest.len());
+        match before {
+            Some(length) if !rest.is_empty() && self.name[length..] == *rest => (
+                format_name(&self.name[..=length]),
+                format_name(&self.name[..length]),
+            ),
+            // The server speaks of a name that was not asked about: then of that.
+            _ => (format_name(rest), String::new()),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = match self.name.is_empty() {
+            true => "the context".to_owned(),
+            false => format!("`{}`", format_name(&self.name)),
+        };
+        match &self.why {
+            Why::MissingNode(rest) => {
+                let (missing, before) = self.parts(rest);
+                match before.is_empty() {
+                    true => write!(f, "{whole} is not found: `{missing}` is not bound"),
+                    false => write!(
+                        f,
+                        "{whole} is not found: `{missing}` is not bound, though `{before}` is"
+                    ),
+                }
+            }
+            Why::NotContext(rest) => {
+                let (object, _) = self.parts(rest);
+                write!(
+                    f,
+                    "{whole} is not found: `{object}` is bound to an object, where a context is needed"
+                )
+            }
+            Why::NotObject(rest) => {
+                let (context, _) = self.parts(rest);
+                write!(
+                    f,
+                    "{whole} is not found: `{context}` is bound to a context, where an object is needed"
+                )
+            }
+            Why::CannotProceed(rest) => write!(
+                f,
+                "{whole}: the server cannot go on at `{}`: the context there is of another server that does not answer it",
+                self.parts(rest).0
+            ),
+            Why::InvalidName => write!(f, "{whole} is no name to the server (InvalidName)"),
+            Why::AlreadyBound => write!(f, "{whole} is bound already"),
+            Why::NotEmpty => write!(f, "{whole} is not empty: unbind what is in it first"),
+            Why::Nil => write!(f, "{whole} is the nil reference, where a context is needed"),
+            Why::NoContext(id) if id.is_empty() => write!(f, "{whole} is no naming context"),
+            Why::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
+            Why::System(exception) => write!(f, "{whole}: {exception}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What any operation of a context raises.
+#[derive(Debug)]
+pub(super) enum Raised {
+    NotFound(NotFound),
+    CannotProceed(CannotProceed),
+    InvalidName,
+    AlreadyBound,
+    NotEmpty,
+    System(SystemException),
+}
+
+macro_rules! raised_by {
+    ($($error:ident: $($raised:ident $(($value:ident))?),*;)*) => {
+        $(impl From<$error> for Raised {
+            fn from(error: $error) -> Self {
+                match error {
+                    $($error::$raised(raised_by!(@pattern $raised $($value)?)) => Self::$raised $(($value))?,)*
+                    $error::System(exception) => Self::System(exception),
+                }
+            }
+        })*
+    };
+    (@pattern $raised:ident $value:ident) => { $value };
+    (@pattern $raised:ident) => { $raised };
+}
+
+raised_by! {
+    NamingContextBindError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
+    NamingContextRebindError: NotFound(e), CannotProceed(e), InvalidName;
+    NamingContextBindContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
+    NamingContextRebindContextError: NotFound(e), CannotProceed(e), InvalidName;
+    NamingContextResolveError: NotFound(e), CannotProceed(e), InvalidName;
+    NamingContextUnbindError: NotFound(e), CannotProceed(e), InvalidName;
+    NamingContextBindNewContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
+    NamingContextDestroyError: NotEmpty;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_name;
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        parse_name(text).expect("a name")
+    }
+
+    fn said(why: impl Fn(Name) -> Why, rest: &str) -> String {
+        Failure::new(&name("plant/press.line/drive"), why(name(rest))).to_string()
+    }
+
+    #[test]
+    fn the_part_of_the_name_that_is_missing_is_told() {
+        let text = said(Why::MissingNode, "press.line/drive");
+        for part in [
+            "`plant/press.line/drive`",
+            "`plant/press.line` is not bound",
+            "though `plant` is",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let first = said(Why::MissingNode, "plant/press.line/drive");
+        assert!(first.ends_with("`plant` is not bound"), "{first}");
+        let context = said(Why::NotContext, "press.line/drive");
+        assert!(
+            context.contains("`plant/press.line` is bound to an object"),
+            "{context}"
+        );
+        let object = said(Why::NotObject, "drive");
+        assert!(
+            object.contains("`plant/press.line/drive` is bound to a context"),
+            "{object}"
+        );
+    }
+
+    #[test]
+    fn a_rest_that_is_none_of_the_name_is_shown_as_it_came() {
+        for (rest, shown) in [
+            ("elsewhere", "`elsewhere` is not bound"),
+            ("a/b/c/d/e", "`a/b/c/d/e` is"),
+        ] {
+            let text = said(Why::MissingNode, rest);
+            assert!(text.contains(shown), "{text}");
+        }
+        let empty = Failure::new(&name("a"), Why::MissingNode(Vec::new())).to_string();
+        assert!(empty.contains("`a` is not found"), "{empty}");
+    }
+
+    #[test]
+    fn trouble_of_the_server_is_told_from_that_of_a_name() {
+        let failure = |kind: ExceptionKind| Failure::new(&name("a"), Why::System(kind.into()));
+        assert!(failure(ExceptionKind::CommFailure).is_of_server());
+        assert!(failure(ExceptionKind::PersistStore).is_of_server());
+        assert!(!failure(ExceptionKind::BadParam).is_of_server());
+        assert!(!Failure::new(&name("a"), Why::AlreadyBound).is_of_server());
+    }
+}
