@@ -4,3 +4,4 @@ pub mod client;
 pub mod filter;
 pub mod gateway;
 pub mod numbering;
+pub mod subscriptions;

@@ -1,0 +1,206 @@
+//! One state of the subscriptions, made once and never changed: lists of subscribers by key.
+
+use super::Entry;
+use crate::events::filter::Key;
+use core::hash::{BuildHasher, Hasher};
+use std::collections::HashMap;
+use std::hash::RandomState;
+
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    /// The most urgent first.
+    values: Box<[T]>,
+    /// Places in `values`, ascending within a list; all lists, one behind the other.
+    places: Box<[u32]>,
+    /// Those who gave exactly this key, wildcards and all.
+    by_key: Lists,
+    /// Those with a key of this source, whatever its type: for events of any type.
+    by_source: Lists,
+    /// Those with a key of this type, whatever its source: for events of any source.
+    by_type: Lists,
+    /// Those who gave [`Key::ANY`].
+    any: List,
+    /// Those who gave any key at all: for events of any source and type.
+    everyone: List,
+}
+
+type Lists = HashMap<u64, List, Folding>;
+
+/// From where to where in `places`.
+#[derive(Clone, Copy, Debug, Default)]
+struct List {
+    begin: usize,
+    end: usize,
+}
+
+impl<T: Clone> Table<T> {
+    /// From entries of which the most urgent comes first.
+    pub(super) fn new(entries: &[Entry<T>]) -> Self {
+        let mut listing = Listing {
+            places: Vec::new(),
+            hashing: Folding::new(),
+        };
+        let by_key = listing.lists(entries, Key::packed);
+        let everyone = listing.lists(entries, |_| 0);
+        Self {
+            any: by_key.get(&Key::ANY.packed()).copied().unwrap_or_default(),
+            everyone: everyone.get(&0).copied().unwrap_or_default(),
+            by_key,
+            by_source: listing.lists(entries, |key| of(key.source)),
+            by_type: listing.lists(entries, |key| of(key.event_type)),
+            places: listing.places.into(),
+            values: entries.iter().map(|entry| entry.value.clone()).collect(),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    #[inline]
+    pub(super) fn matching(&self, event: Key) -> impl Iterator<Item = &T> {
+        Merged(self.lists(event)).map(|place| &self.values[place as usize])
+    }
+
+    pub(super) fn all(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Lists that together have everyone who matches.
+    fn lists(&self, event: Key) -> [&[u32]; 4] {
+        let Key { source, event_type } = event;
+        match (source, event_type) {
+            (0, 0) => [self.list(Some(&self.everyone)), &[], &[], &[]],
+            (0, _) => [
+                self.list(self.by_type.get(&of(event_type))),
+                self.list(self.by_type.get(&of(0))),
+                &[],
+                &[],
+            ],
+            (_, 0) => [
+                self.list(self.by_source.get(&of(source))),
+                self.list(self.by_source.get(&of(0))),
+                &[],
+                &[],
+            ],
+            _ => {
+                let of_source = Key {
+                    source,
+                    event_type: 0,
+                };
+                let of_type = Key {
+                    source: 0,
+                    event_type,
+                };
+                [
+                    self.list(self.by_key.get(&event.packed())),
+                    self.list(self.by_key.get(&of_source.packed())),
+                    self.list(self.by_key.get(&of_type.packed())),
+                    self.list(Some(&self.any)),
+                ]
+            }
+        }
+    }
+
+    fn list(&self, list: Option<&List>) -> &[u32] {
+        list.map_or(&[], |list| &self.places[list.begin..list.end])
+    }
+}
+
+/// Lists while they are made.
+struct Listing {
+    places: Vec<u32>,
+    hashing: Folding,
+}
+
+impl Listing {
+    /// A list for each number that the function makes of keys.
+    fn lists<T>(&mut self, entries: &[Entry<T>], number: impl Fn(Key) -> u64) -> Lists {
+        let mut pairs: Vec<(u64, u32)> = (entries.iter().zip(0_u32..))
+            .flat_map(|(entry, place)| entry.keys.iter().map(move |key| (key, place)))
+            .map(|(key, place)| (number(*key), place))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut lists = Lists::with_hasher(self.hashing);
+        for group in pairs.chunk_by(|one, next| one.0 == next.0) {
+            let begin = self.places.len();
+            self.places.extend(group.iter().map(|(_, place)| place));
+            let end = self.places.len();
+            lists.insert(group[0].0, List { begin, end });
+        }
+        lists
+    }
+}
+
+/// The places of ascending lists, ascending, each once.
+struct Merged<'a>([&'a [u32]; 4]);
+
+impl Iterator for Merged<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let first = *self.0.iter().filter_map(|list| list.first()).min()?;
+        for list in &mut self.0 {
+            if list.first() == Some(&first) {
+                *list = &list[1..];
+            }
+        }
+        Some(first)
+    }
+}
+
+impl Key {
+    fn packed(self) -> u64 {
+        of(self.source) << 32 | of(self.event_type)
+    }
+}
+
+/// Source or type as its bits.
+fn of(number: i32) -> u64 {
+    u64::from(number.cast_unsigned())
+}
+
+/// Hashes one number by one multiplication, with a seed that a peer cannot know: a tenth of what the standard's hash costs, and
+/// still no list of keys that would make it slow.
+#[derive(Clone, Copy, Debug)]
+struct Folding {
+    seed: u64,
+}
+
+impl Folding {
+    fn new() -> Self {
+        Self {
+            seed: RandomState::new().hash_one(0),
+        }
+    }
+}
+
+impl BuildHasher for Folding {
+    type Hasher = Folded;
+
+    fn build_hasher(&self) -> Folded {
+        Folded(self.seed)
+    }
+}
+
+struct Folded(u64);
+
+impl Hasher for Folded {
+    fn write(&mut self, octets: &[u8]) {
+        octets
+            .iter()
+            .for_each(|octet| self.write_u64(u64::from(*octet)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number) * MULTIPLIER;
+        self.0 = (product as u64) ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// 2^64 by the golden ratio, odd.
+const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15;
