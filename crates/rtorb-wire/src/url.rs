@@ -11,7 +11,7 @@ pub use name::{NameComponent, format_name, parse_name};
 
 use crate::DecodeError;
 use crate::ior::Ior;
-use escape::{unescape, unescape_text};
+use escape::{escape, unescape, unescape_text};
 
 /// A reference as text, understood as far as that goes without looking anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,21 @@ impl ObjectUrl {
     }
 }
 
+/// The `corbaname:` of a stringified name at an address, such as `:host:2809` or `:host/key`.
+///
+/// # Errors
+/// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that a `corbaname:` could not have.
+pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
+    if address.contains('#') {
+        return Err(UrlError::Address("a # in an address"));
+    }
+    location(address)?;
+    let mut url = format!("corbaname:{address}#");
+    // Text takes whatever is written to it.
+    let _ = escape(name.as_bytes(), b"", &mut url);
+    Ok(url)
+}
+
 /// What stands behind `corbaloc:` or `corbaname:`.
 fn location(text: &str) -> Result<Context, UrlError> {
     let Some(rest) = text.strip_prefix("rir:") else {
@@ -135,7 +150,7 @@ impl UrlError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Corbaloc, CorbalocAddress, ObjectUrl, UrlError};
+    use super::{Context, Corbaloc, CorbalocAddress, ObjectUrl, UrlError, format_corbaname};
     use crate::giop::Version;
 
     fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
@@ -253,6 +268,26 @@ mod tests {
                 name: "x y".to_owned(),
             })
         );
+    }
+
+    #[test]
+    fn a_corbaname_is_made_of_an_address_and_a_name() {
+        for (address, name, url) in [
+            (":h", "a/b.k", "corbaname::h#a/b.k"),
+            (
+                "iiop:1.2@h:2809/k",
+                r"a\.b",
+                "corbaname:iiop:1.2@h:2809/k#a%5c.b",
+            ),
+            ("rir:", "x y#", "corbaname:rir:#x%20y%23"),
+        ] {
+            assert_eq!(format_corbaname(address, name).as_deref(), Ok(url));
+            let parsed = ObjectUrl::parse(url).expect(url);
+            assert!(matches!(parsed, ObjectUrl::Corbaname { name: read, .. } if read == name));
+        }
+        for address in ["", "h", ":", ":h#a", ":h:x", "x:h"] {
+            assert!(format_corbaname(address, "a").is_err(), "{address}");
+        }
     }
 
     #[test]

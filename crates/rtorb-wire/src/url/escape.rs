@@ -1,7 +1,7 @@
 //! `%XX`: octets that may not stand in a URL as they are.
 
 use super::UrlError;
-use core::fmt::{self, Write as _};
+use core::fmt::{self, Write};
 
 /// The octets that a text stands for.
 pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
@@ -37,7 +37,7 @@ pub(super) fn unescape_text(text: &str) -> Result<String, UrlError> {
 }
 
 /// Writes octets so that they can stand in a URL, and those in `special` escaped too.
-pub(super) fn escape(octets: &[u8], special: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn escape(octets: &[u8], special: &[u8], f: &mut impl Write) -> fmt::Result {
     octets.iter().try_for_each(|&octet| {
         let plain = octet.is_ascii_alphanumeric() || UNESCAPED.contains(&octet);
         if plain && !special.contains(&octet) {
