@@ -1,3 +1,120 @@
-//! The naming service (CosNaming): names to references, in contexts, kept in a store that survives every end.
+//! The naming service (CosNaming 1.3): names to references, in contexts, kept in a store that survives every end.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use rtorb_services::naming::{NamingConfig, NamingService};
+//!
+//! let orb = rtorb::Orb::builder().args(std::env::args())?.build()?;
+//! let naming = NamingService::serve(&orb, NamingConfig::stored_at("names.redb"))?;
+//! println!("{}", naming.reference().as_object());
+//! orb.root_poa()?.manager().activate();
+//! orb.run()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What is acknowledged is on the disk: a change is committed before its reply goes out, and changes that come at once share
+//! a commit. Names are resolved in memory, by a hash of context, id and kind, and never wait for the disk.
 
+mod changes;
 pub mod client;
+mod config;
+mod context;
+mod draft;
+mod federation;
+mod iterators;
+mod names;
+mod raised;
+mod servant;
+mod store;
+mod tree;
+
+pub use config::{NamingConfig, NamingError};
+pub use store::StoreError;
+
+use crate::stubs::naming::cos_naming::NamingContextExt;
+use changes::Changes;
+use context::Naming;
+use rtorb::Orb;
+use rtorb_os::sync::Mutex;
+use std::sync::Arc;
+use store::Store;
+use tree::{ROOT, Tree};
+
+/// A naming service that an ORB serves.
+#[derive(Clone, Debug)]
+pub struct NamingService {
+    naming: Arc<Naming>,
+}
+
+impl NamingService {
+    /// Loads the store, if there is one, and serves its contexts; the root becomes the ORB's initial reference `NameService`.
+    ///
+    /// Requests are let in by the ORB's root adapter's manager, as for every object.
+    ///
+    /// # Errors
+    /// [`NamingError`]: a configuration out of range, a store that cannot be used, an ORB that cannot serve.
+    pub fn serve(orb: &Orb, config: NamingConfig) -> Result<Self, NamingError> {
+        config.check()?;
+        let (store, tree, identity) = match &config.store {
+            Some(place) => {
+                let opened = Store::open(place, &config);
+                let (store, tree) = opened.map_err(|why| NamingError::Store {
+                    place: place.clone(),
+                    why,
+                })?;
+                let identity = store.identity();
+                (Some(store), tree, identity)
+            }
+            None => (None, Tree::new(config.bindings_max), store::new_identity()?),
+        };
+        let contexts: Vec<_> = tree.contexts().collect();
+        let tree = Arc::new(Mutex::new(tree));
+        let changes = Changes::new(Arc::clone(&tree), store, &config);
+        let naming = Naming::new(orb, identity, tree, changes, config)?;
+        for context in contexts {
+            naming.open(context)?;
+        }
+        let service = Self { naming };
+        orb.register_initial_reference(NAME, service.reference().as_object().clone());
+        Ok(service)
+    }
+
+    /// The root context.
+    pub fn reference(&self) -> NamingContextExt {
+        self.naming.reference(ROOT)
+    }
+
+    /// How much there is, and what has happened since the service began.
+    pub fn statistics(&self) -> NamingStatistics {
+        self.naming.statistics()
+    }
+
+    /// Ends the service: its contexts and iterators are gone, and once calls in progress have ended, its store is free for
+    /// another. The store keeps everything.
+    pub fn end(&self) {
+        self.naming.end();
+    }
+}
+
+/// What a naming service holds and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamingStatistics {
+    /// Bindings in all contexts.
+    pub bindings: usize,
+    /// Contexts, the root and those without a name included.
+    pub contexts: usize,
+    /// Octets of all names and references.
+    pub octets: usize,
+    /// Changes made.
+    pub changes: u64,
+    /// Transactions that they took.
+    pub commits: u64,
+    /// Iterators that clients have.
+    pub iterators: usize,
+    /// Iterators ended because there were too many.
+    pub iterators_ended: u64,
+}
+
+/// What everybody calls the root context, as an initial reference and as the key in a `corbaloc:`.
+const NAME: &str = "NameService";

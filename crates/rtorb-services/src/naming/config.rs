@@ -1,0 +1,180 @@
+//! What a naming service is made with, and why it cannot be.
+
+use super::store::StoreError;
+use rtorb::{PoaError, SystemException};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a naming service keeps names, and its bounds; every bound has a range, and beyond it a caller gets an exception.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamingConfig {
+    /// The file of the store; it is made where there is none, its directory is not. `None` keeps names in memory alone: they,
+    /// and the references to contexts, end with the process.
+    pub store: Option<PathBuf>,
+    /// Bindings in all contexts: NO_RESOURCES. The table for them is reserved at the beginning, so that it never has to grow
+    /// while others wait. 1 to 10,000,000; 250,000.
+    pub bindings_max: usize,
+    /// Contexts, bound or not: NO_RESOURCES. 1 to 1,000,000; 65,536.
+    pub contexts_max: usize,
+    /// Octets of all names and references: NO_RESOURCES. 1 KiB to 64 GiB; 256 MiB.
+    pub octets_max: usize,
+    /// Components of a name: IMP_LIMIT. It bounds federation too: each server on the way takes at least one. 1 to 1,024; 32.
+    pub name_components_max: usize,
+    /// Octets of an id, and of a kind: IMP_LIMIT. 1 to 65,536; 1,024.
+    pub component_octets_max: usize,
+    /// Octets of a reference that is bound: IMP_LIMIT. 64 octets to 1 MiB; 16 KiB.
+    pub reference_octets_max: usize,
+    /// Bindings that one call of `list` or `next_n` answers; the others are left to the iterator. 1 to 10,000; 1,000.
+    pub list_max: usize,
+    /// Iterators that clients have at a time: when there is one more, the one unused longest is ended, and OBJECT_NOT_EXIST
+    /// to its owner. 1 to 10,000; 100.
+    pub iterators_max: usize,
+    /// Changes that wait for the disk: TRANSIENT. 1 to 65,536; 1,024.
+    pub changes_waiting_max: usize,
+    /// How long a caller waits for its change to be on the disk: TIMEOUT. 1 ms to an hour; 10 s.
+    pub change_timeout: Duration,
+    /// How long another server may take for the part of a name that it has: CannotProceed. 1 ms to an hour; 2 s.
+    pub forward_timeout: Duration,
+    /// Calls to other servers at a time, each of which holds a serving thread: CannotProceed. 1 to 1,024; 8.
+    pub forwards_max: usize,
+}
+
+impl NamingConfig {
+    /// The default bounds, with a store in that file.
+    pub fn stored_at(store: impl Into<PathBuf>) -> Self {
+        Self {
+            store: Some(store.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Each bound within its range.
+    pub(super) fn check(&self) -> Result<(), NamingError> {
+        let counts = [
+            ("bindings_max", self.bindings_max, 1, 10_000_000),
+            ("contexts_max", self.contexts_max, 1, 1_000_000),
+            ("octets_max", self.octets_max, 1 << 10, 64 << 30),
+            ("name_components_max", self.name_components_max, 1, 1_024),
+            ("component_octets_max", self.component_octets_max, 1, 65_536),
+            (
+                "reference_octets_max",
+                self.reference_octets_max,
+                64,
+                1 << 20,
+            ),
+            ("list_max", self.list_max, 1, 10_000),
+            ("iterators_max", self.iterators_max, 1, 10_000),
+            ("changes_waiting_max", self.changes_waiting_max, 1, 65_536),
+            ("forwards_max", self.forwards_max, 1, 1_024),
+        ];
+        for (bound, value, least, most) in counts {
+            if !(least..=most).contains(&value) {
+                return Err(NamingError::Bound {
+                    bound,
+                    value: value.to_string(),
+                    range: format!("{least} to {most}"),
+                });
+            }
+        }
+        let times = [
+            ("change_timeout", self.change_timeout),
+            ("forward_timeout", self.forward_timeout),
+        ];
+        for (bound, value) in times {
+            if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(&value) {
+                return Err(NamingError::Bound {
+                    bound,
+                    value: format!("{value:?}"),
+                    range: format!("{TIMEOUT_MIN:?} to {TIMEOUT_MAX:?}"),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for NamingConfig {
+    /// In memory alone.
+    fn default() -> Self {
+        Self {
+            store: None,
+            bindings_max: 250_000,
+            contexts_max: 65_536,
+            octets_max: 256 << 20,
+            name_components_max: 32,
+            component_octets_max: 1_024,
+            reference_octets_max: 16 << 10,
+            list_max: 1_000,
+            iterators_max: 100,
+            changes_waiting_max: 1_024,
+            change_timeout: Duration::from_secs(10),
+            forward_timeout: Duration::from_secs(2),
+            forwards_max: 8,
+        }
+    }
+}
+
+/// Why there is no naming service.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamingError {
+    /// A bound out of its range.
+    #[error("{bound} is {value}: give it a value from {range}")]
+    Bound {
+        /// Which.
+        bound: &'static str,
+        /// What it was given.
+        value: String,
+        /// What it may be.
+        range: String,
+    },
+    /// A store that cannot be used; it is left as it was.
+    #[error("the store of names {}: {why}", place.display())]
+    Store {
+        /// Its file.
+        place: PathBuf,
+        /// Why not.
+        #[source]
+        why: StoreError,
+    },
+    /// The ORB's adapters would not have the contexts.
+    #[error("the contexts cannot be served: {0}")]
+    Adapter(#[from] PoaError),
+    /// The ORB cannot serve.
+    #[error("the naming service cannot be served: {0}")]
+    Orb(#[from] SystemException),
+}
+
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_out_of_its_range_is_told() {
+        assert!(NamingConfig::default().check().is_ok());
+        let wrong = [
+            NamingConfig {
+                bindings_max: 0,
+                ..NamingConfig::default()
+            },
+            NamingConfig {
+                list_max: 10_001,
+                ..NamingConfig::default()
+            },
+            NamingConfig {
+                forward_timeout: Duration::ZERO,
+                ..NamingConfig::default()
+            },
+        ];
+        for (config, bound) in wrong
+            .iter()
+            .zip(["bindings_max", "list_max", "forward_timeout"])
+        {
+            let told = config.check().expect_err(bound).to_string();
+            assert!(told.starts_with(bound), "{told}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What changes come to, by the rules of CosNaming, before they are committed.
+
+use super::config::NamingConfig;
+use super::tree::{ContextId, Effect, Place, ROOT, Stop, Target, Tree, View, walk};
+use rtorb::url::NameComponent;
+use rtorb_os::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a client wants changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The context that is asked.
+    pub(super) context: ContextId,
+    /// Empty for what concerns the context itself.
+    pub(super) name: Vec<NameComponent>,
+    pub(super) change: Change,
+}
+
+/// The changes of CosNaming.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// `bind` and `bind_context`.
+    Bind(Target),
+    /// `rebind`: over an object, or nothing.
+    RebindObject(Target),
+    /// `rebind_context`: over a context, or nothing.
+    RebindContext(Target),
+    Unbind,
+    BindNewContext,
+    NewContext,
+    Destroy,
+}
+
+/// What a change has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    Changed,
+    /// A context was made.
+    Created(ContextId),
+}
+
+/// Why a change is not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Stopped(Stop),
+    /// Bound to a context, where an object is wanted.
+    NotObject,
+    AlreadyBound,
+    NotEmpty,
+    /// The root is never destroyed.
+    IsRoot,
+    /// A bound of the configuration.
+    Full,
+}
+
+/// The bounds that changes keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) bindings_max: usize,
+    pub(super) contexts_max: usize,
+    pub(super) octets_max: usize,
+}
+
+impl From<&NamingConfig> for Bounds {
+    fn from(config: &NamingConfig) -> Self {
+        Self {
+            bindings_max: config.bindings_max,
+            contexts_max: config.contexts_max,
+            octets_max: config.octets_max,
+        }
+    }
+}
+
+/// The tree as it will be when some changes are committed: the tree as it is, and what is different.
+pub(super) struct Draft<'t> {
+    tree: &'t Mutex<Tree>,
+    bounds: Bounds,
+    /// Places that are different, with what is bound there.
+    targets: HashMap<Arc<Place>, Option<Target>>,
+    /// Contexts that are different, with their bindings; `None` for one that is destroyed.
+    contexts: HashMap<ContextId, Option<usize>>,
+    next_context: ContextId,
+    bindings_len: usize,
+    contexts_len: usize,
+    octets: usize,
+    effects: Vec<Effect>,
+}
+
+impl<'t> Draft<'t> {
+    /// No change yet. Nobody else changes the tree as long as it is there.
+    pub(super) fn new(tree: &'t Mutex<Tree>, bounds: Bounds) -> Self {
+        let now = tree.lock();
+        Self {
+            tree,
+            bounds,
+            targets: HashMap::new(),
+            contexts: HashMap::new(),
+            next_context: now.next_context(),
+            bindings_len: now.len(),
+            contexts_len: now.contexts_len(),
+            octets: now.octets(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Adds a change, or says why it is not made.
+    pub(super) fn add(&mut self, request: &Request) -> Result<Done, Refusal> {
+        match (request.name.split_last(), &request.change) {
+            (Some((last, path)), change) => {
+                let context = walk(self, request.context, path).map_err(Refusal::Stopped)?;
+                let component = last.clone();
+                let place = Arc::new(Place { context, component });
+                self.change_at(place, path.len(), change)
+            }
+            (None, Change::NewContext) => {
+                self.check_exists(request.context)?;
+                self.create().map(Done::Created)
+            }
+            (None, Change::Destroy) => self.destroy(request.context),
+            // A name is never empty where a change needs one: that is checked when it comes.
+            (None, _) => Err(Refusal::Stopped(Stop::MissingNode { at: 0 })),
+        }
+    }
+
+    /// What there is to commit, in order.
+    pub(super) fn into_effects(self) -> Vec<Effect> {
+        self.effects
+    }
+
+    fn change_at(
+        &mut self,
+        place: Arc<Place>,
+        at: usize,
+        change: &Change,
+    ) -> Result<Done, Refusal> {
+        let bound = self.target(place.context, &place.component);
+        match (change, bound) {
+            (Change::Bind(_) | Change::BindNewContext, Some(_)) => Err(Refusal::AlreadyBound),
+            (Change::BindNewContext, None) => {
+                self.check_room(&place, None)?;
+                let id = self.create()?;
+                self.bind(place, None, Target::Context(id))?;
+                Ok(Done::Created(id))
+            }
+            // Naming 1.3, 2.2.1: a binding keeps its type.
+            (Change::RebindObject(_), Some(Target::Context(_) | Target::Elsewhere(_))) => {
+                Err(Refusal::NotObject)
+            }
+            (Change::RebindContext(_), Some(Target::Object(_))) => {
+                Err(Refusal::Stopped(Stop::NotContext { at }))
+            }
+            (
+                Change::Bind(target) | Change::RebindObject(target) | Change::RebindContext(target),
+                bound,
+            ) => self.bind(place, bound, target.clone()),
+            (Change::Unbind, Some(bound)) => Ok(self.unbind(place, &bound)),
+            (Change::Unbind, None) => Err(Refusal::Stopped(Stop::MissingNode { at })),
+            (Change::NewContext | Change::Destroy, _) => {
+                Err(Refusal::Stopped(Stop::MissingNode { at }))
+            }
+        }
+    }
+
+    fn bind(
+        &mut self,
+        place: Arc<Place>,
+        bound: Option<Target>,
+        target: Target,
+    ) -> Result<Done, Refusal> {
+        self.check_room(&place, Some((&bound, &target)))?;
+        match &bound {
+            Some(bound) => self.octets -= bound.octets(),
+            None => {
+                self.octets += place.octets();
+                self.bindings_len += 1;
+                self.count(place.context, 1);
+            }
+        }
+        self.octets += target.octets();
+        self.targets
+            .insert(Arc::clone(&place), Some(target.clone()));
+        self.effects.push(Effect::Bind(place, target));
+        Ok(Done::Changed)
+    }
+
+    fn unbind(&mut self, place: Arc<Place>, bound: &Target) -> Done {
+        self.octets -= place.octets() + bound.octets();
+        self.bindings_len -= 1;
+        self.count(place.context, -1);
+        self.targets.insert(Arc::clone(&place), None);
+        self.effects.push(Effect::Unbind(place));
+        Done::Changed
+    }
+
+    fn create(&mut self) -> Result<ContextId, Refusal> {
+        if self.contexts_len >= self.bounds.contexts_max {
+            return Err(Refusal::Full);
+        }
+        let id = self.next_context;
+        self.next_context = ContextId(id.0 + 1);
+        self.contexts_len += 1;
+        self.contexts.insert(id, Some(0));
+        self.effects.push(Effect::Create(id));
+        Ok(id)
+    }
+
+    fn destroy(&mut self, id: ContextId) -> Result<Done, Refusal> {
+        if id == ROOT {
+            return Err(Refusal::IsRoot);
+        }
+        match self.context_len(id) {
+            None => Err(Refusal::Stopped(Stop::NoContext)),
+            Some(0) => {
+                self.contexts_len -= 1;
+                self.contexts.insert(id, None);
+                self.effects.push(Effect::Destroy(id));
+                Ok(Done::Changed)
+            }
+            Some(_) => Err(Refusal::NotEmpty),
+        }
+    }
+
+    fn check_exists(&self, id: ContextId) -> Result<(), Refusal> {
+        match self.has_context(id) {
+            true => Ok(()),
+            false => Err(Refusal::Stopped(Stop::NoContext)),
+        }
+    }
+
+    /// Full, when a binding at that place, in place of one or new, would be too much.
+    fn check_room(
+        &self,
+        place: &Place,
+        binding: Option<(&Option<Target>, &Target)>,
+    ) -> Result<(), Refusal> {
+        let (bound, octets) = match binding {
+            Some((bound, target)) => (bound.as_ref(), target.octets()),
+            None => (None, 0),
+        };
+        let (bindings_len, octets) = match bound {
+            Some(bound) => (self.bindings_len, self.octets - bound.octets() + octets),
+            None => (self.bindings_len + 1, self.octets + place.octets() + octets),
+        };
+        match bindings_len <= self.bounds.bindings_max && octets <= self.bounds.octets_max {
+            true => Ok(()),
+            false => Err(Refusal::Full),
+        }
+    }
+
+    fn context_len(&self, id: ContextId) -> Option<usize> {
+        match self.contexts.get(&id) {
+            Some(len) => *len,
+            None => self.tree.lock().context_len(id),
+        }
+    }
+
+    fn count(&mut self, context: ContextId, difference: isize) {
+        if let Some(len) = self.context_len(context) {
+            self.contexts
+                .insert(context, Some(len.saturating_add_signed(difference)));
+        }
+    }
+}
+
+impl View for Draft<'_> {
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
+        let component = component.clone();
+        let place = Place { context, component };
+        match self.targets.get(&place) {
+            Some(target) => target.clone(),
+            None => self.tree.lock().target(context, &place.component),
+        }
+    }
+
+    fn has_context(&self, context: ContextId) -> bool {
+        self.context_len(context).is_some()
+    }
+}

@@ -1,0 +1,195 @@
+//! Binding iterators: a place in the list of a context, and no more; a bounded number of them.
+
+use super::config::NamingConfig;
+use super::names;
+use super::tree::{Cursor, Place, Target, Tree};
+use crate::stubs::naming::cos_naming::{
+    Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
+};
+use rtorb::{ExceptionKind, IdAssignment, Orb, Poa, PoaError, PoaPolicies, SystemException};
+use rtorb_os::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The iterators that clients have.
+#[derive(Debug)]
+pub(super) struct Iterators {
+    poa: Poa,
+    iterators_max: usize,
+    list_max: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    /// When each was used last, as a number that only grows.
+    used: HashMap<u64, u64>,
+    next_id: u64,
+    next_use: u64,
+    ended: u64,
+}
+
+/// The servant of an iterator.
+#[derive(Debug)]
+struct Listing {
+    tree: Arc<Mutex<Tree>>,
+    iterators: Arc<Iterators>,
+    id: u64,
+    cursor: Mutex<Cursor>,
+}
+
+impl Iterators {
+    pub(super) fn new(orb: &Orb, name: &str, config: &NamingConfig) -> Result<Self, PoaError> {
+        let policies = PoaPolicies::default().with_id_assignment(IdAssignment::User);
+        Ok(Self {
+            poa: orb.root_poa()?.create_poa(name, policies)?,
+            iterators_max: config.iterators_max,
+            list_max: config.list_max,
+            open: Mutex::default(),
+        })
+    }
+
+    /// The first bindings of a list, and an iterator for the others when there are any.
+    pub(super) fn list(
+        self: &Arc<Self>,
+        tree: &Arc<Mutex<Tree>>,
+        mut cursor: Cursor,
+        how_many: u32,
+    ) -> Result<(BindingList, Option<BindingIterator>), SystemException> {
+        let listed = self.read(tree, &mut cursor, how_many);
+        if !tree.lock().has_more(&cursor) {
+            return Ok((listed, None));
+        }
+        let (id, forgotten) = self.open.lock().add(self.iterators_max);
+        if let Some(forgotten) = forgotten {
+            // Gone already when its client ended it just now.
+            let _ = self.poa.deactivate_id(forgotten.to_be_bytes());
+        }
+        let listing = Listing {
+            tree: Arc::clone(tree),
+            iterators: Arc::clone(self),
+            id,
+            cursor: Mutex::new(cursor),
+        };
+        match self.poa.activate_with_id(id.to_be_bytes(), listing) {
+            Ok(iterator) => Ok((listed, Some(iterator))),
+            Err(error) => {
+                self.open.lock().used.remove(&id);
+                Err(match error {
+                    PoaError::System(exception) => exception,
+                    _ => ExceptionKind::ObjAdapter.into(),
+                })
+            }
+        }
+    }
+
+    /// Iterators open, and those that were ended for others.
+    pub(super) fn counts(&self) -> (usize, u64) {
+        let open = self.open.lock();
+        (open.used.len(), open.ended)
+    }
+
+    pub(super) fn end(&self) {
+        self.poa.destroy();
+    }
+
+    /// The next bindings of a list, a few at a time: others use the tree in between.
+    fn read(&self, tree: &Mutex<Tree>, cursor: &mut Cursor, how_many: u32) -> BindingList {
+        let wanted = usize::try_from(how_many).map_or(self.list_max, |n| n.min(self.list_max));
+        let mut listed = Vec::new();
+        while listed.len() < wanted {
+            let read = tree
+                .lock()
+                .read(cursor, READ_MAX.min(wanted - listed.len()));
+            if read.is_empty() {
+                break;
+            }
+            listed.extend(read.iter().map(|(place, target)| binding(place, target)));
+        }
+        listed
+    }
+}
+
+impl Open {
+    /// One more, and which one has to end for it: the one unused longest.
+    fn add(&mut self, iterators_max: usize) -> (u64, Option<u64>) {
+        let forgotten = match self.used.len() >= iterators_max {
+            true => self.used.iter().min_by_key(|(_, used)| **used),
+            false => None,
+        };
+        let forgotten = forgotten.map(|(id, _)| *id);
+        if let Some(forgotten) = forgotten {
+            self.used.remove(&forgotten);
+            self.ended += 1;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.used.insert(id, self.next_use);
+        self.next_use += 1;
+        (id, forgotten)
+    }
+
+    fn touch(&mut self, id: u64) {
+        if let Some(used) = self.used.get_mut(&id) {
+            *used = self.next_use;
+            self.next_use += 1;
+        }
+    }
+}
+
+impl BindingIteratorServant for Listing {
+    fn next_one(&self) -> Result<(bool, Binding), SystemException> {
+        let (there_was, mut listed) = self.next_n(1)?;
+        let nothing = Binding {
+            binding_name: Vec::new(),
+            binding_type: BindingType::Nobject,
+        };
+        Ok((there_was, listed.pop().unwrap_or(nothing)))
+    }
+
+    fn next_n(&self, how_many: u32) -> Result<(bool, BindingList), SystemException> {
+        // Naming 1.3, 2.3.2.
+        if how_many == 0 {
+            return Err(ExceptionKind::BadParam.into());
+        }
+        self.iterators.open.lock().touch(self.id);
+        let mut cursor = self.cursor.lock();
+        let listed = self.iterators.read(&self.tree, &mut cursor, how_many);
+        Ok((!listed.is_empty(), listed))
+    }
+
+    fn destroy(&self) -> Result<(), SystemException> {
+        self.iterators.open.lock().used.remove(&self.id);
+        let ended = self.iterators.poa.deactivate_id(self.id.to_be_bytes());
+        ended.map_err(|_| SystemException::omg(ExceptionKind::ObjectNotExist, 1))
+    }
+}
+
+fn binding(place: &Place, target: &Target) -> Binding {
+    Binding {
+        binding_name: names::to_wire(core::slice::from_ref(&place.component)),
+        binding_type: match target {
+            Target::Object(_) => BindingType::Nobject,
+            Target::Context(_) | Target::Elsewhere(_) => BindingType::Ncontext,
+        },
+    }
+}
+
+/// Bindings that are read while the tree is locked.
+const READ_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::Open;
+
+    #[test]
+    fn the_one_unused_longest_ends_for_one_more() {
+        let mut open = Open::default();
+        assert_eq!(open.add(2), (0, None));
+        assert_eq!(open.add(2), (1, None));
+        open.touch(0);
+        assert_eq!(open.add(2), (2, Some(1)));
+        assert_eq!(open.add(2), (3, Some(0)));
+        assert_eq!((open.used.len(), open.ended), (2, 2));
+    }
+}

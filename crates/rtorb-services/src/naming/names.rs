@@ -1,0 +1,46 @@
+//! Names as clients send them, as text, and within their bounds.
+
+use super::config::NamingConfig;
+use super::raised::Raised;
+use crate::stubs::naming::cos_naming::{self, naming_context::InvalidName};
+use rtorb::url::{self, NameComponent};
+use rtorb::{ExceptionKind, SystemException};
+
+/// A name within its bounds.
+pub(super) fn checked(
+    name: Vec<NameComponent>,
+    config: &NamingConfig,
+) -> Result<Vec<NameComponent>, Raised> {
+    if name.is_empty() {
+        return Err(Raised::InvalidName(InvalidName));
+    }
+    let octets_max = config.component_octets_max;
+    let is_long = |part: &NameComponent| part.id.len() > octets_max || part.kind.len() > octets_max;
+    if name.len() > config.name_components_max || name.iter().any(is_long) {
+        return Err(SystemException::from(ExceptionKind::ImpLimit).into());
+    }
+    Ok(name)
+}
+
+/// A name out of a request.
+pub(super) fn from_wire(name: &[cos_naming::NameComponent]) -> Vec<NameComponent> {
+    let component = |component: &cos_naming::NameComponent| NameComponent {
+        id: component.id.clone(),
+        kind: component.kind.clone(),
+    };
+    name.iter().map(component).collect()
+}
+
+/// A name for an answer.
+pub(super) fn to_wire(name: &[NameComponent]) -> Vec<cos_naming::NameComponent> {
+    let component = |component: &NameComponent| cos_naming::NameComponent {
+        id: component.id.clone(),
+        kind: component.kind.clone(),
+    };
+    name.iter().map(component).collect()
+}
+
+/// A name out of its text.
+pub(super) fn parse(text: &str) -> Result<Vec<NameComponent>, InvalidName> {
+    url::parse_name(text).map_err(|_| InvalidName)
+}

@@ -1,0 +1,248 @@
+//! The servant of a context: CosNaming's operations.
+
+use super::context::{Naming, Resolved, Step};
+use super::draft::{Change, Done};
+use super::federation::Question;
+use super::names;
+use super::raised::Raised;
+use super::tree::ContextId;
+use crate::stubs::naming::cos_naming::naming_context::InvalidName;
+use crate::stubs::naming::cos_naming::naming_context_ext::InvalidAddress;
+use crate::stubs::naming::cos_naming::{
+    BindingIterator, BindingList, Name, NameComponent, NamingContext,
+    NamingContextBindContextError, NamingContextBindError, NamingContextBindNewContextError,
+    NamingContextDestroyError, NamingContextExt, NamingContextExtResolveStrError,
+    NamingContextExtServant, NamingContextExtToNameError, NamingContextExtToStringError,
+    NamingContextExtToUrlError, NamingContextRebindContextError, NamingContextRebindError,
+    NamingContextResolveError, NamingContextServant, NamingContextUnbindError,
+};
+use rtorb::codegen::{Decode, DecodeError, Encode, Reader, ServedBy, ServerCall};
+use rtorb::url::{self, UrlError};
+use rtorb::{ObjectRef, SystemException};
+use std::sync::Arc;
+
+/// A context, served.
+#[derive(Debug)]
+pub(super) struct ContextServant {
+    naming: Arc<Naming>,
+    context: ContextId,
+}
+
+impl ContextServant {
+    pub(super) fn new(naming: Arc<Naming>, context: ContextId) -> Self {
+        Self { naming, context }
+    }
+
+    /// Changes something here, or has the server that it belongs to change it.
+    fn change<E>(
+        &self,
+        name: &[NameComponent],
+        change: Change,
+        forward: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<(), E>,
+    ) -> Result<(), Raised>
+    where
+        Raised: From<E>,
+    {
+        let name = names::checked(names::from_wire(name), &self.naming.config)?;
+        match self.naming.change(self.context, &name, change)? {
+            Step::Here(_) => Ok(()),
+            Step::Elsewhere(there, at) => {
+                let rest = (&*there, names::to_wire(&name[at..]));
+                self.naming
+                    .federation
+                    .forward(rest, Question::Change, forward)
+            }
+        }
+    }
+
+    fn created(&self, done: Done) -> NamingContext {
+        match done {
+            Done::Created(id) => self.naming.reference(id).into(),
+            // What makes a context answers which.
+            Done::Changed => self.naming.reference(self.context).into(),
+        }
+    }
+
+    fn object(&self, resolved: Resolved) -> Result<Option<ObjectRef>, SystemException> {
+        match resolved {
+            Resolved::Bound(ior) => Ok(Some(
+                self.naming.federation.context(&ior)?.as_object().clone(),
+            )),
+            Resolved::Object(object) => Ok(object),
+        }
+    }
+}
+
+impl NamingContextServant for ContextServant {
+    fn bind(
+        &self,
+        n: &[NameComponent],
+        obj: Option<&ObjectRef>,
+    ) -> Result<(), NamingContextBindError> {
+        let target = self.naming.object(obj)?;
+        let forward = |there: &NamingContext, rest: &[NameComponent]| there.bind(rest, obj);
+        Ok(self.change(n, Change::Bind(target), forward)?)
+    }
+
+    fn rebind(
+        &self,
+        n: &[NameComponent],
+        obj: Option<&ObjectRef>,
+    ) -> Result<(), NamingContextRebindError> {
+        let target = self.naming.object(obj)?;
+        let forward = |there: &NamingContext, rest: &[NameComponent]| there.rebind(rest, obj);
+        Ok(self.change(n, Change::RebindObject(target), forward)?)
+    }
+
+    fn bind_context(
+        &self,
+        n: &[NameComponent],
+        nc: Option<&NamingContext>,
+    ) -> Result<(), NamingContextBindContextError> {
+        let target = self.naming.context(nc)?;
+        let forward = |there: &NamingContext, rest: &[NameComponent]| there.bind_context(rest, nc);
+        Ok(self.change(n, Change::Bind(target), forward)?)
+    }
+
+    fn rebind_context(
+        &self,
+        n: &[NameComponent],
+        nc: Option<&NamingContext>,
+    ) -> Result<(), NamingContextRebindContextError> {
+        let target = self.naming.context(nc)?;
+        let forward =
+            |there: &NamingContext, rest: &[NameComponent]| there.rebind_context(rest, nc);
+        Ok(self.change(n, Change::RebindContext(target), forward)?)
+    }
+
+    fn resolve(&self, n: &[NameComponent]) -> Result<Option<ObjectRef>, NamingContextResolveError> {
+        let resolved = self.naming.resolve(self.context, names::from_wire(n))?;
+        Ok(self.object(resolved)?)
+    }
+
+    fn unbind(&self, n: &[NameComponent]) -> Result<(), NamingContextUnbindError> {
+        Ok(self.change(n, Change::Unbind, NamingContext::unbind)?)
+    }
+
+    fn new_context(&self) -> Result<Option<NamingContext>, SystemException> {
+        match self.naming.change(self.context, &[], Change::NewContext) {
+            Ok(Step::Here(done)) => Ok(Some(self.created(done))),
+            Ok(Step::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
+            Err(Raised::System(exception)) => Err(exception),
+            Err(_) => Err(rtorb::ExceptionKind::Internal.into()),
+        }
+    }
+
+    fn bind_new_context(
+        &self,
+        n: &[NameComponent],
+    ) -> Result<Option<NamingContext>, NamingContextBindNewContextError> {
+        let name = names::checked(names::from_wire(n), &self.naming.config)?;
+        match self
+            .naming
+            .change(self.context, &name, Change::BindNewContext)?
+        {
+            Step::Here(done) => Ok(Some(self.created(done))),
+            Step::Elsewhere(there, at) => {
+                let rest = (&*there, names::to_wire(&name[at..]));
+                let forward = NamingContext::bind_new_context;
+                let federation = &self.naming.federation;
+                Ok(federation.forward(rest, Question::Change, forward)?)
+            }
+        }
+    }
+
+    fn destroy(&self) -> Result<(), NamingContextDestroyError> {
+        Ok(self.naming.destroy(self.context)?)
+    }
+
+    fn list(
+        &self,
+        how_many: u32,
+    ) -> Result<(BindingList, Option<BindingIterator>), SystemException> {
+        self.naming.list(self.context, how_many)
+    }
+}
+
+impl NamingContextExtServant for ContextServant {
+    fn to_string(&self, n: &[NameComponent]) -> Result<String, NamingContextExtToStringError> {
+        match n.is_empty() {
+            true => Err(InvalidName.into()),
+            false => Ok(url::format_name(&names::from_wire(n))),
+        }
+    }
+
+    fn to_name(&self, sn: &str) -> Result<Name, NamingContextExtToNameError> {
+        Ok(names::to_wire(&names::parse(sn)?))
+    }
+
+    fn to_url(&self, addr: &str, sn: &str) -> Result<String, NamingContextExtToUrlError> {
+        names::parse(sn)?;
+        url::format_corbaname(addr, sn).map_err(|_: UrlError| InvalidAddress.into())
+    }
+
+    fn resolve_str(&self, sn: &str) -> Result<Option<ObjectRef>, NamingContextExtResolveStrError> {
+        let name = names::parse(sn)?;
+        let resolved = self.naming.resolve(self.context, name)?;
+        Ok(self.object(resolved)?)
+    }
+}
+
+/// A context whose `resolve` writes what is bound as it was bound: nobody has to understand the reference on the way.
+#[derive(Debug)]
+pub(super) struct DirectContext(pub(super) ContextServant);
+
+impl ServedBy<DirectContext> for NamingContextExt {
+    fn find_operation(name: &[u8]) -> Option<usize> {
+        <Self as ServedBy<ContextServant>>::find_operation(name)
+    }
+
+    fn dispatch(
+        servant: &DirectContext,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException> {
+        let ContextServant { naming, context } = &servant.0;
+        let is = |name: &[u8]| {
+            <Self as ServedBy<DirectContext>>::find_operation(name) == Some(operation)
+        };
+        let name = if is(b"resolve") {
+            Ok(read_name(call.arguments())?)
+        } else if is(b"resolve_str") {
+            let text = call.arguments().str()?;
+            names::parse(&text)
+        } else {
+            return <Self as ServedBy<ContextServant>>::dispatch(&servant.0, operation, call);
+        };
+        let resolved = name
+            .map_err(Raised::InvalidName)
+            .and_then(|name| naming.resolve(*context, name));
+        match resolved {
+            Ok(Resolved::Bound(ior)) => call.reply(|w| ior.encode(w)),
+            Ok(Resolved::Object(object)) => call.reply(|w| object.encode(w)),
+            Err(Raised::NotFound(exception)) => call.raise(&exception),
+            Err(Raised::CannotProceed(exception)) => call.raise(&exception),
+            Err(Raised::InvalidName(exception)) => call.raise(&exception),
+            Err(Raised::System(exception)) => Err(exception),
+            Err(Raised::AlreadyBound(_) | Raised::NotEmpty(_)) => {
+                Err(rtorb::ExceptionKind::Internal.into())
+            }
+        }
+    }
+}
+
+/// Reads a name into what names are looked up by.
+fn read_name(r: &mut Reader<'_>) -> Result<Vec<url::NameComponent>, DecodeError> {
+    let count = r.count(COMPONENT_OCTETS_MIN)?;
+    (0..count)
+        .map(|_| {
+            Ok(url::NameComponent {
+                id: String::decode(r)?,
+                kind: String::decode(r)?,
+            })
+        })
+        .collect()
+}
+
+/// Of two empty strings.
+const COMPONENT_OCTETS_MIN: usize = 10;

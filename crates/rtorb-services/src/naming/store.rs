@@ -1,0 +1,416 @@
+//! The store of names: a file of redb, in which every transaction is there whole or not at all.
+
+use super::config::NamingConfig;
+use super::tree::{ContextId, Effect, Place, ROOT, Target, Tree};
+use redb::{
+    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+    TableError,
+};
+use rtorb::codegen::{Decode, Encode, Reader, Writer};
+use rtorb::ior::Ior;
+use rtorb::url::NameComponent;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An open store; it is locked against other processes as long as it is there.
+#[derive(Debug)]
+pub(super) struct Store {
+    database: Database,
+    identity: u64,
+    reference_octets_max: usize,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process has it open.
+    #[error("is in use: another naming service has it open; end that one, or choose another file")]
+    InUse,
+    /// A later program has written it.
+    #[error("has schema {schema}, and this program knows {known}: use the program that wrote it")]
+    Newer {
+        /// What it has.
+        schema: u64,
+        /// What is known here.
+        known: u64,
+    },
+    /// The file is something else.
+    #[error("is not a store of names ({why}): choose another file")]
+    Foreign {
+        /// How that shows.
+        why: String,
+    },
+    /// The file is damaged.
+    #[error("is damaged ({why}): restore it from a copy")]
+    Corrupted {
+        /// How that shows.
+        why: String,
+    },
+    /// The configuration allows less than there is.
+    #[error("holds {what}, more than {bound} = {max} allows: raise the bound")]
+    TooMuch {
+        /// What there is.
+        what: String,
+        /// The bound.
+        bound: &'static str,
+        /// Its value.
+        max: usize,
+    },
+    /// The operating system refused something.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a failed commit leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommitError {
+    /// Nothing was written.
+    NotBegun,
+    /// Nobody knows before the store is opened again.
+    Unknown,
+}
+
+impl Store {
+    /// Opens the store, or makes it, and reads all of it.
+    pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
+        let database = match open_or_make(place) {
+            Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                make(place).or_else(|error| match error {
+                    // Somebody else was faster.
+                    StoreError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        open_or_make(place)
+                    }
+                    error => Err(error),
+                })?
+            }
+            opened => opened?,
+        };
+        let (tree, identity) = load(&database, config)?;
+        let store = Self {
+            database,
+            identity,
+            reference_octets_max: config.reference_octets_max,
+        };
+        Ok((store, tree))
+    }
+
+    /// What tells this store from every other; it goes into the keys of its contexts.
+    pub(super) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// Writes changes, all or none, and returns when they are on the disk.
+    pub(super) fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
+        let begun = self.database.begin_write();
+        let transaction = begun.map_err(|_| CommitError::NotBegun)?;
+        self.write(&transaction, effects)
+            .map_err(|_| CommitError::NotBegun)?;
+        transaction.commit().map_err(|_| CommitError::Unknown)
+    }
+
+    fn write(
+        &self,
+        transaction: &redb::WriteTransaction,
+        effects: &[Effect],
+    ) -> Result<(), StoreError> {
+        let mut bindings = transaction.open_table(BINDINGS)?;
+        let mut contexts = transaction.open_table(CONTEXTS)?;
+        let mut about = transaction.open_table(ABOUT)?;
+        for effect in effects {
+            match effect {
+                Effect::Bind(place, target) => {
+                    let value = to_octets(target, self.reference_octets_max)?;
+                    bindings.insert(key(place), &*value)?;
+                }
+                Effect::Unbind(place) => {
+                    bindings.remove(key(place))?;
+                }
+                Effect::Create(id) => {
+                    contexts.insert(id.0, ())?;
+                    about.insert(NEXT_CONTEXT, id.0 + 1)?;
+                }
+                Effect::Destroy(id) => {
+                    contexts.remove(id.0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number that no other store has, from the kernel's source of randomness.
+pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
+    let internal = |_| rtorb::SystemException::from(rtorb::ExceptionKind::Internal);
+    random().map_err(internal)
+}
+
+fn random() -> io::Result<u64> {
+    let mut octets = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(u64::from_le_bytes(octets))
+}
+
+/// What this program writes. Another number is another layout.
+const SCHEMA: u64 = 1;
+
+/// What the store is: see the names below.
+const ABOUT: TableDefinition<&str, u64> = TableDefinition::new("about");
+const SCHEMA_NAME: &str = "schema";
+const IDENTITY: &str = "identity";
+/// The ids of destroyed contexts are not used again: somebody may have references to them.
+const NEXT_CONTEXT: &str = "next_context";
+
+/// Contexts, with a name or without.
+const CONTEXTS: TableDefinition<u64, ()> = TableDefinition::new("contexts");
+
+/// Context, id and kind, and what is bound there.
+const BINDINGS: TableDefinition<(u64, &str, &str), &[u8]> = TableDefinition::new("bindings");
+
+/// Pages that are kept in memory: a commit touches a few, and reading is done from our own tables.
+const CACHE_OCTETS: usize = 16 << 20;
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder
+        .set_cache_size(CACHE_OCTETS)
+        // Otherwise redb trusts the file, and panics where it should not have.
+        .set_check_integrity_on_open(true);
+    builder
+}
+
+fn open_or_make(place: &Path) -> Result<Database, StoreError> {
+    Ok(builder().open(place)?)
+}
+
+/// Makes a store under another name, and gives it its own when it is whole: an end at any moment leaves no half of one.
+fn make(place: &Path) -> Result<Database, StoreError> {
+    let file = place
+        .file_name()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut name = file.to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let made = Unfinished(place.with_file_name(name));
+    made.remove_leftover()?;
+    let database = builder().create(&made.0)?;
+    let transaction = database.begin_write().map_err(|error| io(error.into()))?;
+    {
+        transaction.open_table(BINDINGS)?;
+        transaction.open_table(CONTEXTS)?.insert(ROOT.0, ())?;
+        let mut about = transaction.open_table(ABOUT)?;
+        about.insert(SCHEMA_NAME, SCHEMA)?;
+        about.insert(IDENTITY, random()?)?;
+        about.insert(NEXT_CONTEXT, ROOT.0 + 1)?;
+    }
+    transaction.commit().map_err(|error| io(error.into()))?;
+    // Unlike a rename, a link takes nothing away that another process has put there meanwhile.
+    fs::hard_link(&made.0, place)?;
+    drop(made);
+    let directory = match place.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    File::open(directory)?.sync_all()?;
+    Ok(database)
+}
+
+/// A store under the name that it has while it is made.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// Removes what a process with our id has left there: it has ended.
+    fn remove_leftover(&self) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // What stays behind is a file too many, no more.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), StoreError> {
+    let transaction = database.begin_read().map_err(|error| io(error.into()))?;
+    let about = transaction.open_table(ABOUT)?;
+    let number = |name: &str| -> Result<u64, StoreError> {
+        let value = about.get(name)?.ok_or_else(|| foreign(name))?;
+        Ok(value.value())
+    };
+    match number(SCHEMA_NAME)? {
+        SCHEMA => {}
+        schema if schema > SCHEMA => {
+            return Err(StoreError::Newer {
+                schema,
+                known: SCHEMA,
+            });
+        }
+        schema => return Err(foreign(&format!("schema {schema}"))),
+    }
+    let mut tree = Tree::new(config.bindings_max);
+    for context in transaction.open_table(CONTEXTS)?.iter()? {
+        let (id, _) = context?;
+        if id.value() != ROOT.0 {
+            tree.apply(Effect::Create(ContextId(id.value())));
+        }
+    }
+    check_bound(
+        "contexts",
+        tree.contexts_len(),
+        ("contexts_max", config.contexts_max),
+    )?;
+    for binding in transaction.open_table(BINDINGS)?.iter()? {
+        let (key, value) = binding?;
+        let (context, id, kind) = key.value();
+        let component = NameComponent {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+        };
+        let context = ContextId(context);
+        let target = from_octets(value.value()).ok_or_else(|| damaged(&component))?;
+        let place = Arc::new(Place { context, component });
+        tree.apply(Effect::Bind(place, target));
+        check_bound(
+            "bindings",
+            tree.len(),
+            ("bindings_max", config.bindings_max),
+        )?;
+        check_bound("octets", tree.octets(), ("octets_max", config.octets_max))?;
+    }
+    tree.set_next_context(ContextId(number(NEXT_CONTEXT)?));
+    let identity = number(IDENTITY)?;
+    Ok((tree, identity))
+}
+
+fn check_bound(
+    what: &'static str,
+    there: usize,
+    (bound, max): (&'static str, usize),
+) -> Result<(), StoreError> {
+    match there <= max {
+        true => Ok(()),
+        false => Err(StoreError::TooMuch {
+            what: format!("{there} {what} or more"),
+            bound,
+            max,
+        }),
+    }
+}
+
+fn foreign(what: &str) -> StoreError {
+    StoreError::Foreign {
+        why: format!("without {what}"),
+    }
+}
+
+fn damaged(component: &NameComponent) -> StoreError {
+    StoreError::Corrupted {
+        why: format!(
+            "what {}.{} is bound to cannot be read",
+            component.id, component.kind
+        ),
+    }
+}
+
+fn key(place: &Place) -> (u64, &str, &str) {
+    let NameComponent { id, kind } = &place.component;
+    (place.context.0, id, kind)
+}
+
+/// What is bound, as it is stored: an octet for what it is, and an id or the reference's encapsulation.
+fn to_octets(target: &Target, reference_octets_max: usize) -> Result<Vec<u8>, StoreError> {
+    let (tag, ior) = match target {
+        Target::Object(ior) => (OBJECT, ior),
+        Target::Elsewhere(ior) => (ELSEWHERE, ior),
+        Target::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
+    };
+    let mut w = Writer::new(Vec::new(), 2 * reference_octets_max + OVERHEAD_OCTETS);
+    let written = w.encapsulation(|w| ior.encode(w));
+    written.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    // The encapsulation's length in front of it is not needed.
+    let octets = w.to_octets();
+    Ok([&[tag][..], &octets[LENGTH_OCTETS..]].concat())
+}
+
+fn from_octets(octets: &[u8]) -> Option<Target> {
+    let (tag, rest) = octets.split_first()?;
+    if *tag == CONTEXT {
+        let id = u64::from_le_bytes(rest.try_into().ok()?);
+        return Some(Target::Context(ContextId(id)));
+    }
+    let mut r = Reader::encapsulated(rest).ok()?;
+    let ior = Arc::new(Ior::decode(&mut r).ok()?);
+    match *tag {
+        OBJECT => Some(Target::Object(ior)),
+        ELSEWHERE => Some(Target::Elsewhere(ior)),
+        _ => None,
+    }
+}
+
+const OBJECT: u8 = 0;
+const CONTEXT: u8 = 1;
+const ELSEWHERE: u8 = 2;
+
+/// Of an encapsulation in a message.
+const LENGTH_OCTETS: usize = 4;
+
+/// Lengths and padding of a reference, beside its octets.
+const OVERHEAD_OCTETS: usize = 4096;
+
+impl From<DatabaseError> for StoreError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::DatabaseAlreadyOpen => Self::InUse,
+            DatabaseError::Storage(error) => error.into(),
+            DatabaseError::UpgradeRequired(version) => Self::Foreign {
+                why: format!("redb file format {version}"),
+            },
+            error => Self::Corrupted {
+                why: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<StorageError> for StoreError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            // So redb calls a file without its magic number.
+            StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Self::Foreign {
+                    why: error.to_string(),
+                }
+            }
+            StorageError::Io(error) => Self::Io(error),
+            error => Self::Corrupted {
+                why: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<TableError> for StoreError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Storage(error) => error.into(),
+            error => Self::Foreign {
+                why: error.to_string(),
+            },
+        }
+    }
+}
+
+fn io(error: redb::Error) -> StoreError {
+    match error {
+        redb::Error::Io(error) => StoreError::Io(error),
+        error => StoreError::Corrupted {
+            why: error.to_string(),
+        },
+    }
+}

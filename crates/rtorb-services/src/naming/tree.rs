@@ -1,0 +1,369 @@
+//! Contexts and bindings in memory: what is committed, and so what clients see.
+
+use hashbrown::{Equivalent, HashMap};
+use rtorb::ior::Ior;
+use rtorb::url::NameComponent;
+use std::collections::BTreeMap;
+use std::hash::RandomState;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A context of this server; never used twice, not even after the context is destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ContextId(pub(super) u64);
+
+/// The context that is always there.
+pub(super) const ROOT: ContextId = ContextId(0);
+
+/// What a name is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// An object, which names never go on from.
+    Object(Arc<Ior>),
+    /// A context of this server.
+    Context(ContextId),
+    /// A context of another server.
+    Elsewhere(Arc<Ior>),
+}
+
+/// Where something is bound: a name of one component in a context.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) context: ContextId,
+    pub(super) component: NameComponent,
+}
+
+/// What a name is looked up in: what is committed, or what will be.
+pub(super) trait View {
+    /// What a component is bound to in a context.
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target>;
+    /// True until it is destroyed.
+    fn has_context(&self, context: ContextId) -> bool;
+}
+
+/// Why a walk along a name ends before its end; `at` is where the rest of the name begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The context that it begins at is destroyed.
+    NoContext,
+    /// The component there is not bound.
+    MissingNode { at: usize },
+    /// The component there is bound to an object.
+    NotContext { at: usize },
+    /// The rest is another server's.
+    Elsewhere { context: Arc<Ior>, at: usize },
+    /// The component before the rest is bound to a context that is destroyed.
+    Destroyed { context: ContextId, at: usize },
+}
+
+/// The context that a path leads to from another.
+pub(super) fn walk(
+    view: &impl View,
+    start: ContextId,
+    path: &[NameComponent],
+) -> Result<ContextId, Stop> {
+    if !view.has_context(start) {
+        return Err(Stop::NoContext);
+    }
+    let mut context = start;
+    for (at, component) in path.iter().enumerate() {
+        let target = view.target(context, component);
+        context = match target.ok_or(Stop::MissingNode { at })? {
+            Target::Object(_) => return Err(Stop::NotContext { at }),
+            Target::Elsewhere(context) => {
+                return Err(Stop::Elsewhere {
+                    context,
+                    at: at + 1,
+                });
+            }
+            Target::Context(next) if !view.has_context(next) => {
+                return Err(Stop::Destroyed {
+                    context: next,
+                    at: at + 1,
+                });
+            }
+            Target::Context(next) => next,
+        };
+    }
+    Ok(context)
+}
+
+/// All contexts and bindings.
+#[derive(Debug)]
+pub(super) struct Tree {
+    bindings: HashMap<Arc<Place>, Binding, RandomState>,
+    contexts: HashMap<ContextId, Context, RandomState>,
+    next_context: ContextId,
+    octets: usize,
+}
+
+#[derive(Debug)]
+struct Binding {
+    target: Target,
+    /// Its place in the order of its context.
+    order: u64,
+}
+
+/// The bindings of a context in the order in which they were made: a list goes on after the last one that it gave, whatever
+/// has come and gone since.
+#[derive(Debug, Default)]
+struct Context {
+    places: BTreeMap<u64, Arc<Place>>,
+    next_order: u64,
+}
+
+/// A change of the tree that is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Binds, whatever was bound there before.
+    Bind(Arc<Place>, Target),
+    /// Takes a binding away.
+    Unbind(Arc<Place>),
+    /// Makes a context; the one with the next id.
+    Create(ContextId),
+    /// Ends an empty context.
+    Destroy(ContextId),
+}
+
+/// Where a list goes on, and where it ends: bindings made later than the list are not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    pub(super) context: ContextId,
+    /// The place in the context's order that comes next.
+    next: u64,
+    end: u64,
+}
+
+impl Tree {
+    /// The root alone, with room for that many bindings.
+    pub(super) fn new(bindings_max: usize) -> Self {
+        let mut contexts = HashMap::default();
+        contexts.insert(ROOT, Context::default());
+        Self {
+            bindings: HashMap::with_capacity_and_hasher(bindings_max, RandomState::new()),
+            contexts,
+            next_context: ContextId(ROOT.0 + 1),
+            octets: 0,
+        }
+    }
+
+    /// Makes a change that is decided, and committed.
+    pub(super) fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::Bind(place, target) => self.bind(place, target),
+            Effect::Unbind(place) => {
+                if let Some(binding) = self.bindings.remove(&*place) {
+                    self.octets -= place.octets() + binding.target.octets();
+                    if let Some(context) = self.contexts.get_mut(&place.context) {
+                        context.places.remove(&binding.order);
+                    }
+                }
+            }
+            Effect::Create(id) => {
+                self.contexts.insert(id, Context::default());
+                self.next_context = self.next_context.max(ContextId(id.0 + 1));
+            }
+            Effect::Destroy(id) => {
+                self.contexts.remove(&id);
+            }
+        }
+    }
+
+    /// Sets what the next context is called; a store tells, since the ids of destroyed ones are not used again.
+    pub(super) fn set_next_context(&mut self, id: ContextId) {
+        self.next_context = self.next_context.max(id);
+    }
+
+    /// What the next context is called.
+    pub(super) fn next_context(&self) -> ContextId {
+        self.next_context
+    }
+
+    /// All contexts, in no order.
+    pub(super) fn contexts(&self) -> impl Iterator<Item = ContextId> {
+        self.contexts.keys().copied()
+    }
+
+    /// How many contexts there are.
+    pub(super) fn contexts_len(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// How many bindings there are.
+    pub(super) fn len(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// Octets of names and references.
+    pub(super) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// How many bindings a context has; `None` when it is destroyed.
+    pub(super) fn context_len(&self, id: ContextId) -> Option<usize> {
+        self.contexts.get(&id).map(|context| context.places.len())
+    }
+
+    /// A list of what a context has now; `None` when it is destroyed.
+    pub(super) fn list(&self, context: ContextId) -> Option<Cursor> {
+        let listed = self.contexts.get(&context)?;
+        Some(Cursor {
+            context,
+            next: 0,
+            end: listed.next_order,
+        })
+    }
+
+    /// The next bindings of a list, at most that many; nothing once there are no more, or the context is destroyed.
+    pub(super) fn read(&self, cursor: &mut Cursor, count: usize) -> Vec<(Arc<Place>, Target)> {
+        let Some(context) = self.contexts.get(&cursor.context) else {
+            return Vec::new();
+        };
+        if cursor.next >= cursor.end {
+            return Vec::new();
+        }
+        let range = context.places.range(cursor.next..cursor.end);
+        let mut read = Vec::with_capacity(count.min(context.places.len()));
+        for (order, place) in range.take(count) {
+            cursor.next = order + 1;
+            if let Some(binding) = self.bindings.get(&**place) {
+                read.push((Arc::clone(place), binding.target.clone()));
+            }
+        }
+        read
+    }
+
+    /// True while a list has something left.
+    pub(super) fn has_more(&self, cursor: &Cursor) -> bool {
+        let range = (Bound::Included(cursor.next), Bound::Excluded(cursor.end));
+        cursor.next < cursor.end
+            && self
+                .contexts
+                .get(&cursor.context)
+                .is_some_and(|context| context.places.range(range).next().is_some())
+    }
+
+    fn bind(&mut self, place: Arc<Place>, target: Target) {
+        let octets = target.octets();
+        if let Some(binding) = self.bindings.get_mut(&*place) {
+            self.octets = self.octets - binding.target.octets() + octets;
+            binding.target = target;
+            return;
+        }
+        let Some(context) = self.contexts.get_mut(&place.context) else {
+            return;
+        };
+        let order = context.next_order;
+        context.next_order += 1;
+        context.places.insert(order, Arc::clone(&place));
+        self.octets += place.octets() + octets;
+        self.bindings.insert(place, Binding { target, order });
+    }
+}
+
+impl View for Tree {
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
+        let place = BorrowedPlace { context, component };
+        self.bindings
+            .get(&place)
+            .map(|binding| binding.target.clone())
+    }
+
+    fn has_context(&self, context: ContextId) -> bool {
+        self.contexts.contains_key(&context)
+    }
+}
+
+impl Place {
+    /// Octets of its name.
+    pub(super) fn octets(&self) -> usize {
+        self.component.id.len() + self.component.kind.len()
+    }
+}
+
+impl Target {
+    /// Octets of its reference, about as many as it takes in memory and in the store.
+    pub(super) fn octets(&self) -> usize {
+        match self {
+            Self::Object(ior) | Self::Elsewhere(ior) => octets_of(ior),
+            Self::Context(_) => 0,
+        }
+    }
+}
+
+/// Octets of a reference.
+pub(super) fn octets_of(ior: &Ior) -> usize {
+    let profiles = ior.profiles.iter().map(|profile| 8 + profile.data.len());
+    8 + ior.type_id.len() + profiles.sum::<usize>()
+}
+
+/// A place as it is looked up; it hashes as a [`Place`] does.
+#[derive(Hash)]
+struct BorrowedPlace<'a> {
+    context: ContextId,
+    component: &'a NameComponent,
+}
+
+impl Equivalent<Arc<Place>> for BorrowedPlace<'_> {
+    fn equivalent(&self, place: &Arc<Place>) -> bool {
+        self.context == place.context && *self.component == place.component
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(context: ContextId, id: &str) -> Arc<Place> {
+        let component = NameComponent {
+            id: id.to_owned(),
+            kind: String::new(),
+        };
+        Arc::new(Place { context, component })
+    }
+
+    fn object(type_id: &str) -> Target {
+        Target::Object(Arc::new(Ior {
+            type_id: type_id.to_owned(),
+            profiles: Vec::new(),
+        }))
+    }
+
+    fn ids(read: Vec<(Arc<Place>, Target)>) -> Vec<String> {
+        read.into_iter()
+            .map(|(place, _)| place.component.id.clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_list_gives_once_what_is_there_from_its_beginning_to_its_end() {
+        let mut tree = Tree::new(10);
+        for id in ["a", "b", "c", "d", "e"] {
+            tree.apply(Effect::Bind(place(ROOT, id), object(id)));
+        }
+        let mut cursor = tree.list(ROOT).expect("the root");
+        assert_eq!(ids(tree.read(&mut cursor, 2)), ["a", "b"]);
+        // Gone before the list came there, bound anew behind it, bound over in place, and new.
+        tree.apply(Effect::Unbind(place(ROOT, "c")));
+        tree.apply(Effect::Unbind(place(ROOT, "a")));
+        tree.apply(Effect::Bind(place(ROOT, "a"), object("a2")));
+        tree.apply(Effect::Bind(place(ROOT, "d"), object("d2")));
+        tree.apply(Effect::Bind(place(ROOT, "f"), object("f")));
+        assert!(tree.has_more(&cursor));
+        assert_eq!(ids(tree.read(&mut cursor, 9)), ["d", "e"]);
+        assert!(!tree.has_more(&cursor));
+        assert!(tree.read(&mut cursor, 9).is_empty());
+    }
+
+    #[test]
+    fn octets_are_counted_in_and_out() {
+        let mut tree = Tree::new(10);
+        tree.apply(Effect::Bind(place(ROOT, "abc"), object("12345")));
+        assert_eq!(tree.octets(), 3 + 8 + 5);
+        tree.apply(Effect::Bind(place(ROOT, "abc"), object("1")));
+        assert_eq!(tree.octets(), 3 + 8 + 1);
+        tree.apply(Effect::Unbind(place(ROOT, "abc")));
+        assert_eq!((tree.octets(), tree.len()), (0, 0));
+        assert_eq!(tree.context_len(ROOT), Some(0));
+    }
+}

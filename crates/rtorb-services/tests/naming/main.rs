@@ -1,0 +1,4 @@
+//! The naming service through its references, as clients see it.
+
+mod operations;
+mod serving;

@@ -1,0 +1,87 @@
+//! A naming service in this process, and a client of it.
+
+use rtorb::url::{Corbaloc, CorbalocAddress};
+use rtorb::{ObjectRef, Orb, Version};
+use rtorb_services::naming::{NamingConfig, NamingService};
+use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};
+use std::thread::JoinHandle;
+
+/// A service that runs until it is dropped, with a client ORB beside it.
+pub(crate) struct Serving {
+    pub(crate) service: NamingService,
+    /// The root, as a client has it.
+    pub(crate) root: NamingContextExt,
+    pub(crate) client: Orb,
+    pub(crate) orb: Orb,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    /// On a port of its own.
+    pub(crate) fn new(config: NamingConfig) -> Self {
+        Self::at("iiop://127.0.0.1:0", config)
+    }
+
+    pub(crate) fn at(endpoint: &str, config: NamingConfig) -> Self {
+        let orb = Orb::builder()
+            .listen(endpoint)
+            .expect("an endpoint")
+            .build()
+            .expect("an ORB");
+        let service = NamingService::serve(&orb, config).expect("a naming service");
+        orb.root_poa().expect("a root adapter").manager().activate();
+        let running = orb.clone();
+        let thread = std::thread::spawn(move || running.run().expect("an ORB that runs"));
+        let client = Orb::builder().build().expect("a client");
+        let object = client
+            .string_to_object(&service.reference().as_object().to_string())
+            .expect("a reference");
+        Self {
+            service,
+            root: NamingContextExt::unchecked_narrow(object),
+            client,
+            orb,
+            thread: Some(thread),
+        }
+    }
+
+    /// A reference to something, which need not be there.
+    pub(crate) fn object(&self, key: &str) -> ObjectRef {
+        object(&self.client, key)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.service.end();
+        self.orb.shutdown();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("an ORB that ended");
+        }
+    }
+}
+
+/// A reference to something, which need not be there.
+pub(crate) fn object(orb: &Orb, key: &str) -> ObjectRef {
+    let address = CorbalocAddress::Iiop {
+        version: Version::V1_2,
+        host: "192.0.2.1".to_owned(),
+        port: 9,
+    };
+    let place = Corbaloc {
+        addresses: vec![address],
+        object_key: key.as_bytes().to_vec(),
+    };
+    let ior = place.to_ior("IDL:Thing:1.0").expect("a reference");
+    orb.string_to_object(&ior.to_string()).expect("an object")
+}
+
+/// A name out of its text.
+pub(crate) fn name(text: &str) -> Vec<NameComponent> {
+    let parts = rtorb::url::parse_name(text).expect(text);
+    let component = |part: rtorb::url::NameComponent| NameComponent {
+        id: part.id,
+        kind: part.kind,
+    };
+    parts.into_iter().map(component).collect()
+}
