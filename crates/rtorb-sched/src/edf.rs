@@ -1,0 +1,236 @@
+//! Whether earliest-deadline-first on one processor meets all deadlines: the processor demand test.
+//!
+//! Jobs with arrival and deadline inside an interval of length t ask for at most
+//! `h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C` of it; all deadlines hold exactly if `h(t) + B(t) <= t` at each
+//! deadline in the longest busy period (Baruah, Rosier and Howell 1990; with jitter, Spuri 1996; with the blocking B(t) of
+//! the tasks whose deadline is at most t, Baker 1991, where it is sufficient only). Deadlines are looked at from the last
+//! one backwards, in the leaps of Zhang and Burns (2009). Least-laxity-first meets them whenever this does (Mok 1983).
+
+use crate::limits::Limits;
+use crate::task::Task;
+use crate::utilisation::Utilisation;
+
+/// What the demand test says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// All deadlines hold.
+    Meets,
+    /// The processor is asked for more than it can do in the long run.
+    Overload,
+    /// More is asked for within an interval than it is long.
+    Misses {
+        /// A task with a deadline at its end.
+        task: usize,
+        /// The shortest such interval that was found, in ns from when all are released at once, each as late as its jitter
+        /// allows.
+        interval_ns: u64,
+    },
+    /// The search ended before the answer: [`Limits::steps_max`], or a number over 2^64 ns.
+    Undecided,
+}
+
+/// The demand test.
+///
+/// # Panics
+/// If a task has no period.
+#[must_use]
+pub fn demand(tasks: &[Task], limits: Limits) -> Demand {
+    if Utilisation::of(tasks).exceeds_one() {
+        return Demand::Overload;
+    }
+    let mut search = Search {
+        tasks,
+        steps_left: limits.steps_max,
+    };
+    search.run().unwrap_or(Demand::Undecided)
+}
+
+struct Search<'a> {
+    tasks: &'a [Task],
+    steps_left: u32,
+}
+
+impl Search<'_> {
+    /// `None` when the search ended early.
+    fn run(&mut self) -> Option<Demand> {
+        let Some(first) = self
+            .tasks
+            .iter()
+            .map(|task| first_deadline(task).max(1))
+            .min()
+        else {
+            return Some(Demand::Meets);
+        };
+        if let Some((task, _)) = self.hopeless() {
+            return Some(Demand::Misses {
+                task,
+                interval_ns: first_deadline(&self.tasks[task]),
+            });
+        }
+        let busy = self.busy_period()?;
+        let Some(mut interval) = self.last_deadline_until(busy) else {
+            return Some(Demand::Meets);
+        };
+        loop {
+            let needed = self.needed(interval)?;
+            if needed > interval {
+                return self.first_miss(first, interval);
+            }
+            let next = match needed < interval {
+                true => self.last_deadline_until(needed),
+                false => interval
+                    .checked_sub(1)
+                    .and_then(|before| self.last_deadline_until(before)),
+            };
+            match next {
+                Some(next) if needed > first || needed == interval => interval = next,
+                _ => return Some(Demand::Meets),
+            }
+        }
+    }
+
+    /// A task whose jitter leaves it less time than it needs.
+    fn hopeless(&self) -> Option<(usize, &Task)> {
+        let mut all = self.tasks.iter().enumerate();
+        all.find(|(_, task)| task.worst_ns > 0 && task.deadline_ns <= task.jitter_ns)
+    }
+
+    /// The longest time that the processor can be busy without a break.
+    fn busy_period(&mut self) -> Option<u64> {
+        let blocking = self.tasks.iter().map(|task| task.blocking_ns).max()?;
+        let mut length = 1;
+        loop {
+            self.steps_left = self.steps_left.checked_sub(1)?;
+            let needed = self.tasks.iter().try_fold(blocking, |sum, task| {
+                let jobs = u64::checked_add(length, task.jitter_ns)?.div_ceil(task.period_ns);
+                sum.checked_add(jobs.checked_mul(task.worst_ns)?)
+            })?;
+            if needed <= length {
+                return Some(length);
+            }
+            length = needed;
+        }
+    }
+
+    /// What is asked of an interval.
+    fn needed(&mut self, interval: u64) -> Option<u64> {
+        self.steps_left = self.steps_left.checked_sub(1)?;
+        let mut sum: u64 = 0;
+        let mut blocking = 0;
+        for task in self.tasks {
+            let Some(after) = interval.checked_sub(first_deadline(task)) else {
+                continue;
+            };
+            let jobs = after / task.period_ns + 1;
+            sum = sum.checked_add(jobs.checked_mul(task.worst_ns)?)?;
+            blocking = blocking.max(task.blocking_ns);
+        }
+        sum.checked_add(blocking)
+    }
+
+    /// The last deadline that is not after `end`.
+    fn last_deadline_until(&self, end: u64) -> Option<u64> {
+        let last = |task: &Task| {
+            let after = end.checked_sub(first_deadline(task))?;
+            Some(end - after % task.period_ns)
+        };
+        self.tasks.iter().filter_map(last).max()
+    }
+
+    /// The first deadline before which too much is asked, looked for from the beginning; else the one that is known.
+    fn first_miss(&mut self, first: u64, known: u64) -> Option<Demand> {
+        let mut interval = first;
+        while interval < known {
+            match self.needed(interval) {
+                Some(needed) if needed <= interval => {}
+                Some(_) => break,
+                None => {
+                    interval = known;
+                    break;
+                }
+            }
+            interval = self.next_deadline_after(interval).min(known);
+        }
+        let ends_here = |task: &Task| {
+            let after = interval.checked_sub(first_deadline(task));
+            after.is_some_and(|after| after % task.period_ns == 0)
+        };
+        let task = self.tasks.iter().position(ends_here)?;
+        Some(Demand::Misses {
+            task,
+            interval_ns: interval,
+        })
+    }
+
+    fn next_deadline_after(&self, end: u64) -> u64 {
+        let next = |task: &Task| {
+            let first = first_deadline(task);
+            match end.checked_sub(first) {
+                None => first,
+                Some(after) => end.saturating_add(task.period_ns - after % task.period_ns),
+            }
+        };
+        self.tasks.iter().map(next).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// The earliest deadline after a release, which is as late as jitter allows.
+fn first_deadline(task: &Task) -> u64 {
+    task.deadline_ns.saturating_sub(task.jitter_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_processor_meets_deadlines_at_the_periods() {
+        let tasks = [
+            Task::periodic(4, 1),
+            Task::periodic(6, 2),
+            Task::periodic(12, 5),
+        ];
+        assert_eq!(demand(&tasks, Limits::default()), Demand::Meets);
+        assert_eq!(demand(&[], Limits::default()), Demand::Meets);
+        let more = [Task::periodic(4, 3), Task::periodic(6, 2)];
+        assert_eq!(demand(&more, Limits::default()), Demand::Overload);
+    }
+
+    #[test]
+    fn the_first_miss_is_named() {
+        let tasks = [
+            Task::periodic(100, 3).with_deadline(5),
+            Task::periodic(100, 3).with_deadline(5),
+            Task::periodic(1000, 500),
+        ];
+        let missed = demand(&tasks, Limits::default());
+        assert_eq!(
+            missed,
+            Demand::Misses {
+                task: 0,
+                interval_ns: 5
+            }
+        );
+        let jittery = [Task::periodic(10, 1).with_jitter(10)];
+        let missed = demand(&jittery, Limits::default());
+        assert!(
+            matches!(missed, Demand::Misses { task: 0, .. }),
+            "{missed:?}"
+        );
+    }
+
+    #[test]
+    fn blocking_counts_at_the_shortest_deadline() {
+        let blocked = |ns| {
+            [
+                Task::periodic(10, 4).with_blocking(ns),
+                Task::periodic(100, 10),
+            ]
+        };
+        assert_eq!(demand(&blocked(6), Limits::default()), Demand::Meets);
+        assert!(matches!(
+            demand(&blocked(7), Limits::default()),
+            Demand::Misses { task: 0, .. }
+        ));
+    }
+}

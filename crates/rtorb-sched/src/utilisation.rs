@@ -1,0 +1,181 @@
+//! How much of the processor tasks use, exactly, and what is known from that alone.
+
+use core::cmp::Ordering;
+use num_bigint::BigUint;
+
+use crate::task::Task;
+
+/// The sum of worst execution time by period over tasks: an exact fraction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Utilisation {
+    numerator: BigUint,
+    denominator: BigUint,
+}
+
+/// What a bound on utilisation says of a task set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Rate-monotonic priorities meet all deadlines.
+    Holds,
+    /// The bound is exceeded, which proves nothing: response times tell.
+    DoesNotTell,
+    /// The bound is about tasks with deadlines equal to their periods, without jitter or blocking, and these are not.
+    DoesNotApply,
+}
+
+impl Utilisation {
+    /// That of these tasks. Each must have a period.
+    #[must_use]
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Self {
+        Self::of_shares(
+            tasks
+                .into_iter()
+                .map(|task| (task.worst_ns, task.period_ns)),
+        )
+    }
+
+    /// The same from worst execution times and periods.
+    pub(crate) fn of_shares(shares: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut sum = Self {
+            numerator: BigUint::ZERO,
+            denominator: BigUint::from(1_u32),
+        };
+        for (worst, period) in shares {
+            // The denominator is the least common multiple so far, so that it stays small where periods are harmonic.
+            let left = u64::try_from(&sum.denominator % period).unwrap_or_default();
+            let factor = period / greatest_common_divisor(period, left);
+            sum.numerator *= factor;
+            sum.denominator *= factor;
+            sum.numerator += &sum.denominator / period * worst;
+        }
+        sum
+    }
+
+    /// How it compares with the whole processor.
+    #[must_use]
+    pub fn compared_with_one(&self) -> Ordering {
+        self.numerator.cmp(&self.denominator)
+    }
+
+    /// True if no schedule whatever can keep up in the long run.
+    #[must_use]
+    pub fn exceeds_one(&self) -> bool {
+        self.compared_with_one() == Ordering::Greater
+    }
+
+    /// In millionths of the processor, rounded up; for people to read.
+    #[must_use]
+    pub fn millionths(&self) -> u64 {
+        let scaled = &self.numerator * 1_000_000_u32;
+        let up = (scaled + &self.denominator - 1_u32) / &self.denominator;
+        u64::try_from(up).unwrap_or(u64::MAX)
+    }
+
+    /// The bound of Liu and Layland (1973, theorem 5): n tasks with U <= n(2^(1/n) - 1).
+    ///
+    /// The power is rounded up in its 256th binary digit, so a set is never said to hold that does not.
+    #[must_use]
+    pub fn liu_layland(tasks: &[Task]) -> Bound {
+        judge(tasks, |tasks| {
+            let total = Self::of(tasks);
+            let count = tasks.len() as u64;
+            let denominator = &total.denominator * count;
+            let each = divided_up(
+                (total.numerator + &denominator) << FRACTION_BITS,
+                &denominator,
+            );
+            let mut power = BigUint::from(1_u32) << FRACTION_BITS;
+            let two = BigUint::from(2_u32) << FRACTION_BITS;
+            for _ in 0..count {
+                power = divided_up(power * &each, &(BigUint::from(1_u32) << FRACTION_BITS));
+                if power > two {
+                    return false;
+                }
+            }
+            true
+        })
+    }
+
+    /// The hyperbolic bound of Bini, Buttazzo and Buttazzo (2003, theorem 1): the product of (U_i + 1) is at most 2. Exact.
+    #[must_use]
+    pub fn hyperbolic(tasks: &[Task]) -> Bound {
+        judge(tasks, |tasks| {
+            let (mut product, mut periods) = (BigUint::from(1_u32), BigUint::from(2_u32));
+            for task in tasks {
+                product *= u128::from(task.worst_ns) + u128::from(task.period_ns);
+                periods *= task.period_ns;
+            }
+            product <= periods
+        })
+    }
+}
+
+fn judge(tasks: &[Task], holds: impl Fn(&[Task]) -> bool) -> Bound {
+    let implicit = |task: &Task| {
+        task.deadline_ns == task.period_ns && task.jitter_ns == 0 && task.blocking_ns == 0
+    };
+    match tasks.iter().all(implicit) {
+        true if holds(tasks) => Bound::Holds,
+        true => Bound::DoesNotTell,
+        false => Bound::DoesNotApply,
+    }
+}
+
+fn divided_up(number: BigUint, by: &BigUint) -> BigUint {
+    (number + by - 1_u32) / by
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+const FRACTION_BITS: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(shares: &[(u64, u64)]) -> Vec<Task> {
+        let each = |&(worst, period): &(u64, u64)| Task::periodic(period, worst);
+        shares.iter().map(each).collect()
+    }
+
+    #[test]
+    fn a_sum_is_exact() {
+        let thirds = tasks(&[(1, 3), (1, 3), (1, 3)]);
+        assert_eq!(
+            Utilisation::of(&thirds).compared_with_one(),
+            Ordering::Equal
+        );
+        let more = tasks(&[(1, 3), (1, 3), (1, 3), (1, u64::MAX)]);
+        assert!(Utilisation::of(&more).exceeds_one());
+        assert_eq!(Utilisation::of(&more).millionths(), 1_000_001);
+        assert_eq!(Utilisation::of(&[]).millionths(), 0);
+    }
+
+    #[test]
+    fn the_bounds_of_two_tasks() {
+        // 2 (sqrt 2 - 1) is 0.828427...
+        let below = tasks(&[(414_213, 1_000_000), (414_213, 1_000_000)]);
+        assert_eq!(Utilisation::liu_layland(&below), Bound::Holds);
+        let above = tasks(&[(414_214, 1_000_000), (414_214, 1_000_000)]);
+        assert_eq!(Utilisation::liu_layland(&above), Bound::DoesNotTell);
+        assert_eq!(Utilisation::hyperbolic(&above), Bound::DoesNotTell);
+        // 3/2 by 4/3 is exactly 2: the hyperbolic bound takes what Liu and Layland's does not.
+        let uneven = tasks(&[(1, 2), (1, 3)]);
+        assert_eq!(Utilisation::liu_layland(&uneven), Bound::DoesNotTell);
+        assert_eq!(Utilisation::hyperbolic(&uneven), Bound::Holds);
+        assert_eq!(Utilisation::liu_layland(&tasks(&[(7, 7)])), Bound::Holds);
+    }
+
+    #[test]
+    fn bounds_are_not_for_other_deadlines() {
+        let late = [Task::periodic(10, 1).with_deadline(9)];
+        assert_eq!(Utilisation::hyperbolic(&late), Bound::DoesNotApply);
+        let blocked = [Task::periodic(10, 1).with_blocking(1)];
+        assert_eq!(Utilisation::liu_layland(&blocked), Bound::DoesNotApply);
+    }
+}

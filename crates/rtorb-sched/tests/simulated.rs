@@ -1,0 +1,285 @@
+//! What is proven of random task sets, against what a simulation of them reaches, against brute force, and against another
+//! implementation.
+//!
+//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test simulated` for a long one.
+
+mod simulator;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use response_time_analysis::arrival::Sporadic;
+use response_time_analysis::demand::RBF;
+use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::{edf as their_edf, fixed_priority, wcet};
+use rtorb_sched::{Limits, Response, Task, Utilisation, audsley, edf, levels, response_times};
+use simulator::{Arrivals, Policy, longest_responses};
+
+/// How many random sets a property is tried on.
+fn sets() -> u32 {
+    let chosen = std::env::var("RTORB_SCHED_SETS").ok();
+    chosen.map_or(300, |text| {
+        text.parse()
+            .expect("RTORB_SCHED_SETS is a number of task sets")
+    })
+}
+
+fn check<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>)
+where
+    S::Value: core::fmt::Debug,
+{
+    let config = Config {
+        cases: sets(),
+        failure_persistence: None,
+        max_global_rejects: 1_000_000,
+        ..Config::default()
+    };
+    if let Err(error) = TestRunner::new(config).run(strategy, property) {
+        panic!("{error}");
+    }
+}
+
+/// Task sets that use little to too much of the processor, with deadlines before and after the periods, and jitter.
+fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>> {
+    let task = (2_u64..60, 1_u64..40, 1_u64..150, 0_u64..30);
+    let task = task.prop_map(|(period, share, deadline, jitter)| {
+        let worst = (period * share / 100).max(1);
+        Task::periodic(period, worst)
+            .with_deadline((period * deadline / 100).max(1))
+            .with_jitter(if jitter < 15 { 0 } else { jitter })
+    });
+    prop::collection::vec(task, count)
+}
+
+/// Arrivals: the first jobs together and as late as can be, as bounds assume, or anyhow.
+fn arrivals(tasks: &[Task], seeds: &[u64], blocked_ns: u64) -> [Arrivals; 2] {
+    let worst = |task: &Task| {
+        let on_time = usize::try_from(task.jitter_ns / task.period_ns + 8).expect("few");
+        let mut delays = vec![task.jitter_ns];
+        // Jobs after the first are released with it as long as they arrive before it is.
+        delays.extend(
+            (1..on_time as u64).map(|job| task.jitter_ns.saturating_sub(job * task.period_ns)),
+        );
+        delays
+    };
+    let latest = tasks.iter().map(|task| task.jitter_ns).max().unwrap_or(0);
+    let together = Arrivals {
+        offsets_ns: tasks.iter().map(|task| latest - task.jitter_ns).collect(),
+        delays_ns: tasks.iter().map(worst).collect(),
+        blocked_ns: latest + blocked_ns,
+    };
+    let pick = |index: usize, below: u64| {
+        let seed = seeds[index % seeds.len()] ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        if below == 0 { 0 } else { seed % below }
+    };
+    let delays = |(index, task): (usize, &Task)| -> Vec<u64> {
+        (0..seeds.len())
+            .map(|job| pick(index * 7 + job, task.jitter_ns + 1))
+            .collect()
+    };
+    let anyhow = Arrivals {
+        offsets_ns: (0..tasks.len())
+            .map(|index| pick(index, tasks[index].period_ns))
+            .collect(),
+        delays_ns: tasks.iter().enumerate().map(delays).collect(),
+        blocked_ns: 0,
+    };
+    [together, anyhow]
+}
+
+fn with_seeds(count: core::ops::Range<usize>) -> impl Strategy<Value = (Vec<Task>, Vec<u64>, u64)> {
+    let seeds = prop::collection::vec(any::<u64>(), 5..12);
+    (task_sets(count), seeds, 0_u64..10)
+}
+
+const HORIZON_NS: u64 = 3_000;
+/// Beyond this, the other implementation ends its search.
+const THEIR_LIMIT_NS: u64 = 20_000;
+
+#[test]
+fn no_job_is_later_than_its_bound_under_fixed_priorities() {
+    check(&with_seeds(1..7), |(mut tasks, seeds, blocked)| {
+        tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
+        for levels in [
+            levels::rate_monotonic(&tasks),
+            levels::deadline_monotonic(&tasks),
+            vec![0; tasks.len()],
+        ] {
+            let bounds = response_times(&tasks, &levels, Limits::default());
+            for arrivals in arrivals(&tasks, &seeds, blocked) {
+                let reached =
+                    longest_responses(&tasks, Policy::Fixed(&levels), &arrivals, HORIZON_NS);
+                for (index, bound) in bounds.iter().enumerate() {
+                    if let Response::Bounded { ns } = *bound {
+                        prop_assert!(reached[index] <= ns, "task {index}: {reached:?} {bounds:?}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_bound_is_reached_where_levels_differ_and_releases_are_on_time() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, _)| {
+        tasks.iter_mut().for_each(|task| task.jitter_ns = 0);
+        if Utilisation::of(&tasks).millionths() > 950_000 {
+            return Ok(());
+        }
+        let levels: Vec<u32> = (0..).take(tasks.len()).collect();
+        let bounds = response_times(&tasks, &levels, Limits::default());
+        let [together, _] = arrivals(&tasks, &seeds, 0);
+        let reached = longest_responses(&tasks, Policy::Fixed(&levels), &together, 10_000);
+        for (index, bound) in bounds.iter().enumerate() {
+            if let Response::Bounded { ns } = *bound {
+                prop_assert_eq!(reached[index], ns, "task {}: a tight bound", index);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_demand_test_that_holds_is_never_refuted_by_a_simulation() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, blocked)| {
+        tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
+        if edf::demand(&tasks, Limits::default()) != edf::Demand::Meets {
+            return Ok(());
+        }
+        for arrivals in arrivals(&tasks, &seeds, blocked) {
+            let reached =
+                longest_responses(&tasks, Policy::EarliestDeadline, &arrivals, HORIZON_NS);
+            for (task, reached) in tasks.iter().zip(&reached) {
+                prop_assert!(*reached <= task.deadline_ns, "{task:?}: {reached}");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_demand_test_that_fails_is_a_deadline_that_is_missed() {
+    check(&task_sets(1..6), |tasks| {
+        let edf::Demand::Misses { task, interval_ns } = edf::demand(&tasks, Limits::default())
+        else {
+            return Ok(());
+        };
+        let [together, _] = arrivals(&tasks, &[1], 0);
+        let reached = longest_responses(
+            &tasks,
+            Policy::EarliestDeadline,
+            &together,
+            interval_ns + 1_000,
+        );
+        let missed = tasks
+            .iter()
+            .zip(&reached)
+            .any(|(task, reached)| *reached > task.deadline_ns);
+        prop_assert!(missed, "task {task} at {interval_ns}: {reached:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_order_is_found_whenever_there_is_one() {
+    check(&task_sets(1..6), |tasks| {
+        let meets = |levels: &[u32]| {
+            let responses = response_times(&tasks, levels, Limits::default());
+            responses
+                .iter()
+                .zip(&tasks)
+                .all(|(response, task)| response.meets(task.deadline_ns) == Some(true))
+        };
+        let found = audsley(&tasks, Limits::default());
+        let any = orders(tasks.len()).iter().any(|levels| meets(levels));
+        prop_assert_eq!(found.is_some(), any);
+        if let Some(levels) = found {
+            prop_assert!(meets(&levels), "{:?}", levels);
+        }
+        Ok(())
+    });
+}
+
+/// All ways to give different levels to so many tasks.
+fn orders(count: usize) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    for level in (0..).take(count) {
+        let with = |order: &Vec<u32>| -> Vec<Vec<u32>> {
+            let insert = |place| {
+                let mut longer = order.clone();
+                longer.insert(place, level);
+                longer
+            };
+            (0..=order.len()).map(insert).collect()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all
+}
+
+/// The demand of a task for the other implementation.
+fn demand(task: &Task) -> RBF<Sporadic, wcet::Scalar> {
+    let arrivals = Sporadic::new(
+        Duration::from(task.period_ns),
+        Duration::from(task.jitter_ns),
+    );
+    RBF::new(arrivals, wcet::Scalar::new(Service::from(task.worst_ns)))
+}
+
+#[test]
+fn another_implementation_has_the_same_bounds_for_fixed_priorities() {
+    check(&task_sets(1..7), |tasks| {
+        let levels: Vec<u32> = (0..).take(tasks.len()).collect();
+        let ours = response_times(&tasks, &levels, Limits::default());
+        for (index, ours) in ours.iter().enumerate() {
+            let above: Vec<_> = tasks[..index].iter().map(demand).collect();
+            let theirs = fixed_priority::fully_preemptive::dedicated_uniproc_rta(
+                &demand(&tasks[index]),
+                &above,
+                Duration::from(THEIR_LIMIT_NS),
+            );
+            let theirs = theirs.ok().map(u64::from);
+            let jitter = tasks[index].jitter_ns;
+            if theirs.is_none() && ours.bound_ns().is_none_or(|ns| ns > THEIR_LIMIT_NS / 2) {
+                continue;
+            }
+            if jitter == 0 {
+                prop_assert_eq!(ours.bound_ns(), theirs, "task {} of {:?}", index, tasks);
+            } else {
+                // Theirs counts from the release, and does not say that jobs that came late together arrived apart.
+                let from_arrival = theirs.map(|bound| bound + jitter);
+                prop_assert!(ours.bound_ns() <= from_arrival, "task {index} of {tasks:?}");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn another_implementation_has_the_same_verdict_for_earliest_deadline_first() {
+    check(&task_sets(1..6), |tasks| {
+        let ours = edf::demand(&tasks, Limits::default());
+        if ours == edf::Demand::Overload || tasks.iter().any(|task| task.jitter_ns > 0) {
+            return Ok(());
+        }
+        let demands: Vec<_> = tasks.iter().map(demand).collect();
+        let theirs = (0..tasks.len()).all(|index| {
+            let task = |index: usize| their_edf::fully_preemptive::Task {
+                rbf: &demands[index],
+                deadline: Duration::from(tasks[index].deadline_ns),
+            };
+            let others: Vec<_> = (0..tasks.len())
+                .filter(|other| *other != index)
+                .map(task)
+                .collect();
+            let bound = their_edf::fully_preemptive::dedicated_uniproc_rta(
+                &task(index),
+                &others,
+                Duration::from(THEIR_LIMIT_NS),
+            );
+            bound.is_ok_and(|bound| u64::from(bound) <= tasks[index].deadline_ns)
+        });
+        prop_assert_eq!(ours == edf::Demand::Meets, theirs);
+        Ok(())
+    });
+}
