@@ -4,4 +4,8 @@ pub mod client;
 pub mod filter;
 pub mod gateway;
 pub mod numbering;
+#[cfg_attr(not(test), expect(dead_code, reason = "the channel takes it in"))]
+mod observers;
+pub mod pushing;
 pub mod subscriptions;
+pub mod wish;

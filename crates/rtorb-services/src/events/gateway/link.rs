@@ -11,6 +11,7 @@ use super::passing::Passing;
 use super::waiting::{Next, Waiting, Wanted};
 use super::{End, Ends, GatewayConfig, News};
 use crate::events::client::ConnectError;
+use crate::events::filter::types;
 use crate::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
@@ -32,6 +33,8 @@ pub(super) struct Link {
     supplier: ProxyPushConsumer,
     observer: u32,
     consumer: Option<ProxyPushSupplier>,
+    /// What the consumer has subscribed to.
+    subscribed: Vec<Wanted>,
 }
 
 /// Why it is connected no more.
@@ -73,6 +76,7 @@ impl Link {
             supplier,
             observer,
             consumer: None,
+            subscribed: Vec::new(),
         })
     }
 
@@ -166,6 +170,11 @@ impl Link {
     ) -> Result<(), ConnectError> {
         wanted.sort_unstable();
         wanted.dedup();
+        // A channel may tell of every consumer that comes or goes, gateways too: two of them would keep each other busy.
+        if wanted == self.subscribed {
+            return Ok(());
+        }
+        self.subscribed = wanted.clone();
         if wanted.is_empty() {
             return match self.consumer.take() {
                 Some(consumer) => Ok(consumer.disconnect_push_supplier()?),
@@ -345,9 +354,9 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
     let entries = dependencies.iter().filter_map(|dependency| {
         let header = &dependency.event.header;
         let (event_type, source) = match header.r#type {
-            ANY_TYPE => (ANY_TYPE, header.source),
-            NEGATION | BITMASK | MASKED_TYPE => (ANY_TYPE, 0),
-            reserved if reserved < USER_TYPES => return None,
+            types::ANY => (types::ANY, header.source),
+            types::NEGATION | types::BITMASK | types::MASKED_TYPE | types::NULL => (types::ANY, 0),
+            reserved if reserved < types::UNDEFINED => return None,
             event_type => (event_type, header.source),
         };
         Some(Wanted {
@@ -366,7 +375,7 @@ fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
         rt_info,
     };
     let first = rt_info.unwrap_or(wanted[0].rt_info);
-    let mut dependencies = vec![entry(DISJUNCTION, wanted.len() as i32, first)];
+    let mut dependencies = vec![entry(types::DISJUNCTION, wanted.len() as i32, first)];
     dependencies.extend(wanted.iter().map(|wanted| {
         let rt_info = rt_info.unwrap_or(wanted.rt_info);
         entry(wanted.event_type, wanted.source, rt_info)
@@ -388,7 +397,7 @@ fn publication() -> SupplierQos {
     };
     SupplierQos {
         publications: vec![Publication {
-            event: event(ANY_TYPE, 0),
+            event: event(types::ANY, 0),
             dependency_info,
         }],
         is_gateway: true,
@@ -412,11 +421,3 @@ fn event(event_type: i32, source: i32) -> Event {
         },
     }
 }
-
-const ANY_TYPE: i32 = 0;
-const DISJUNCTION: i32 = 9;
-const NEGATION: i32 = 10;
-const BITMASK: i32 = 12;
-const MASKED_TYPE: i32 = 13;
-/// Types of applications begin here.
-const USER_TYPES: i32 = 16;

@@ -1,0 +1,286 @@
+//! Who is told what all consumers together want, and what all suppliers together offer (RtecEventChannelAdmin::Observer).
+//!
+//! Observers are told on the thread that calls [`Observers::tell`], never on one that dispatches events, and only of what is
+//! another than what they were told last: two gateways that observe each other's channels come to rest.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rtorb::any::Any;
+use rtorb_os::sync::Mutex;
+
+use super::filter::Key;
+use crate::stubs::rtec_event::rtec_base::{
+    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
+};
+use crate::stubs::rtec_event::rtec_event_channel_admin::{
+    ConsumerQos, Dependency, Observer, Publication, SupplierQos,
+};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+
+/// The observers of a channel.
+#[derive(Debug)]
+pub(crate) struct Observers {
+    table: Mutex<Table>,
+    observers_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Handles are given once: who removes twice ends nobody else.
+    last_handle: u32,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    handle: u32,
+    observer: Observer,
+    told_of_consumers: Option<ConsumerQos>,
+    told_of_suppliers: Option<SupplierQos>,
+}
+
+/// What observers are told: the union of what is subscribed to and of what is published, gateways' own left out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Unions {
+    pub(crate) consumers: ConsumerQos,
+    pub(crate) suppliers: SupplierQos,
+}
+
+impl Observers {
+    /// Room for so many.
+    pub(crate) fn new(observers_max: usize) -> Self {
+        Self {
+            table: Mutex::new(Table::default()),
+            observers_max,
+        }
+    }
+
+    /// Adds an observer, which is told with the next [`tell`](Self::tell), and answers its handle; none where there is no room.
+    pub(crate) fn append(&self, observer: Observer) -> Option<u32> {
+        let mut table = self.table.lock();
+        if table.entries.len() >= self.observers_max {
+            return None;
+        }
+        let handle = table.last_handle.checked_add(1)?;
+        table.last_handle = handle;
+        table.entries.push(Entry {
+            handle,
+            observer,
+            told_of_consumers: None,
+            told_of_suppliers: None,
+        });
+        Some(handle)
+    }
+
+    /// Removes an observer; false where there is none of that handle.
+    pub(crate) fn remove(&self, handle: u32) -> bool {
+        let mut table = self.table.lock();
+        let before = table.entries.len();
+        table.entries.retain(|entry| entry.handle != handle);
+        table.entries.len() < before
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table.lock().entries.len()
+    }
+
+    /// Tells every observer what it does not know yet. One that does not answer within `timeout` is dropped; answers how many
+    /// were.
+    pub(crate) fn tell(&self, unions: &Unions, timeout: Duration) -> usize {
+        let entries = self.table.lock().entries.clone();
+        let mut dropped = 0;
+        for mut entry in entries {
+            let object = entry.observer.as_object();
+            let observer =
+                Observer::unchecked_narrow(object.with_round_trip_timeout(Some(timeout)));
+            let is_new = entry.told_of_consumers.as_ref() != Some(&unions.consumers);
+            let consumers = match is_new {
+                true => observer.update_consumer(&unions.consumers),
+                false => Ok(()),
+            };
+            let is_new = entry.told_of_suppliers.as_ref() != Some(&unions.suppliers);
+            let told = consumers.and_then(|()| match is_new {
+                true => observer.update_supplier(&unions.suppliers),
+                false => Ok(()),
+            });
+            if told.is_err() {
+                dropped += usize::from(self.remove(entry.handle));
+                continue;
+            }
+            entry.told_of_consumers = Some(unions.consumers.clone());
+            entry.told_of_suppliers = Some(unions.suppliers.clone());
+            let mut table = self.table.lock();
+            let own = table
+                .entries
+                .iter_mut()
+                .find(|own| own.handle == entry.handle);
+            // Unless it was removed meanwhile.
+            if let Some(own) = own {
+                *own = entry;
+            }
+        }
+        dropped
+    }
+}
+
+impl Unions {
+    /// What consumers want by these keys, each with the `rt_info` of its most urgent consumer (who comes first), and what
+    /// suppliers publish by those.
+    ///
+    /// A key that a more general one covers is left out, so that no event is asked for twice.
+    pub(crate) fn of(
+        wanted: impl IntoIterator<Item = (Key, i32)>,
+        published: impl IntoIterator<Item = (Key, i32)>,
+    ) -> Self {
+        let dependencies = reduced(wanted)
+            .into_iter()
+            .map(|(key, rt_info)| Dependency {
+                event: event(key),
+                rt_info,
+            });
+        let publications = reduced(published)
+            .into_iter()
+            .map(|(key, rt_info)| Publication {
+                event: event(key),
+                dependency_info: DependencyInfo {
+                    dependency_type: DependencyTypeT::OneWayCall,
+                    number_of_calls: 1,
+                    rt_info,
+                    rt_info_depended_on: 0,
+                    enabled: DependencyEnabledTypeT::DependencyEnabled,
+                },
+            });
+        Self {
+            consumers: ConsumerQos {
+                dependencies: dependencies.collect(),
+                is_gateway: false,
+            },
+            suppliers: SupplierQos {
+                publications: publications.collect(),
+                is_gateway: false,
+            },
+        }
+    }
+}
+
+/// Each key once, in order, with what was first said of it; without those that another one covers.
+fn reduced(keys: impl IntoIterator<Item = (Key, i32)>) -> BTreeMap<Key, i32> {
+    let mut first = BTreeMap::new();
+    for (key, rt_info) in keys {
+        first.entry(key).or_insert(rt_info);
+    }
+    let general: Vec<Key> = first
+        .keys()
+        .copied()
+        .filter(|key| key.source == 0 || key.event_type == 0)
+        .collect();
+    let is_covered = |key: &Key| {
+        let others = general.iter().filter(|other| *other != key);
+        others.into_iter().any(|other| other.covers(*key))
+    };
+    first.retain(|key, _| !is_covered(key));
+    first
+}
+
+fn event(key: Key) -> Event {
+    Event {
+        header: EventHeader {
+            r#type: key.event_type,
+            source: key.source,
+            ttl: 1,
+            creation_time: 0,
+            ec_recv_time: 0,
+            ec_send_time: 0,
+        },
+        data: EventData {
+            pad1: 0,
+            payload: Vec::new(),
+            any_value: Any::NULL,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stubs::rtec_event::rtec_event_channel_admin::ObserverServant;
+    use rtorb::{Orb, SystemException};
+    use std::sync::Arc;
+
+    fn key(source: i32, event_type: i32) -> Key {
+        Key { source, event_type }
+    }
+
+    fn unions(wanted: &[(Key, i32)]) -> Unions {
+        Unions::of(wanted.iter().copied(), [])
+    }
+
+    fn keys(unions: &Unions) -> Vec<(Key, i32)> {
+        let dependencies = unions.consumers.dependencies.iter();
+        let keys =
+            dependencies.map(|dependency| (Key::of(&dependency.event.header), dependency.rt_info));
+        keys.collect()
+    }
+
+    #[test]
+    fn a_union_has_each_key_once_and_none_that_another_covers() {
+        let union = unions(&[
+            (key(2, 20), 50),
+            (key(1, 20), 50),
+            (key(2, 20), 10),
+            (key(3, 0), 10),
+            (key(3, 21), 90),
+        ]);
+        let expected = [(key(1, 20), 50), (key(2, 20), 50), (key(3, 0), 10)];
+        assert_eq!(keys(&union), expected);
+        let any = unions(&[(key(1, 20), 1), (Key::ANY, 2), (key(0, 20), 3)]);
+        assert_eq!(keys(&any), [(Key::ANY, 2)]);
+        assert!(unions(&[]).consumers.dependencies.is_empty());
+    }
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<usize>>);
+
+    impl ObserverServant for Told {
+        fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
+            self.0.lock().push(sub.dependencies.len());
+            Ok(())
+        }
+
+        fn update_supplier(&self, _pub: &SupplierQos) -> Result<(), SystemException> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn observers_are_told_what_they_do_not_know_and_dead_ones_are_dropped() {
+        let orb = Orb::builder().build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        let server = orb.clone();
+        let serving = std::thread::spawn(move || server.run());
+        let told = Arc::new(Told::default());
+        let observer: Observer = poa.activate(Arc::clone(&told)).expect("an object");
+        let observers = Observers::new(2);
+        let timeout = Duration::from_secs(5);
+        let handle = observers.append(observer.clone()).expect("room");
+        let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
+        for union in [&one, &one, &none, &one] {
+            assert_eq!(observers.tell(union, timeout), 0);
+        }
+        assert_eq!(*told.0.lock(), [1, 0, 1], "what was new each time");
+
+        let dead: Observer = poa.activate(Told::default()).expect("an object");
+        poa.deactivate(dead.as_object()).expect("it was active");
+        let gone = observers.append(dead.clone()).expect("room");
+        assert_eq!(observers.append(dead), None, "two is the bound");
+        assert_eq!(observers.tell(&one, timeout), 1);
+        assert!(!observers.remove(gone), "it is dropped");
+        assert!(observers.remove(handle));
+        assert!(!observers.remove(handle));
+        assert_eq!(observers.len(), 0);
+        orb.shutdown();
+        serving.join().expect("no panic").expect("it served");
+    }
+}
