@@ -12,6 +12,7 @@ use rtorb_lab::kernels::guest;
 mod agent;
 mod check;
 mod cubit;
+mod events;
 mod executable;
 mod idl;
 mod ior;
@@ -43,6 +44,7 @@ enum Subcommands {
     Ior(ior::Ior),
     Ping(ping::Ping),
     Naming(naming::Naming),
+    Events(events::Events),
     Idl(idl::Idl),
     /// One of the measured processes: started by `measure` and `lab run`.
     #[command(hide = true)]
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Naming(naming) => naming.run(),
+        Subcommands::Events(events) => events.run(),
         Subcommands::Idl(idl) => idl.run(),
         Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),
     };

@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, ObjectRef, Orb};
+use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
 use rtorb_lab::inspect;
 
-use crate::orb_options::{ClientChoices, in_our_words};
+use crate::orb_options::{ClientChoices, ServerChoices, in_our_words};
 
 /// How an object is called.
 #[derive(Debug, Args)]
@@ -32,10 +32,16 @@ impl Calling {
 
     /// An ORB that calls so; the calling thread has the priority from now on.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
-        let builder = Orb::builder()
-            .connect_timeout(TIMEOUT)
-            .round_trip_timeout(Some(TIMEOUT));
-        let mut builder = self.choices.apply(builder).map_err(in_our_words)?;
+        self.build(self.choices.apply(builder()).map_err(in_our_words)?)
+    }
+
+    /// The same with an ORB that is called as well, as chosen.
+    pub(crate) fn serving_orb(&self, server: &ServerChoices) -> anyhow::Result<Orb> {
+        let chosen = server.apply(&self.choices, builder());
+        self.build(chosen.map_err(in_our_words)?)
+    }
+
+    fn build(&self, mut builder: OrbBuilder) -> anyhow::Result<Orb> {
         if let Some(timeout) = self.timeout {
             builder = builder
                 .connect_timeout(timeout)
@@ -47,6 +53,13 @@ impl Calling {
         }
         Ok(orb)
     }
+}
+
+/// An ORB none of whose calls waits for ever.
+pub(crate) fn builder() -> OrbBuilder {
+    Orb::builder()
+        .connect_timeout(TIMEOUT)
+        .round_trip_timeout(Some(TIMEOUT))
 }
 
 fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {

@@ -1,0 +1,55 @@
+//! `rtorb events`: real-time event channels, their suppliers, consumers and gateways.
+
+mod gateway;
+mod push;
+mod text;
+mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use rtorb::Orb;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_services::events::client;
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::EventChannel;
+
+use crate::reference;
+
+/// Real-time event channels (RtecEventChannelAdmin, as TAO has them): one, its suppliers, its consumers, its gateways.
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    #[command(subcommand)]
+    subcommand: EventsSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum EventsSubcommand {
+    Push(push::Push),
+    Watch(watch::Watch),
+    Gateway(gateway::Gateway),
+}
+
+impl Events {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.subcommand {
+            EventsSubcommand::Push(push) => push.run(),
+            EventsSubcommand::Watch(watch) => watch.run(),
+            EventsSubcommand::Gateway(gateway) => gateway.run(),
+        }
+    }
+}
+
+/// The channel that a REF means.
+fn channel(orb: &Orb, argument: &str) -> anyhow::Result<EventChannel> {
+    let object = reference::object(orb, argument)?;
+    client::channel(&object)
+        .map_err(|exception| anyhow!("{argument} is no event channel that answers: {exception}"))
+}
+
+/// Serves on a thread of its own, until the ORB is shut down.
+fn serve_beside(orb: &Orb) -> anyhow::Result<JoinHandle<Option<Result<(), rtorb::OrbError>>>> {
+    let server = orb.clone();
+    let config = ThreadConfig::default();
+    spawn("serving", &config, move || server.run()).context("no thread to serve on")
+}

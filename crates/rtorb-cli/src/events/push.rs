@@ -1,0 +1,188 @@
+//! `rtorb events push`: a supplier.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use rtorb::any::Any;
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::results::statistics::Recorder;
+use rtorb_lab::results::summary::microseconds;
+use rtorb_os::clock::monotonic_ns;
+use rtorb_services::events::client::Supplier;
+use rtorb_services::events::numbering::Number;
+use rtorb_services::events::pushing::{Plan, Pushed};
+use rtorb_services::stubs::rtec_event::rtec_base::{
+    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
+};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{Publication, SupplierQos};
+use rtorb_services::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use serde_json::json;
+
+use super::text;
+use crate::NO;
+use crate::output::{line, print_json};
+use crate::reference::Calling;
+
+/// Push events to a channel: one, some, or at a rate until it is interrupted.
+///
+/// Exit status 0: the channel has taken them all. 1: it has not; what happened is told.
+#[derive(Debug, Args)]
+pub(crate) struct Push {
+    /// The channel: an IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// The events' type; those of applications begin at 16.
+    #[arg(long = "type", value_name = "N", value_parser = clap::value_parser!(i32).range(16..))]
+    event_type: i32,
+    /// Their source.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..))]
+    source: i32,
+    /// How many gateways they may pass.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(0..))]
+    ttl: i32,
+    /// Their payload: text, or hex: and digits.
+    #[arg(long, value_name = "TEXT", value_parser = text::payload, conflicts_with = "size")]
+    payload: Option<std::vec::Vec<u8>>,
+    /// A payload of so many octets.
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
+    size: Option<u32>,
+    /// Put a text into their any as well.
+    #[arg(long, value_name = "TEXT")]
+    any: Option<String>,
+    /// Begin each payload with a number (24 octets), so that `watch --check-sequence` finds what is lost or repeated.
+    #[arg(long)]
+    numbered: bool,
+    /// How many events a second; without it, one after the other as fast as they can be sent.
+    #[arg(long, value_name = "HZ", value_parser = rate)]
+    rate: Option<f64>,
+    /// How many events: 1, or with --rate until it is interrupted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    #[command(flatten)]
+    calling: Calling,
+    /// Print one JSON object at the end.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Push {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let interrupt = Interrupt::on_signals()?;
+        let orb = self.calling.orb()?;
+        let channel = super::channel(&orb, &self.reference)?;
+        let plan = self.plan()?;
+        let supplier = Supplier::connect(&channel, &publication(&plan))
+            .map_err(|error| anyhow!("{}: {error}", self.reference))?;
+        let mut late = Recorder::new();
+        let mut pushed = plan.push(
+            &supplier,
+            || !interrupt.requested(),
+            |late_ns| late.record(late_ns),
+        );
+        // Oneways on their way: the channel answers behind them.
+        if let (None, Err(exception)) = (&pushed.failure, supplier.arrived()) {
+            pushed.failure = Some(exception);
+        }
+        // Who has failed has said so; who has not has nothing more to say.
+        let _ = supplier.disconnect();
+        self.print(&pushed, &late)?;
+        Ok(match pushed.failure {
+            None => ExitCode::SUCCESS,
+            Some(exception) => {
+                eprintln!("rtorb: {exception}");
+                ExitCode::from(NO)
+            }
+        })
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let payload = match (&self.payload, self.size) {
+            (Some(payload), _) => payload.clone(),
+            (None, size) => vec![0; size.unwrap_or(0) as usize],
+        };
+        let any_value = match &self.any {
+            Some(text) => Any::from_value(text)?,
+            None => Any::NULL,
+        };
+        let rate = self.rate.map(|hz| Duration::from_secs_f64(1.0 / hz));
+        Ok(Plan {
+            event_type: self.event_type,
+            source: self.source,
+            ttl: self.ttl,
+            payload,
+            any_value,
+            numbered: self.numbered.then(run),
+            count: self.count.or(rate.is_none().then_some(1)),
+            period: rate.unwrap_or(Duration::ZERO),
+        })
+    }
+
+    fn print(&self, pushed: &Pushed, late: &Recorder) -> anyhow::Result<()> {
+        let seconds = pushed.elapsed_ns as f64 / 1e9;
+        let times = (late.count() > 0).then(|| late.statistics());
+        if self.json {
+            return print_json(&json!({
+                "events": pushed.events,
+                "seconds": seconds,
+                "late_ns": times,
+                "failure": pushed.failure.as_ref().map(ToString::to_string),
+            }));
+        }
+        let late = times.map_or_else(String::new, |times| {
+            let [median, p99, max] = [times.p50, times.p99, times.max].map(microseconds);
+            format!(", late by {median} us in the median, {p99} in 99 of 100, {max} at most")
+        });
+        line(format!("{} events in {seconds:.3} s{late}", pushed.events))
+    }
+}
+
+/// What such a supplier says that it publishes.
+fn publication(plan: &Plan) -> SupplierQos {
+    let header = EventHeader {
+        r#type: plan.event_type,
+        source: plan.source,
+        ttl: plan.ttl,
+        creation_time: 0,
+        ec_recv_time: 0,
+        ec_send_time: 0,
+    };
+    let data = EventData {
+        pad1: 0,
+        payload: Vec::new(),
+        any_value: Any::NULL,
+    };
+    let dependency_info = DependencyInfo {
+        dependency_type: DependencyTypeT::OneWayCall,
+        number_of_calls: 1,
+        rt_info: 0,
+        rt_info_depended_on: 0,
+        enabled: DependencyEnabledTypeT::DependencyEnabled,
+    };
+    SupplierQos {
+        publications: vec![Publication {
+            event: Event { header, data },
+            dependency_info,
+        }],
+        is_gateway: false,
+    }
+}
+
+/// Tells this run from others of this host, and most likely of all.
+fn run() -> u64 {
+    monotonic_ns().rotate_left(20) ^ u64::from(std::process::id())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(hz) if (RATE_MIN_HZ..=RATE_MAX_HZ).contains(&hz) => Ok(hz),
+        _ => Err(format!(
+            "a rate is {RATE_MIN_HZ} to {RATE_MAX_HZ} events a second"
+        )),
+    }
+}
+
+const RATE_MIN_HZ: f64 = 0.001;
+const RATE_MAX_HZ: f64 = 1e6;
+const _: () = assert!(Number::OCTETS == 24, "the help says so");
