@@ -1,4 +1,5 @@
 //! The naming service through its references, as clients see it.
 
 mod operations;
+mod outcome;
 mod serving;

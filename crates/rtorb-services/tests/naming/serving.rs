@@ -3,7 +3,9 @@
 use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{ObjectRef, Orb, Version};
 use rtorb_services::naming::{NamingConfig, NamingService};
-use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};
+use rtorb_services::stubs::naming::cos_naming::{
+    BindingType, NameComponent, NamingContext, NamingContextExt,
+};
 use std::thread::JoinHandle;
 
 /// A service that runs until it is dropped, with a client ORB beside it.
@@ -49,6 +51,15 @@ impl Serving {
     pub(crate) fn object(&self, key: &str) -> ObjectRef {
         object(&self.client, key)
     }
+
+    /// The root of another service, as this one's client has it.
+    pub(crate) fn known(&self, other: &Self) -> NamingContext {
+        let object = self
+            .client
+            .string_to_object(&other.root.as_object().to_string())
+            .expect("a reference");
+        NamingContext::unchecked_narrow(object)
+    }
 }
 
 impl Drop for Serving {
@@ -84,4 +95,28 @@ pub(crate) fn name(text: &str) -> Vec<NameComponent> {
         kind: part.kind,
     };
     parts.into_iter().map(component).collect()
+}
+
+/// All that names of one and two components lead to, a line each, in order of the names.
+pub(crate) fn contents(root: &NamingContextExt) -> String {
+    let mut lines = Vec::new();
+    for outer in root.list(1000).expect("a list").0 {
+        let at = outer.binding_name;
+        let bound = root.resolve(&at).expect("bound").expect("a reference");
+        lines.push(format!("{at:?} {bound}"));
+        if outer.binding_type == BindingType::Ncontext {
+            let context = NamingContext::unchecked_narrow(bound);
+            // A context that is gone, or not there, has nothing.
+            for inner in context
+                .list(1000)
+                .map(|listed| listed.0)
+                .unwrap_or_default()
+            {
+                let bound = context.resolve(&inner.binding_name).expect("bound");
+                lines.push(format!("{at:?} {:?} {bound:?}", inner.binding_name));
+            }
+        }
+    }
+    lines.sort();
+    lines.join("\n")
 }
