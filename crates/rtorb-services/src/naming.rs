@@ -33,7 +33,7 @@ pub use config::{NamingConfig, NamingError};
 pub use store::StoreError;
 
 use crate::stubs::naming::cos_naming::NamingContextExt;
-use changes::Changes;
+use changes::{Changes, Disk};
 use context::Naming;
 use rtorb::Orb;
 use rtorb_os::sync::Mutex;
@@ -56,7 +56,7 @@ impl NamingService {
     /// [`NamingError`]: a configuration out of range, a store that cannot be used, an ORB that cannot serve.
     pub fn serve(orb: &Orb, config: NamingConfig) -> Result<Self, NamingError> {
         config.check()?;
-        let (store, tree, identity) = match &config.store {
+        let (disk, tree, identity) = match &config.store {
             Some(place) => {
                 let opened = Store::open(place, &config);
                 let (store, tree) = opened.map_err(|why| NamingError::Store {
@@ -64,13 +64,13 @@ impl NamingService {
                     why,
                 })?;
                 let identity = store.identity();
-                (Some(store), tree, identity)
+                (Some(Box::new(store) as Box<dyn Disk>), tree, identity)
             }
             None => (None, Tree::new(config.bindings_max), store::new_identity()?),
         };
         let contexts: Vec<_> = tree.contexts().collect();
         let tree = Arc::new(Mutex::new(tree));
-        let changes = Changes::new(Arc::clone(&tree), store, &config);
+        let changes = Changes::new(Arc::clone(&tree), disk, &config);
         let naming = Naming::new(orb, identity, tree, changes, config)?;
         for context in contexts {
             naming.open(context)?;

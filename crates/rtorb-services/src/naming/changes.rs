@@ -2,8 +2,7 @@
 
 use super::config::NamingConfig;
 use super::draft::{Bounds, Done, Draft, Refusal, Request};
-use super::store::{CommitError, Store};
-use super::tree::Tree;
+use super::tree::{Effect, Tree};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use rtorb_os::clock::monotonic_ns;
@@ -18,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
-    store: Option<Store>,
+    disk: Option<Box<dyn Disk>>,
     bounds: Bounds,
     waiting_max: usize,
     timeout_ns: u64,
@@ -26,6 +25,21 @@ pub(super) struct Changes {
     led: Condvar,
     made: AtomicU64,
     commits: AtomicU64,
+}
+
+/// Where changes are kept.
+pub(super) trait Disk: Send + Sync + core::fmt::Debug {
+    /// Keeps changes, all or none, and returns when they are kept.
+    fn commit(&self, effects: &[Effect]) -> Result<(), CommitError>;
+}
+
+/// What a failed commit leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommitError {
+    /// Nothing was written.
+    NotBegun,
+    /// Nobody knows before the store is opened again.
+    Unknown,
 }
 
 /// Why it is not known that a change is made.
@@ -58,10 +72,14 @@ struct Waiting {
 type Answer = OnceLock<Result<Done, ChangeError>>;
 
 impl Changes {
-    pub(super) fn new(tree: Arc<Mutex<Tree>>, store: Option<Store>, config: &NamingConfig) -> Self {
+    pub(super) fn new(
+        tree: Arc<Mutex<Tree>>,
+        disk: Option<Box<dyn Disk>>,
+        config: &NamingConfig,
+    ) -> Self {
         Self {
             tree,
-            store,
+            disk,
             bounds: config.into(),
             waiting_max: config.changes_waiting_max,
             timeout_ns: nanoseconds(config.change_timeout),
@@ -109,9 +127,9 @@ impl Changes {
         let batch: Vec<Waiting> = queue.waiting.drain(..count).collect();
         drop(queue);
         // Also when the store panics: the others must not wait for a leader that is no more.
-        let _leading = Leading(self);
+        let leading = Leading(self);
         self.commit(&batch);
-        drop(_leading);
+        drop(leading);
         self.queue.lock()
     }
 
@@ -123,8 +141,8 @@ impl Changes {
             .collect();
         let effects = draft.into_effects();
         let made = decided.iter().filter(|decided| decided.is_ok()).count();
-        let committed = match &self.store {
-            Some(store) if !effects.is_empty() => store.commit(&effects),
+        let committed = match &self.disk {
+            Some(disk) if !effects.is_empty() => disk.commit(&effects),
             _ => Ok(()),
         };
         let failure = match committed {
@@ -180,4 +198,204 @@ const BATCH_MAX: usize = 256;
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draft::Change;
+    use super::super::tree::{Place, ROOT, Target, View};
+    use super::*;
+    use core::sync::atomic::{AtomicBool, AtomicUsize};
+    use rtorb::ior::Ior;
+    use rtorb::url::NameComponent;
+    use std::thread;
+
+    /// A disk that can be held up, broken, and made to panic.
+    #[derive(Debug, Default)]
+    struct Wayward {
+        is_held: AtomicBool,
+        is_broken: AtomicBool,
+        panics: AtomicBool,
+        commits: AtomicUsize,
+        effects: AtomicUsize,
+    }
+
+    impl Disk for Arc<Wayward> {
+        fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
+            self.commits.fetch_add(1, Ordering::SeqCst);
+            assert!(!self.panics.load(Ordering::SeqCst), "a disk that panics");
+            wait_until("the disk to be let go", || {
+                !self.is_held.load(Ordering::SeqCst)
+            });
+            if self.is_broken.load(Ordering::SeqCst) {
+                return Err(CommitError::Unknown);
+            }
+            self.effects.fetch_add(effects.len(), Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let deadline_ns = monotonic_ns() + 20_000_000_000;
+        while !is_so() {
+            assert!(monotonic_ns() < deadline_ns, "waited too long for {what}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn changes(config: &NamingConfig) -> (Arc<Wayward>, Changes) {
+        let disk = Arc::<Wayward>::default();
+        let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
+        let changes = Changes::new(tree, Some(Box::new(Arc::clone(&disk))), config);
+        (disk, changes)
+    }
+
+    fn bind(id: &str) -> Request {
+        Request {
+            context: ROOT,
+            name: vec![component(id)],
+            change: Change::Bind(Target::Object(Arc::new(Ior::NIL))),
+        }
+    }
+
+    fn component(id: &str) -> NameComponent {
+        NameComponent {
+            id: id.to_owned(),
+            kind: String::new(),
+        }
+    }
+
+    fn is_bound(changes: &Changes, id: &str) -> bool {
+        changes.tree.lock().target(ROOT, &component(id)).is_some()
+    }
+
+    #[test]
+    fn readers_see_a_change_when_it_is_on_the_disk_and_never_wait_for_it() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        changes.make(bind("before")).expect("made");
+        disk.is_held.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            scope.spawn(|| changes.make(bind("during")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 2);
+            // The disk is held until this is answered.
+            assert!(is_bound(&changes, "before"));
+            assert!(!is_bound(&changes, "during"));
+            disk.is_held.store(false, Ordering::SeqCst);
+        });
+        assert!(is_bound(&changes, "during"));
+    }
+
+    #[test]
+    fn changes_that_come_during_a_commit_share_the_next() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        disk.is_held.store(true, Ordering::SeqCst);
+        let outcomes = thread::scope(|scope| {
+            let changes = &changes;
+            let first = scope.spawn(move || changes.make(bind("first")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
+            // Two of them want the same name.
+            let others = ["a", "b", "c", "d", "d"];
+            let others = others.map(|id| scope.spawn(move || changes.make(bind(id))));
+            wait_until("the others", || {
+                changes.queue.lock().waiting.len() == others.len()
+            });
+            disk.is_held.store(false, Ordering::SeqCst);
+            first.join().expect("a thread").expect("made");
+            others.map(|other| other.join().expect("a thread"))
+        });
+        let refused = Err(ChangeError::Refused(Refusal::AlreadyBound));
+        let count = |wanted| {
+            outcomes
+                .iter()
+                .filter(|outcome| **outcome == wanted)
+                .count()
+        };
+        assert_eq!((count(Ok(Done::Changed)), count(refused)), (4, 1));
+        assert_eq!(disk.effects.load(Ordering::SeqCst), 5);
+        assert_eq!(changes.counts(), (5, 2));
+    }
+
+    #[test]
+    fn what_a_broken_disk_has_not_kept_is_not_shown() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        disk.is_broken.store(true, Ordering::SeqCst);
+        assert_eq!(changes.make(bind("a")), Err(ChangeError::Unknown));
+        assert!(!is_bound(&changes, "a"));
+        disk.is_broken.store(false, Ordering::SeqCst);
+        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+    }
+
+    #[test]
+    fn a_disk_that_panics_holds_up_nobody_else() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        disk.panics.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            assert!(scope.spawn(|| changes.make(bind("a"))).join().is_err());
+        });
+        disk.panics.store(false, Ordering::SeqCst);
+        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+    }
+
+    #[test]
+    fn who_waits_too_long_is_told_whether_it_was_on_its_way() {
+        let config = NamingConfig {
+            change_timeout: Duration::from_millis(30),
+            changes_waiting_max: 1,
+            ..NamingConfig::default()
+        };
+        let (disk, changes) = changes(&config);
+        disk.is_held.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            let leader = scope.spawn(|| changes.make(bind("a")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
+            let waiting = scope.spawn(|| changes.make(bind("b")));
+            wait_until("the other", || changes.queue.lock().waiting.len() == 1);
+            assert_eq!(changes.make(bind("c")), Err(ChangeError::Busy));
+            assert_eq!(waiting.join().expect("b"), Err(ChangeError::NotBegun));
+            disk.is_held.store(false, Ordering::SeqCst);
+            assert_eq!(leader.join().expect("a"), Ok(Done::Changed));
+        });
+        assert!(is_bound(&changes, "a") && !is_bound(&changes, "b"));
+    }
+
+    #[test]
+    fn a_change_sees_those_before_it_in_its_batch() {
+        let (_, changes) = changes(&NamingConfig::default());
+        let mut draft = Draft::new(&changes.tree, changes.bounds);
+        let at = |name: &[&str], change| Request {
+            context: ROOT,
+            name: name.iter().map(|id| component(id)).collect(),
+            change,
+        };
+        let Ok(Done::Created(context)) = draft.add(&at(&["c"], Change::BindNewContext)) else {
+            panic!("no context");
+        };
+        let object = Change::Bind(Target::Object(Arc::new(Ior::NIL)));
+        assert_eq!(draft.add(&at(&["c", "o"], object)), Ok(Done::Changed));
+        let destroy = Request {
+            context,
+            name: Vec::new(),
+            change: Change::Destroy,
+        };
+        assert_eq!(draft.add(&destroy), Err(Refusal::NotEmpty));
+        assert_eq!(
+            draft.add(&at(&["c", "o"], Change::Unbind)),
+            Ok(Done::Changed)
+        );
+        assert_eq!(draft.add(&destroy), Ok(Done::Changed));
+        let place = |id: &str, context| {
+            let component = component(id);
+            Arc::new(Place { context, component })
+        };
+        assert_eq!(
+            draft.into_effects(),
+            [
+                Effect::Create(context),
+                Effect::Bind(place("c", ROOT), Target::Context(context)),
+                Effect::Bind(place("o", context), Target::Object(Arc::new(Ior::NIL))),
+                Effect::Unbind(place("o", context)),
+                Effect::Destroy(context),
+            ]
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The store of names: a file of redb, in which every transaction is there whole or not at all.
 
+use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::tree::{ContextId, Effect, Place, ROOT, Target, Tree};
 use redb::{
@@ -64,15 +65,6 @@ pub enum StoreError {
     Io(#[from] io::Error),
 }
 
-/// What a failed commit leaves behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommitError {
-    /// Nothing was written.
-    NotBegun,
-    /// Nobody knows before the store is opened again.
-    Unknown,
-}
-
 impl Store {
     /// Opens the store, or makes it, and reads all of it.
     pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
@@ -102,15 +94,6 @@ impl Store {
         self.identity
     }
 
-    /// Writes changes, all or none, and returns when they are on the disk.
-    pub(super) fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
-        let begun = self.database.begin_write();
-        let transaction = begun.map_err(|_| CommitError::NotBegun)?;
-        self.write(&transaction, effects)
-            .map_err(|_| CommitError::NotBegun)?;
-        transaction.commit().map_err(|_| CommitError::Unknown)
-    }
-
     fn write(
         &self,
         transaction: &redb::WriteTransaction,
@@ -138,6 +121,16 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+impl Disk for Store {
+    fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
+        let begun = self.database.begin_write();
+        let transaction = begun.map_err(|_| CommitError::NotBegun)?;
+        self.write(&transaction, effects)
+            .map_err(|_| CommitError::NotBegun)?;
+        transaction.commit().map_err(|_| CommitError::Unknown)
     }
 }
 
@@ -259,12 +252,9 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         if id.value() != ROOT.0 {
             tree.apply(Effect::Create(ContextId(id.value())));
         }
+        let bound = ("contexts_max", config.contexts_max);
+        check_bound("contexts", tree.contexts_len(), bound)?;
     }
-    check_bound(
-        "contexts",
-        tree.contexts_len(),
-        ("contexts_max", config.contexts_max),
-    )?;
     for binding in transaction.open_table(BINDINGS)?.iter()? {
         let (key, value) = binding?;
         let (context, id, kind) = key.value();
@@ -387,6 +377,11 @@ impl From<StorageError> for StoreError {
                     why: error.to_string(),
                 }
             }
+            StorageError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::Corrupted {
+                    why: "it is cut short".to_owned(),
+                }
+            }
             StorageError::Io(error) => Self::Io(error),
             error => Self::Corrupted {
                 why: error.to_string(),
@@ -412,5 +407,196 @@ fn io(error: redb::Error) -> StoreError {
         error => StoreError::Corrupted {
             why: error.to_string(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb::ior::TaggedProfile;
+    use std::io::{Seek, SeekFrom, Write};
+
+    fn stored(directory: &Path) -> (PathBuf, Vec<Effect>) {
+        let place = directory.join("names");
+        let (store, _) = open(&place).expect("a new store");
+        let component = |id: &str| NameComponent {
+            id: id.to_owned(),
+            kind: "kind".to_owned(),
+        };
+        let at = |context, id: &str| {
+            let component = component(id);
+            Arc::new(Place { context, component })
+        };
+        let ior = Arc::new(Ior {
+            type_id: "IDL:Thing:1.0".to_owned(),
+            profiles: vec![TaggedProfile {
+                tag: 7,
+                data: vec![1, 2, 3],
+            }],
+        });
+        let effects = vec![
+            Effect::Create(ContextId(1)),
+            Effect::Create(ContextId(2)),
+            Effect::Bind(at(ROOT, "context"), Target::Context(ContextId(1))),
+            Effect::Bind(at(ContextId(1), "object"), Target::Object(Arc::clone(&ior))),
+            Effect::Bind(at(ContextId(2), ""), Target::Elsewhere(ior)),
+        ];
+        store.commit(&effects).expect("committed");
+        (place, effects)
+    }
+
+    fn open(place: &Path) -> Result<(Store, Tree), StoreError> {
+        Store::open(place, &NamingConfig::default())
+    }
+
+    fn check(tree: &Tree, effects: &[Effect]) {
+        use super::super::tree::View;
+        for effect in effects {
+            match effect {
+                Effect::Bind(place, target) => assert_eq!(
+                    tree.target(place.context, &place.component).as_ref(),
+                    Some(target)
+                ),
+                Effect::Create(id) => assert!(tree.has_context(*id)),
+                Effect::Unbind(_) | Effect::Destroy(_) => unreachable!("not among them"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_committed_is_there_again_contexts_without_a_name_too() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (place, effects) = stored(directory.path());
+        let (store, tree) = open(&place).expect("a store");
+        check(&tree, &effects);
+        assert_eq!((tree.len(), tree.contexts_len()), (3, 3));
+        // The id of a context that is destroyed is not used again.
+        let destroyed = [Effect::Destroy(ContextId(2))];
+        store.commit(&destroyed).expect("committed");
+        let identity = store.identity();
+        drop(store);
+        let (store, tree) = open(&place).expect("a store");
+        assert_eq!(tree.next_context(), ContextId(3));
+        assert_eq!(store.identity(), identity);
+        let names: Vec<_> = directory.path().read_dir().expect("readable").collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn a_second_process_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (place, _) = stored(directory.path());
+        let _first = open(&place).expect("a store");
+        assert!(matches!(open(&place), Err(StoreError::InUse)));
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (place, effects) = stored(directory.path());
+        let set_schema = |schema| {
+            let database = Database::open(&place).expect("a database");
+            let transaction = database.begin_write().expect("begun");
+            let mut about = transaction.open_table(ABOUT).expect("a table");
+            about.insert(SCHEMA_NAME, schema).expect("inserted");
+            drop(about);
+            transaction.commit().expect("committed");
+        };
+        set_schema(SCHEMA + 1);
+        let refused = open(&place).expect_err("newer");
+        assert!(
+            matches!(refused, StoreError::Newer { schema, known } if (schema, known) == (SCHEMA + 1, SCHEMA)),
+            "{refused}"
+        );
+        set_schema(SCHEMA);
+        check(&open(&place).expect("a store").1, &effects);
+    }
+
+    #[test]
+    fn another_file_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = directory.path().join("letter");
+        for contents in [&b""[..], b"Dear reader", &[b'x'; 9000]] {
+            fs::write(&place, contents).expect("written");
+            let refused = open(&place).expect_err("not a store");
+            assert!(matches!(refused, StoreError::Foreign { .. }), "{refused:?}");
+            assert_eq!(fs::read(&place).expect("readable"), contents);
+        }
+        let place = directory.path().join("other");
+        drop(Database::create(&place).expect("a database"));
+        let refused = open(&place).expect_err("not a store");
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused:?}");
+    }
+
+    #[test]
+    fn a_damaged_store_is_refused_and_never_panics() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (place, effects) = stored(directory.path());
+        let whole = fs::read(&place).expect("readable");
+        let mut refused = 0;
+        // All of the header, then every page at an octet that differs from page to page.
+        let pages = 1..whole.len().div_ceil(PAGE_OCTETS);
+        let pages = pages.map(|page| page * PAGE_OCTETS + page * 37 % 64);
+        for at in (0..HEADER_OCTETS).step_by(3).chain(pages) {
+            let at = at.min(whole.len() - 8);
+            fs::write(&place, &whole).expect("written");
+            let mut file = File::options().write(true).open(&place).expect("open");
+            file.seek(SeekFrom::Start(at as u64)).expect("sought");
+            file.write_all(&[!whole[at]; 8]).expect("written");
+            drop(file);
+            let damaged = fs::read(&place).expect("readable");
+            match open(&place) {
+                // Nothing uses it, or it is there twice.
+                Ok((_, tree)) => check(&tree, &effects),
+                Err(_) => {
+                    refused += 1;
+                    let after = fs::read(&place).expect("readable");
+                    assert!(after == damaged, "written to, with octet {at} damaged");
+                }
+            }
+        }
+        assert!(refused > 0, "no page in use was damaged");
+        for length in [1, 100, whole.len() / 2, whole.len() - 1] {
+            fs::write(&place, &whole[..length]).expect("written");
+            let told = open(&place).expect_err("cut short");
+            assert!(
+                matches!(
+                    told,
+                    StoreError::Foreign { .. } | StoreError::Corrupted { .. }
+                ),
+                "{length}: {told:?}"
+            );
+            assert_eq!(fs::read(&place).expect("readable"), &whole[..length]);
+        }
+    }
+
+    /// Of redb.
+    const PAGE_OCTETS: usize = 4096;
+    const HEADER_OCTETS: usize = 320;
+
+    #[test]
+    fn bounds_smaller_than_the_store_are_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (place, effects) = stored(directory.path());
+        let bound = |change: fn(&mut NamingConfig)| {
+            let mut config = NamingConfig::default();
+            change(&mut config);
+            match Store::open(&place, &config) {
+                Err(StoreError::TooMuch { bound, .. }) => bound,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(bound(|config| config.bindings_max = 2), "bindings_max");
+        assert_eq!(bound(|config| config.contexts_max = 2), "contexts_max");
+        assert_eq!(bound(|config| config.octets_max = 20), "octets_max");
+        check(&open(&place).expect("a store").1, &effects);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_told() {
+        let refused = open(Path::new("/nowhere/at/all/names")).expect_err("no directory");
+        assert!(
+            matches!(refused, StoreError::Io(error) if error.kind() == io::ErrorKind::NotFound)
+        );
     }
 }
