@@ -23,6 +23,8 @@ mod context;
 mod draft;
 mod federation;
 mod iterators;
+#[cfg(test)]
+mod model;
 mod names;
 mod raised;
 mod servant;

@@ -1,0 +1,275 @@
+//! Random changes, compared with a model that is nothing but maps, with the store opened anew in between.
+
+use super::changes::{ChangeError, Changes};
+use super::config::NamingConfig;
+use super::draft::{Change, Done, Refusal, Request};
+use super::store::Store;
+use super::tree::{ContextId, Place, ROOT, Stop, Target, Tree, View};
+use proptest::prelude::*;
+use rtorb::ior::{Ior, TaggedProfile};
+use rtorb::url::NameComponent;
+use rtorb_os::sync::Mutex;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// One step of a test.
+#[derive(Clone, Debug)]
+enum Action {
+    Change {
+        /// Which context is asked; of those made, or one of the two next.
+        context: u64,
+        path: Vec<&'static str>,
+        what: What,
+    },
+    /// The process ends, and another begins.
+    Reopen,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Bind(u8),
+    Rebind(u8),
+    BindContext(u64),
+    RebindContext(u64),
+    Unbind,
+    BindNewContext,
+    NewContext,
+    Destroy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    Object(u8),
+    Context(u64),
+}
+
+/// All contexts with what they have.
+#[derive(Debug)]
+struct Model {
+    contexts: BTreeMap<u64, BTreeMap<&'static str, Bound>>,
+    next: u64,
+}
+
+impl Model {
+    fn new() -> Self {
+        Self {
+            contexts: BTreeMap::from([(0, BTreeMap::new())]),
+            next: 1,
+        }
+    }
+
+    /// The context made, or a word for what is wrong.
+    fn make(
+        &mut self,
+        context: u64,
+        path: &[&'static str],
+        what: What,
+    ) -> Result<Option<u64>, &'static str> {
+        let here = self.contexts.get(&context).ok_or("no context")?;
+        let is_new = |next: u64| (next, BTreeMap::new());
+        match (path, what) {
+            ([], What::NewContext) => {
+                self.contexts.extend([is_new(self.next)]);
+                self.next += 1;
+                Ok(Some(self.next - 1))
+            }
+            ([], What::Destroy) if context == 0 => Err("root"),
+            ([], What::Destroy) if !here.is_empty() => Err("not empty"),
+            ([], _) => {
+                self.contexts.remove(&context);
+                Ok(None)
+            }
+            ([step, rest @ ..], _) if !rest.is_empty() => match here.get(step) {
+                None => Err("missing"),
+                Some(Bound::Object(_)) => Err("not context"),
+                Some(Bound::Context(next)) if !self.contexts.contains_key(next) => Err("destroyed"),
+                Some(Bound::Context(next)) => self.make(*next, rest, what),
+            },
+            ([last, ..], What::BindNewContext) if here.contains_key(last) => Err("bound"),
+            ([last, ..], what) => {
+                let bound = here.get(last).copied();
+                let made = matches!(what, What::BindNewContext).then_some(self.next);
+                if let Some(made) = made {
+                    self.contexts.extend([is_new(made)]);
+                    self.next += 1;
+                }
+                let here = self.contexts.get_mut(&context).ok_or("no context")?;
+                let target = match (what, bound) {
+                    (What::Bind(_) | What::BindContext(_), Some(_)) => return Err("bound"),
+                    (What::Rebind(_), Some(Bound::Context(_))) => return Err("not object"),
+                    (What::RebindContext(_), Some(Bound::Object(_))) => return Err("not context"),
+                    (What::Bind(object) | What::Rebind(object), _) => Bound::Object(object),
+                    (What::BindContext(id) | What::RebindContext(id), _) => Bound::Context(id),
+                    (What::BindNewContext, _) => Bound::Context(self.next - 1),
+                    (What::Unbind, None) => return Err("missing"),
+                    (What::Unbind | What::NewContext | What::Destroy, _) => {
+                        here.remove(last);
+                        return Ok(None);
+                    }
+                };
+                here.insert(last, target);
+                Ok(made)
+            }
+        }
+    }
+}
+
+fn target(bound: Bound) -> Target {
+    match bound {
+        Bound::Context(id) => Target::Context(ContextId(id)),
+        Bound::Object(number) => Target::Object(Arc::new(Ior {
+            type_id: format!("IDL:Thing{number}:1.0"),
+            profiles: vec![TaggedProfile {
+                tag: 0,
+                data: vec![number; usize::from(number)],
+            }],
+        })),
+    }
+}
+
+fn component(id: &str) -> NameComponent {
+    NameComponent {
+        id: id.to_owned(),
+        kind: format!("{id}'s"),
+    }
+}
+
+fn request(context: u64, path: &[&'static str], what: What) -> Request {
+    Request {
+        context: ContextId(context),
+        name: path.iter().map(|id| component(id)).collect(),
+        change: match what {
+            What::Bind(object) => Change::Bind(target(Bound::Object(object))),
+            What::Rebind(object) => Change::RebindObject(target(Bound::Object(object))),
+            What::BindContext(id) => Change::Bind(target(Bound::Context(id))),
+            What::RebindContext(id) => Change::RebindContext(target(Bound::Context(id))),
+            What::Unbind => Change::Unbind,
+            What::BindNewContext => Change::BindNewContext,
+            What::NewContext => Change::NewContext,
+            What::Destroy => Change::Destroy,
+        },
+    }
+}
+
+fn word(error: &ChangeError) -> &'static str {
+    match error {
+        ChangeError::Refused(Refusal::AlreadyBound) => "bound",
+        ChangeError::Refused(Refusal::NotEmpty) => "not empty",
+        ChangeError::Refused(Refusal::NotObject) => "not object",
+        ChangeError::Refused(Refusal::IsRoot) => "root",
+        ChangeError::Refused(Refusal::Stopped(stop)) => match stop {
+            Stop::NoContext => "no context",
+            Stop::MissingNode { .. } => "missing",
+            Stop::NotContext { .. } => "not context",
+            Stop::Destroyed { .. } => "destroyed",
+            Stop::Elsewhere { .. } => "elsewhere",
+        },
+        _ => "another error",
+    }
+}
+
+fn open(place: &Path) -> (Arc<Mutex<Tree>>, Changes) {
+    let config = NamingConfig {
+        bindings_max: 1000,
+        ..NamingConfig::default()
+    };
+    let (store, tree) = Store::open(place, &config).expect("a store");
+    let tree = Arc::new(Mutex::new(tree));
+    let changes = Changes::new(Arc::clone(&tree), Some(Box::new(store)), &config);
+    (tree, changes)
+}
+
+/// In memory where the host has that: some ten thousand commits, and what a disk keeps is tested elsewhere.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a directory")
+}
+
+/// The tree as the model has it.
+fn compare(tree: &Tree, model: &Model) {
+    assert_eq!(tree.contexts_len(), model.contexts.len());
+    assert_eq!(tree.next_context(), ContextId(model.next));
+    let mut octets = 0;
+    for (id, bindings) in &model.contexts {
+        assert_eq!(tree.context_len(ContextId(*id)), Some(bindings.len()));
+        for (name, bound) in bindings {
+            let context = ContextId(*id);
+            let component = component(name);
+            let wanted = target(*bound);
+            let there = tree.target(context, &component);
+            assert_eq!(there.as_ref(), Some(&wanted), "{id}: {name}");
+            octets += Place { context, component }.octets() + wanted.octets();
+        }
+        let mut cursor = tree.list(ContextId(*id)).expect("a context");
+        assert_eq!(tree.read(&mut cursor, 1000).len(), bindings.len());
+    }
+    let bindings = model.contexts.values().map(BTreeMap::len).sum();
+    assert_eq!((tree.len(), tree.octets()), (bindings, octets));
+}
+
+fn what() -> impl Strategy<Value = What> {
+    prop_oneof![
+        3 => (0..4_u8).prop_map(What::Bind),
+        3 => (0..4_u8).prop_map(What::Rebind),
+        1 => (0..6_u64).prop_map(What::BindContext),
+        1 => (0..6_u64).prop_map(What::RebindContext),
+        3 => Just(What::Unbind),
+        4 => Just(What::BindNewContext),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let component = prop::sample::select(vec!["a", "b", "c"]);
+    let path = prop::collection::vec(component, 1..4);
+    // The root most of all: from it, everything with a name is reached.
+    let context = || prop_oneof![3 => Just(ROOT.0), 2 => 1..8_u64];
+    let change = |(context, path, what)| Action::Change {
+        context,
+        path,
+        what,
+    };
+    let of_context = prop_oneof![Just(What::NewContext), Just(What::Destroy)];
+    prop_oneof![
+        14 => (context(), path, what()).prop_map(change),
+        3 => (context(), Just(Vec::new()), of_context).prop_map(change),
+        1 => Just(Action::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_changes_come_to_what_the_model_says(
+        actions in prop::collection::vec(action(), 1..60),
+    ) {
+        let directory = directory();
+        let place = directory.path().join("names");
+        let (mut tree, mut changes) = open(&place);
+        let mut model = Model::new();
+        for action in actions {
+            match action {
+                Action::Reopen => {
+                    drop((tree, changes));
+                    (tree, changes) = open(&place);
+                    compare(&tree.lock(), &model);
+                }
+                Action::Change { context, path, what } => {
+                    let wanted = model.make(context, &path, what);
+                    let made = changes.make(request(context, &path, what));
+                    let made = match &made {
+                        Ok(Done::Created(id)) => Ok(Some(id.0)),
+                        Ok(Done::Changed) => Ok(None),
+                        Err(error) => Err(word(error)),
+                    };
+                    prop_assert_eq!(made, wanted, "{:?} at {} {:?}", what, context, path);
+                }
+            }
+        }
+        compare(&tree.lock(), &model);
+        drop((tree, changes));
+        compare(&open(&place).0.lock(), &model);
+    }
+}
