@@ -37,7 +37,7 @@ pub use endpoint::{Endpoint, EndpointError, ListenEndpoint};
 pub use exception::{Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException};
 pub use interface::Interface;
 pub use limits::Limits;
-pub use orb::{Orb, OrbBuilder, OrbError};
+pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbError};
 pub use poa::{IdAssignment, Lifespan, Poa, PoaError, PoaManager, PoaManagerState, PoaPolicies};
 pub use reference::{ObjectRef, SyncScope};
 pub use rtorb_os::sched::SchedPolicy;

@@ -16,6 +16,8 @@ pub struct Limits {
     pub objects_max: usize,
     /// Object adapters: NO_RESOURCES.
     pub adapters_max: usize,
+    /// Object keys that the application chooses and binds (`Orb::bind_object_key`).
+    pub bound_keys_max: usize,
     /// Connections that one client thread keeps; the one unused longest is closed for another.
     pub thread_connections_max: usize,
     /// Connections that the client threads of an ORB share, with the connection strategies that have them do so; one that
@@ -58,6 +60,7 @@ impl Default for Limits {
             connections_max: 1024,
             objects_max: 1 << 21,
             adapters_max: 256,
+            bound_keys_max: 1024,
             thread_connections_max: 64,
             shared_connections_max: 256,
             fragment_chains_max: 4,

@@ -1,5 +1,6 @@
 //! The ORB: what its references, adapters and connections share.
 
+mod bound_keys;
 mod builder;
 mod config_file;
 mod initial_references;
@@ -9,6 +10,7 @@ pub(crate) mod published;
 pub(crate) mod routes;
 mod settings;
 
+pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
 pub(crate) use routes::SharedEndpoint;
 

@@ -4,7 +4,9 @@
 //! object and for a million, and takes no lock.
 
 mod adapter;
+mod locator;
 mod manager;
+mod names;
 pub(crate) mod object_key;
 pub(crate) mod object_table;
 mod operation_table;
@@ -18,6 +20,7 @@ pub use operation_table::OperationTable;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
 pub(crate) use adapter::Adapter;
+pub(crate) use names::{LocatedId, NameCache, Unbindable};
 
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
@@ -49,9 +52,20 @@ pub fn unknown_operation() -> SystemException {
 
 /// A servant whose type is forgotten.
 pub(crate) trait Servant: Send + Sync {
-    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException>;
+    /// Serves a request; `id` is the object's where requests to many come here.
+    fn dispatch(
+        &self,
+        operation: &[u8],
+        call: &mut ServerCall<'_>,
+        id: &LocatedId,
+    ) -> Result<(), SystemException>;
     fn repository_id(&self) -> &'static str;
     fn is_a(&self, repository_id: &str) -> bool;
+
+    /// OBJECT_NOT_EXIST where many objects are served, but none with that id.
+    fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
+        Ok(())
+    }
 }
 
 /// A servant with the interface that it is activated for.
@@ -70,7 +84,12 @@ impl<I, S> Tie<I, S> {
 }
 
 impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
-    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+    fn dispatch(
+        &self,
+        operation: &[u8],
+        call: &mut ServerCall<'_>,
+        _id: &LocatedId,
+    ) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         I::dispatch(&self.servant, operation, call)
     }

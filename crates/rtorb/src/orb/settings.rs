@@ -278,6 +278,6 @@ macro_rules! limit_settings {
 }
 
 limit_settings! {
-    message_octets_max, connections_max, objects_max, adapters_max, thread_connections_max, shared_connections_max,
+    message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
     fragment_chains_max, forwards_max, pool_threads_max, queued_requests_max
 }

@@ -49,6 +49,8 @@ struct Objects {
     promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
     destroyed: bool,
+    /// Where the servant locator is, if there is one: then no object is active.
+    locator: Option<Key>,
 }
 
 /// Which object a servant becomes.
@@ -93,7 +95,7 @@ impl fmt::Display for PoaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WrongPolicy => {
-                "WrongPolicy: the adapter's lifespan, id assignment or priority model does not allow this"
+                "WrongPolicy: the adapter's lifespan, id assignment, priority model or servant locator does not allow this"
             }
             Self::ObjectAlreadyActive => "ObjectAlreadyActive: an object with that id is active",
             Self::ObjectNotActive => "ObjectNotActive: no object with that id is active",
@@ -284,12 +286,12 @@ impl Poa {
 
     /// Ends all objects of this adapter and of those under it; its name may be given to another one then.
     pub fn destroy(&self) {
-        let by_id = {
+        let (by_id, locator) = {
             let mut objects = self.adapter.objects.lock();
             if core::mem::replace(&mut objects.destroyed, true) {
                 return;
             }
-            core::mem::take(&mut objects.by_id)
+            (core::mem::take(&mut objects.by_id), objects.locator.take())
         };
         // Nothing is added to a destroyed adapter, so that these are the last ones.
         let children = core::mem::take(&mut *self.adapter.children.lock());
@@ -298,6 +300,10 @@ impl Poa {
         }
         for (id, place) in by_id {
             self.withdraw(&id, place);
+        }
+        if let Some(place) = locator {
+            let adapter = ObjectKey::named(&self.adapter.path, b"");
+            self.orb.core.objects.remove_locator(&adapter, place);
         }
         if self.adapter.path != ROOT {
             self.orb.core.uncount_adapter();
@@ -344,6 +350,9 @@ impl Poa {
         if objects.destroyed {
             return Err(destroyed().into());
         }
+        if objects.locator.is_some() {
+            return Err(PoaError::WrongPolicy);
+        }
         if id.is_some_and(|id| objects.by_id.contains_key(id)) {
             return Err(PoaError::ObjectAlreadyActive);
         }
@@ -377,6 +386,36 @@ impl Poa {
         };
         objects.by_id.insert(id, place);
         Ok(self.reference(&key, priority))
+    }
+
+    /// Puts a servant in the place of all objects of the adapter.
+    pub(super) fn place_locator(&self, servant: Box<dyn Servant>) -> Result<(), PoaError> {
+        if self.adapter.policies.lifespan == Lifespan::Transient {
+            return Err(PoaError::WrongPolicy);
+        }
+        let core = &self.orb.core;
+        let rt = &self.adapter.rt;
+        let priority = rt.call_priority(core, None)?;
+        let mut servant = Some(servant);
+        let mut objects = self.adapter.objects.lock();
+        if objects.destroyed {
+            return Err(destroyed().into());
+        }
+        if objects.locator.is_some() || !objects.by_id.is_empty() {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 6).into());
+        }
+        let locator = |_| ActiveObject {
+            servant: servant.take().expect("a slab makes an entry at most once"),
+            adapter: Arc::clone(&self.adapter),
+            id: Vec::new(),
+            priority,
+            pool: rt.pool_id(),
+        };
+        let adapter = ObjectKey::named(&self.adapter.path, b"");
+        let place = core.objects.insert_locator(adapter, locator);
+        objects.locator =
+            Some(place.ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?);
+        Ok(())
     }
 
     /// WrongPolicy for an id that is not the application's to give.
@@ -452,6 +491,15 @@ impl Adapter {
     /// Its name: path from the root, separated by `/`.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// True if it is the root and there is an adapter of that path.
+    pub(crate) fn has(self: &Arc<Self>, path: &str) -> bool {
+        let mut adapter = Arc::clone(self);
+        path.split('/').all(|name| {
+            let child = adapter.children.lock().get(name).cloned();
+            child.map(|child| adapter = child).is_some()
+        })
     }
 
     pub(crate) fn root() -> Self {

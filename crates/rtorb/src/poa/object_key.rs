@@ -75,11 +75,24 @@ impl<'m> ObjectKey<'m> {
 
 /// The id of the object with that readable key, if it is one of the adapter of that path.
 pub(crate) fn id_in(key: &[u8], adapter: &str) -> Option<Vec<u8>> {
-    let mut rest = key.strip_prefix(adapter.as_bytes())?.strip_prefix(b"/")?;
-    let mut id = Vec::with_capacity(rest.len());
+    let escaped = key.strip_prefix(adapter.as_bytes())?.strip_prefix(b"/")?;
+    let mut id = Vec::with_capacity(escaped.len());
+    unescape(escaped, &mut id).then_some(id)
+}
+
+/// A readable key in two: the path of the adapter with the `/` behind it, and the id as it is written there.
+pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = key.iter().rposition(|&octet| octet == b'/')?;
+    Some(key.split_at(end + 1))
+}
+
+/// Puts an id that is written so in a key into `id`, in the place of what was there; false if it can stand in none.
+pub(crate) fn unescape(escaped: &[u8], id: &mut Vec<u8>) -> bool {
+    id.clear();
+    let mut rest = escaped;
     while let Some((&octet, after)) = rest.split_first() {
         let (octet, after) = match (octet, after) {
-            (b'/', _) => return None,
+            (b'/', _) => return false,
             (b'%', [b'2', b'F', after @ ..]) => (b'/', after),
             (b'%', [b'2', b'5', after @ ..]) => (b'%', after),
             _ => (octet, after),
@@ -87,7 +100,7 @@ pub(crate) fn id_in(key: &[u8], adapter: &str) -> Option<Vec<u8>> {
         id.push(octet);
         rest = after;
     }
-    Some(id)
+    true
 }
 
 #[cfg(test)]

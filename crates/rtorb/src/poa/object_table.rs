@@ -1,24 +1,23 @@
 //! The active objects of all adapters.
 
+use super::names::{NameCache, Names, Unbindable};
 use super::{Adapter, Servant};
 use crate::rt::{CallPriority, ThreadpoolId};
 use rtorb_os::slab::{Entered, Key, Slab};
-use rtorb_os::sync::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Every active object, by place and, for those with a readable key, by name.
 #[derive(Debug)]
 pub(crate) struct ObjectTable {
     objects: Slab<ActiveObject>,
-    names: Mutex<HashMap<Vec<u8>, Key>>,
+    names: Names,
 }
 
-/// A servant at work.
+/// A servant at work, or what finds the servants of an adapter's objects that are not active.
 pub(crate) struct ActiveObject {
     pub(crate) servant: Box<dyn Servant>,
     pub(crate) adapter: Arc<Adapter>,
-    /// Its id in the adapter.
+    /// Its id in the adapter; empty for a locator.
     pub(crate) id: Vec<u8>,
     /// Which priority its calls have.
     pub(crate) priority: CallPriority,
@@ -26,22 +25,11 @@ pub(crate) struct ActiveObject {
     pub(crate) pool: ThreadpoolId,
 }
 
-/// The names that one thread was asked for last, so that a name is looked up under the lock only once.
-///
-/// A place that was reused has another generation, so a stale entry is noticed.
-#[derive(Debug, Default)]
-pub(crate) struct NameCache {
-    entries: Vec<(Vec<u8>, Key)>,
-    next: usize,
-}
-
-const CACHED_NAMES: usize = 8;
-
 impl ObjectTable {
     pub(crate) fn new(objects_max: usize) -> Self {
         Self {
             objects: Slab::new(objects_max),
-            names: Mutex::new(HashMap::new()),
+            names: Names::default(),
         }
     }
 
@@ -51,26 +39,52 @@ impl ObjectTable {
     }
 
     /// Lets a readable key lead to a place; false if it leads to an object already.
-    pub(crate) fn name(&self, name: Vec<u8>, place: Key) -> bool {
-        let mut names = self.names.lock();
-        if names
-            .get(&name)
-            .is_some_and(|&taken| self.objects.enter(taken).is_some())
-        {
-            return false;
-        }
-        names.insert(name, place);
-        true
+    pub(crate) fn name(&self, key: Vec<u8>, place: Key) -> bool {
+        let is_alive = |taken| self.objects.enter(taken).is_some();
+        self.names.add(key, place, is_alive)
     }
 
     /// Where a readable key leads.
-    pub(crate) fn place_of(&self, name: &[u8]) -> Option<Key> {
-        self.names.lock().get(name).copied()
+    pub(crate) fn place_of(&self, key: &[u8]) -> Option<Key> {
+        self.names.place_of(key)
     }
 
     /// Takes a readable key away.
-    pub(crate) fn forget_name(&self, name: &[u8]) -> Option<Key> {
-        self.names.lock().remove(name)
+    pub(crate) fn forget_name(&self, key: &[u8]) {
+        self.names.remove(key);
+    }
+
+    /// Adds what `make` makes as the locator of the adapter with that path, with a `/` behind it; `None` when there are too
+    /// many objects.
+    pub(crate) fn insert_locator(
+        &self,
+        adapter: Vec<u8>,
+        make: impl FnOnce(Key) -> ActiveObject,
+    ) -> Option<Key> {
+        let place = self.objects.insert_with(make)?;
+        self.names.add_locator(adapter, place);
+        Some(place)
+    }
+
+    /// Takes the locator of an adapter away.
+    pub(crate) fn remove_locator(&self, adapter: &[u8], place: Key) {
+        self.names.remove_locator(adapter);
+        self.objects.remove(place);
+    }
+
+    /// Lets a key of the application's stand for that of an object, if there are not `bound_max` of them yet.
+    pub(crate) fn bind(
+        &self,
+        key: &[u8],
+        object_key: Vec<u8>,
+        bound_max: usize,
+    ) -> Result<(), Unbindable> {
+        self.names.bind(key, object_key, bound_max)
+    }
+
+    /// Takes a key of the application's away; false if there is none.
+    pub(crate) fn unbind(&self, key: &[u8]) -> bool {
+        self.names.unbind(key)
     }
 
     /// Removes an object; it is dropped when the last call in it has ended.
@@ -83,30 +97,22 @@ impl ObjectTable {
         self.objects.enter(place)
     }
 
+    /// Enters the object with a readable key, or the locator that knows it: its id is in `cache` then.
     pub(crate) fn enter_named(
         &self,
-        name: &[u8],
+        key: &[u8],
         cache: &mut NameCache,
     ) -> Option<Entered<'_, ActiveObject>> {
-        let cached = cache.entries.iter().find(|(cached, _)| cached == name);
-        if let Some(object) = cached.and_then(|(_, place)| self.objects.enter(*place)) {
+        let known = cache.find(key, &self.names);
+        if let Some(object) = known.and_then(|place| self.objects.enter(place)) {
             return Some(object);
         }
-        let place = *self.names.lock().get(name)?;
-        cache.keep(name, place);
-        self.objects.enter(place)
-    }
-}
-
-impl NameCache {
-    fn keep(&mut self, name: &[u8], place: Key) {
-        if let Some(entry) = self.entries.iter_mut().find(|(cached, _)| cached == name) {
-            entry.1 = place;
-        } else if self.entries.len() < CACHED_NAMES {
-            self.entries.push((name.to_vec(), place));
-        } else {
-            self.entries[self.next] = (name.to_vec(), place);
-            self.next = (self.next + 1) % CACHED_NAMES;
+        let located = cache.find_locator(key);
+        if let Some(locator) = located.and_then(|place| self.objects.enter(place)) {
+            return Some(locator);
         }
+        let found = self.names.find(key)?;
+        cache.keep(key, &found);
+        self.objects.enter(found.place)
     }
 }

@@ -5,7 +5,7 @@ use super::reading::{CharCodes, Next};
 use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
-use crate::exception::SystemException;
+use crate::exception::{ExceptionKind, SystemException};
 use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
@@ -101,12 +101,20 @@ fn locate_request(
     let mut w = Writer::new(out, orb.limits.message_octets_max);
     let (version, id) = (header.version, request.request_id);
     let written = match object.as_deref() {
-        None => giop::write_locate_reply(&mut w, version, id, LocateStatus::UnknownObject),
         Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
             let elsewhere = published::forward(orb, object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
-        Some(_) => giop::write_locate_reply(&mut w, version, id, LocateStatus::ObjectHere),
+        object => {
+            let status = match upcall::present((object, &workspace.names.id)) {
+                Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => {
+                    LocateStatus::UnknownObject
+                }
+                // Of an object that cannot be looked for now, the call itself will tell.
+                _ => LocateStatus::ObjectHere,
+            };
+            giop::write_locate_reply(&mut w, version, id, status)
+        }
     };
     let is_sent = written.is_ok() && session.send(&w).is_ok();
     workspace.out = w.into_buffer();

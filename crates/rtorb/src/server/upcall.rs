@@ -8,7 +8,8 @@ use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use crate::orb::OrbCore;
 use crate::poa::object_key::ObjectKey;
-use crate::poa::object_table::{ActiveObject, NameCache};
+use crate::poa::object_table::ActiveObject;
+use crate::poa::{LocatedId, NameCache};
 use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
 use core::cell::Cell;
 use rtorb_os::slab::Entered;
@@ -81,7 +82,7 @@ fn invoke<'m>(
     let orb = &*session.orb;
     let object = find(orb, request.target.object_key()?, names);
     if request.operation.first() == Some(&b'_')
-        && let Some(answer) = implicit(request, object.as_deref(), call)
+        && let Some(answer) = implicit(request, (object.as_deref(), &names.id), call)
     {
         return answer;
     }
@@ -95,9 +96,9 @@ fn invoke<'m>(
     call.reply.send_early(call.out);
     let around = IN_UPCALL.replace((orb.epoch, session.pool));
     // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
-    let lent = &mut *call;
+    let (lent, id) = (&mut *call, &names.id);
     let answered = catch_unwind(AssertUnwindSafe(move || {
-        object.servant.dispatch(request.operation, lent)
+        object.servant.dispatch(request.operation, lent, id)
     }));
     IN_UPCALL.set(around);
     if let Err(exception) = answered.unwrap_or(Err(FAILED)) {
@@ -224,16 +225,13 @@ const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::Obje
 /// The operations that every object has (CORBA 3, 15.4.2.2); `None` for one that the interface defines.
 fn implicit(
     request: &RequestHeader<'_>,
-    object: Option<&ActiveObject>,
+    object: (Option<&ActiveObject>, &LocatedId),
     call: &mut ServerCall<'_>,
 ) -> Option<Result<(), SystemException>> {
     match request.operation {
         b"_is_a" => Some(is_a(object, call)),
-        b"_non_existent" | b"_not_existent" => {
-            let is_gone = object.is_none();
-            Some(call.reply(|w| w.primitive(u8::from(is_gone))))
-        }
-        b"_repository_id" => Some(object.ok_or(NO_SUCH_OBJECT).and_then(|object| {
+        b"_non_existent" | b"_not_existent" => Some(non_existent(object, call)),
+        b"_repository_id" => Some(present(object).and_then(|object| {
             let id = object.servant.repository_id();
             call.reply(|w| id.encode(w))
         })),
@@ -244,8 +242,32 @@ fn implicit(
     }
 }
 
-fn is_a(object: Option<&ActiveObject>, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+/// The object, if it is there.
+pub(super) fn present<'o>(
+    (object, id): (Option<&'o ActiveObject>, &LocatedId),
+) -> Result<&'o ActiveObject, SystemException> {
     let object = object.ok_or(NO_SUCH_OBJECT)?;
+    object.servant.check_presence(id)?;
+    Ok(object)
+}
+
+fn non_existent(
+    object: (Option<&ActiveObject>, &LocatedId),
+    call: &mut ServerCall<'_>,
+) -> Result<(), SystemException> {
+    let is_gone = match present(object) {
+        Ok(_) => false,
+        Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => true,
+        Err(exception) => return Err(exception),
+    };
+    call.reply(|w| w.primitive(u8::from(is_gone)))
+}
+
+fn is_a(
+    object: (Option<&ActiveObject>, &LocatedId),
+    call: &mut ServerCall<'_>,
+) -> Result<(), SystemException> {
+    let object = present(object)?;
     let is_a = {
         let id = call.arguments().str()?;
         object.servant.is_a(&id)

@@ -2,7 +2,7 @@
 
 use super::call::Scratch;
 use super::thread_priority::ThreadPriority;
-use crate::poa::object_table::NameCache;
+use crate::poa::NameCache;
 
 /// The memory of a thread that serves, for whatever connection, and its priority.
 #[derive(Debug)]

@@ -1,0 +1,76 @@
+//! Objects without activation: a servant is made for each request, of the object's id.
+
+use super::adapter::Poa;
+use super::names::LocatedId;
+use super::{PoaError, Servant, ServedBy, unknown_operation};
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::server::ServerCall;
+use core::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl Poa {
+    /// Serves every object of this adapter by a servant that `locate` makes of its id for each request (ServantLocator of
+    /// NON_RETAIN, CORBA 3, 11.3.5): objects need no memory of their own, and there may be as many as there are ids.
+    ///
+    /// `locate` runs in the thread that serves the request, at the priority of the call, in several threads at once, and also
+    /// for those that only ask whether the object is there. What it answers is dropped behind the request. Make it cheap: a
+    /// pointer to what the objects share and the id. A system exception goes to the caller: OBJECT_NOT_EXIST for an id that
+    /// stands for no object.
+    ///
+    /// References are made by [`create_reference_with_id`](Self::create_reference_with_id). Objects have the priority that
+    /// the adapter declares; a `PriorityTransform` is told no id of theirs.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] unless the adapter is persistent; BAD_INV_ORDER 6 when it has a locator or active objects
+    /// already; NO_RESOURCES when `Limits::objects_max` are active.
+    pub fn set_servant_locator<I, S, L>(&self, locate: L) -> Result<(), PoaError>
+    where
+        I: ServedBy<S> + 'static,
+        S: 'static,
+        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+    {
+        let interface = PhantomData::<fn() -> (I, S)>;
+        self.place_locator(Box::new(Located { locate, interface }))
+    }
+}
+
+/// The servant of all objects of an adapter, which finds the one for each request.
+struct Located<I, S, L> {
+    locate: L,
+    interface: PhantomData<fn() -> (I, S)>,
+}
+
+impl<I, S, L> Servant for Located<I, S, L>
+where
+    I: ServedBy<S>,
+    L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync,
+{
+    fn dispatch(
+        &self,
+        operation: &[u8],
+        call: &mut ServerCall<'_>,
+        id: &LocatedId,
+    ) -> Result<(), SystemException> {
+        let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+        let servant = (self.locate)(id.octets())?;
+        I::dispatch(&servant, operation, call)
+    }
+
+    fn repository_id(&self) -> &'static str {
+        I::REPOSITORY_ID
+    }
+
+    fn is_a(&self, repository_id: &str) -> bool {
+        I::derives_from(repository_id)
+    }
+
+    /// A locator that panics has failed in an unknown way, for this request.
+    fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
+        let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
+        located.unwrap_or(Err(SystemException::new(
+            ExceptionKind::Unknown,
+            0,
+            CompletionStatus::No,
+        )))
+    }
+}

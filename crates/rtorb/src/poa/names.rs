@@ -1,0 +1,309 @@
+//! Readable keys: where they lead, and what a thread remembers of that.
+//!
+//! A key of a persistent object is `ADAPTER/ID`. One that the application chose has no `/` and stands for another key. Where
+//! no object has a key, the servant locator of its adapter may know one.
+
+use super::object_key::{self, ObjectKey};
+use core::sync::atomic::{AtomicU32, Ordering};
+use rtorb_os::slab::Key;
+use rtorb_os::sync::Mutex;
+use std::collections::HashMap;
+
+/// The readable keys of one ORB.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    table: Mutex<Table>,
+    /// Counts the keys taken away that a thread may remember though the object is there.
+    version: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    leads: HashMap<Vec<u8>, Lead>,
+    bound: usize,
+    /// By the path of their adapters, with the `/` behind it.
+    locators: HashMap<Vec<u8>, Key>,
+}
+
+#[derive(Debug)]
+enum Lead {
+    /// To an object.
+    To(Key),
+    /// To whatever has that other key.
+    As(Box<[u8]>),
+}
+
+/// Why a key cannot be bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unbindable {
+    /// It is bound already.
+    Taken,
+    /// There are as many as may be.
+    TooMany,
+}
+
+/// Where a key leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) place: Key,
+    /// What remains for a locator at that place; none for an object that is there itself.
+    pub(super) id: Option<LocatedId>,
+}
+
+/// The id of an object that a locator serves, in the memory of the thread that serves the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LocatedId(Vec<u8>);
+
+impl LocatedId {
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Takes the id that is written so in a key; false if it can stand in none.
+    fn read(&mut self, escaped: &[u8]) -> bool {
+        object_key::unescape(escaped, &mut self.0)
+    }
+
+    fn of(escaped: &[u8]) -> Option<Self> {
+        let mut id = Self::default();
+        id.read(escaped).then_some(id)
+    }
+}
+
+impl Names {
+    /// Lets a key lead to a place; false if it leads to another that `is_alive`.
+    pub(super) fn add(&self, key: Vec<u8>, place: Key, is_alive: impl FnOnce(Key) -> bool) -> bool {
+        let mut table = self.table.lock();
+        match table.leads.get(&key) {
+            Some(&Lead::To(taken)) if is_alive(taken) => return false,
+            _ => table.leads.insert(key, Lead::To(place)),
+        };
+        true
+    }
+
+    pub(super) fn remove(&self, key: &[u8]) {
+        self.table.lock().leads.remove(key);
+    }
+
+    /// Lets the keys of an adapter without objects lead to its locator; `adapter` is its path, with the `/` behind it.
+    pub(super) fn add_locator(&self, adapter: Vec<u8>, place: Key) {
+        self.table.lock().locators.insert(adapter, place);
+    }
+
+    pub(super) fn remove_locator(&self, adapter: &[u8]) {
+        self.table.lock().locators.remove(adapter);
+    }
+
+    /// Lets a key stand for another one, if there are not `bound_max` of them yet.
+    pub(super) fn bind(
+        &self,
+        key: &[u8],
+        other: Vec<u8>,
+        bound_max: usize,
+    ) -> Result<(), Unbindable> {
+        let mut table = self.table.lock();
+        if table.leads.contains_key(key) {
+            return Err(Unbindable::Taken);
+        }
+        if table.bound >= bound_max {
+            return Err(Unbindable::TooMany);
+        }
+        table.bound += 1;
+        let lead = Lead::As(other.into_boxed_slice());
+        table.leads.insert(key.to_vec(), lead);
+        Ok(())
+    }
+
+    /// Takes a key away that stood for another one; false if there is none.
+    pub(super) fn unbind(&self, key: &[u8]) -> bool {
+        let mut table = self.table.lock();
+        if !matches!(table.leads.get(key), Some(Lead::As(_))) {
+            return false;
+        }
+        table.leads.remove(key);
+        table.bound -= 1;
+        // Under the lock: who reads the new version finds the table without it.
+        self.version.fetch_add(1, Ordering::Release);
+        true
+    }
+
+    /// The place of the object with exactly that key.
+    pub(super) fn place_of(&self, key: &[u8]) -> Option<Key> {
+        match self.table.lock().leads.get(key) {
+            Some(&Lead::To(place)) => Some(place),
+            _ => None,
+        }
+    }
+
+    pub(super) fn find(&self, key: &[u8]) -> Option<Found> {
+        let table = self.table.lock();
+        match table.leads.get(key) {
+            Some(Lead::As(other)) => match ObjectKey::parse(other) {
+                ObjectKey::Transient { place, .. } => Some(Found { place, id: None }),
+                ObjectKey::Named(other) => table.direct(other),
+            },
+            _ => table.direct(key),
+        }
+    }
+
+    #[inline]
+    fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+impl Table {
+    /// Where a key leads that stands for no other one.
+    fn direct(&self, key: &[u8]) -> Option<Found> {
+        if let Some(&Lead::To(place)) = self.leads.get(key) {
+            return Some(Found { place, id: None });
+        }
+        let (adapter, id) = object_key::split(key)?;
+        let place = *self.locators.get(adapter)?;
+        let id = Some(LocatedId::of(id)?);
+        Some(Found { place, id })
+    }
+}
+
+/// The keys that one thread was asked for last, so that a key is looked up under the lock only once.
+///
+/// A place that was reused has another generation, so a stale entry is noticed.
+#[derive(Debug, Default)]
+pub(crate) struct NameCache {
+    known: Vec<Known>,
+    next: usize,
+    version: u32,
+    /// The id of the object found last, where a locator serves it.
+    pub(crate) id: LocatedId,
+}
+
+/// A key, or the path of an adapter with a locator, and where it leads.
+#[derive(Debug)]
+struct Known {
+    key: Vec<u8>,
+    is_adapter: bool,
+    found: Found,
+}
+
+const KNOWN_MAX: usize = 8;
+
+impl NameCache {
+    /// The place that a key is known to lead to: that of its object, else of its adapter's locator, whose id is taken then.
+    pub(super) fn find(&mut self, key: &[u8], names: &Names) -> Option<Key> {
+        let version = names.version();
+        if self.version != version {
+            self.known.clear();
+            self.version = version;
+        }
+        let mut known = self.known.iter();
+        if let Some(known) = known.find(|known| !known.is_adapter && known.key == key) {
+            if let Some(id) = &known.found.id {
+                self.id.0.clone_from(&id.0);
+            }
+            return Some(known.found.place);
+        }
+        None
+    }
+
+    /// As [`find`](Self::find), for the locator of the key's adapter.
+    pub(super) fn find_locator(&mut self, key: &[u8]) -> Option<Key> {
+        let (adapter, id) = object_key::split(key)?;
+        let mut known = self.known.iter();
+        let known = known.find(|known| known.is_adapter && known.key == adapter)?;
+        self.id.read(id).then_some(known.found.place)
+    }
+
+    /// Remembers where a key leads: of an id that a locator knows, where the locator is.
+    pub(super) fn keep(&mut self, key: &[u8], found: &Found) {
+        if let Some(id) = &found.id {
+            self.id.0.clone_from(&id.0);
+        }
+        let adapter = object_key::split(key).filter(|_| found.id.is_some());
+        let known = Known {
+            key: adapter.map_or(key, |(adapter, _)| adapter).to_vec(),
+            is_adapter: adapter.is_some(),
+            found: found.clone(),
+        };
+        let is_same = |old: &&mut Known| old.key == known.key && old.is_adapter == known.is_adapter;
+        if let Some(old) = self.known.iter_mut().find(is_same) {
+            *old = known;
+        } else if self.known.len() < KNOWN_MAX {
+            self.known.push(known);
+        } else {
+            self.known[self.next] = known;
+            self.next = (self.next + 1) % KNOWN_MAX;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_leads_to_its_object_before_the_locator_of_its_adapter() {
+        let names = Names::default();
+        let (own, locator) = (place(1), place(2));
+        assert!(names.add(b"A/x".to_vec(), own, |_| true));
+        names.add_locator(b"A/".to_vec(), locator);
+        assert!(!names.add(b"A/x".to_vec(), place(3), |_| true));
+        assert_eq!(names.find(b"A/x"), Some(found(own, None)));
+        assert_eq!(names.find(b"A/y%2F"), Some(found(locator, Some(b"y/"))));
+        assert_eq!(names.find(b"A/"), Some(found(locator, Some(b""))));
+        assert_eq!(names.find(b"A/B/y"), None);
+        assert_eq!(names.find(b"y"), None);
+        names.remove_locator(b"A/");
+        assert_eq!(names.find(b"A/y"), None);
+    }
+
+    #[test]
+    fn a_bound_key_leads_where_the_other_one_does_at_the_time() {
+        let names = Names::default();
+        let bind = |key: &[u8], other: &[u8]| names.bind(key, other.to_vec(), 2);
+        assert_eq!(bind(b"NameService", b"A/root"), Ok(()));
+        assert_eq!(bind(b"NameService", b"A/root"), Err(Unbindable::Taken));
+        assert_eq!(names.find(b"NameService"), None);
+        names.add_locator(b"A/".to_vec(), place(1));
+        let located = found(place(1), Some(b"root"));
+        assert_eq!(names.find(b"NameService"), Some(located));
+        assert!(names.add(b"A/root".to_vec(), place(2), |_| true));
+        assert_eq!(names.find(b"NameService"), Some(found(place(2), None)));
+        assert_eq!(bind(b"Other", &ObjectKey::transient(7, place(3))), Ok(()));
+        assert_eq!(names.find(b"Other"), Some(found(place(3), None)));
+        assert_eq!(bind(b"Third", b"A/root"), Err(Unbindable::TooMany));
+        assert!(names.unbind(b"Other") && !names.unbind(b"Other"));
+        assert!(!names.unbind(b"A/root"), "it is bound by nobody");
+        assert_eq!(bind(b"Third", b"A/root"), Ok(()));
+    }
+
+    #[test]
+    fn a_thread_forgets_a_key_that_was_taken_away_and_finds_every_id_of_a_locator() {
+        let names = Names::default();
+        let mut cache = NameCache::default();
+        names.add_locator(b"A/".to_vec(), place(1));
+        names.bind(b"N", b"A/root".to_vec(), 1).expect("it is free");
+        cache.keep(b"N", &names.find(b"N").expect("it is bound"));
+        cache.keep(b"A/x", &names.find(b"A/x").expect("it is located"));
+        assert_eq!(cache.id.octets(), b"x");
+        assert_eq!(cache.find(b"N", &names), Some(place(1)));
+        assert_eq!(cache.id.octets(), b"root");
+        assert_eq!(cache.find(b"A/y", &names), None);
+        assert_eq!(cache.find_locator(b"A/y"), Some(place(1)));
+        assert_eq!(cache.id.octets(), b"y");
+        assert!(names.unbind(b"N"));
+        assert_eq!(cache.find(b"N", &names), None);
+        assert_eq!(names.find(b"N"), None);
+    }
+
+    fn place(index: u32) -> Key {
+        Key {
+            index,
+            generation: 1,
+        }
+    }
+
+    fn found(place: Key, id: Option<&[u8]>) -> Found {
+        let id = id.map(|id| LocatedId(id.to_vec()));
+        Found { place, id }
+    }
+}
