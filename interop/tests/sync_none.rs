@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
 use rtorb::{
-    CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, Strategies,
-    SyncScope, SystemException, WaitStrategy,
+    CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
+    Strategies, SyncScope, SystemException, WaitStrategy,
 };
 use rtorb_interop::fake::{FakeServer, Peer, request_id, yes};
 use rtorb_interop::ours::Ours;
@@ -246,6 +246,40 @@ fn a_connection_on_which_many_wait_at_once_is_refused() {
 }
 
 #[test]
+fn a_connection_that_keeps_something_is_closed_for_another_only_as_the_last_choice() {
+    for connection in [
+        ConnectionStrategy::Exclusive,
+        ConnectionStrategy::Multiplexed,
+    ] {
+        let servers = [(); 4].map(|()| Slow::new());
+        let limits = Limits {
+            thread_connections_max: 2,
+            shared_connections_max: 2,
+            ..Limits::default()
+        };
+        let orb = with(Orb::builder().limits(limits), connection);
+        let objects = servers.each_ref().map(|server| server.object_of(&orb));
+        let open = |number: usize| {
+            let opened = objects[number].validate_connection();
+            opened.expect("there is one to close");
+        };
+        open(0);
+        clog(&objects[0], 50_000);
+        open(1);
+        // In the place of the second, which was used last but keeps nothing.
+        open(2);
+        assert_eq!(objects[0].flush(), Ok(false), "{connection}");
+        let closed = objects[1].flush().map(|_| ());
+        expect_transient(closed, SyncScope::UNCONNECTED);
+        clog(&objects[2], 50_000);
+        open(3);
+        let closed = objects[0].flush().map(|_| ());
+        expect_transient(closed, SyncScope::UNCONNECTED);
+        assert_eq!(objects[2].flush(), Ok(false), "{connection}");
+    }
+}
+
+#[test]
 fn the_scope_goes_with_a_reference_through_its_other_choices() {
     let server = Slow::new();
     let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
@@ -312,9 +346,10 @@ impl Slow {
 
     /// Its object, for oneways that wait for nothing, over a private connection with small buffers.
     fn object(&self, builder: OrbBuilder, connection: ConnectionStrategy) -> ObjectRef {
-        let mut strategies = Strategies::default();
-        (strategies.connection, strategies.wait) = (connection, WaitStrategy::Read);
-        let orb = builder.strategies(strategies).build().expect("legal");
+        self.object_of(&with(builder, connection))
+    }
+
+    fn object_of(&self, orb: &Orb) -> ObjectRef {
         let small = TcpProtocolProperties {
             send_buffer_size: 8192,
             ..TcpProtocolProperties::default()
@@ -399,6 +434,12 @@ fn here(id: u32) -> Vec<u8> {
     let mut stream = Stream::new(4, 2, false);
     stream.ulong(id).ulong(1);
     stream.message()
+}
+
+fn with(builder: OrbBuilder, connection: ConnectionStrategy) -> Orb {
+    let mut strategies = Strategies::default();
+    (strategies.connection, strategies.wait) = (connection, WaitStrategy::Read);
+    builder.strategies(strategies).build().expect("legal")
 }
 
 fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {

@@ -1,4 +1,4 @@
-//! System calls of warm two-way calls, counted by strace: two a side.
+//! System calls of warm calls, counted by strace: two a side for a two-way call, one for a oneway that waits for nothing.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,8 @@ fn a_two_way_call_makes_two_system_calls_a_side() {
         return;
     }
     for transport in ["tcp", "unix"] {
-        let once = count(transport, CALLS);
-        let twice = count(transport, 2 * CALLS);
+        let once = count(transport, "call", CALLS);
+        let twice = count(transport, "call", 2 * CALLS);
         for (side, once, twice) in [
             ("client", once.client, twice.client),
             ("server", once.server, twice.server),
@@ -34,13 +34,31 @@ fn a_two_way_call_makes_two_system_calls_a_side() {
     }
 }
 
+#[test]
+fn a_oneway_that_waits_for_nothing_is_one_system_call() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    for transport in ["tcp", "unix"] {
+        let once = count(transport, "send", CALLS).client;
+        let twice = count(transport, "send", 2 * CALLS).client;
+        let a_oneway = (twice as f64 - once as f64) / CALLS as f64;
+        // A call with a reply follows each hundredth, so that the sockets have room; flush with nothing left makes none.
+        assert!(
+            (a_oneway - 1.02).abs() < 0.02,
+            "{transport}: {a_oneway} a oneway, {once} and {twice} in all"
+        );
+    }
+}
+
 struct Counts {
     client: u64,
     server: u64,
 }
 
-/// All system calls of a server and a client of ours that made so many calls of `cube_long`.
-fn count(transport: &str, calls: u64) -> Counts {
+/// All system calls of a server and a client of ours that made so many calls of `cube_long`, or sent so many oneways.
+fn count(transport: &str, how: &str, calls: u64) -> Counts {
     let scratch = Scratch::new();
     let endpoint = match transport {
         "tcp" => "iiop://127.0.0.1:0".to_owned(),
@@ -55,7 +73,7 @@ fn count(transport: &str, calls: u64) -> Counts {
     let mut serve = strace(&served, program);
     let (server, reference) =
         Running::until_written(serve.arg("serve").arg(&ior).arg(&endpoint), &ior);
-    output_of(strace(&called, program).args(["call", &reference, &calls.to_string()]));
+    output_of(strace(&called, program).args([how, &reference, &calls.to_string()]));
     assert!(
         server.ended().success(),
         "the server ends when it is told to"

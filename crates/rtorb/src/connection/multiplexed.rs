@@ -140,16 +140,24 @@ impl Lines {
 }
 
 impl Line {
-    /// Closes the connection unless a call is in progress on it, or part of a oneway left to send; true if there is none now.
-    fn close_unless_used(&self) -> bool {
+    /// As [`close_unless_used`](Self::close_unless_used), but never one with part of a oneway left to send.
+    fn close_if_flushed(&self) -> bool {
         match &self.connection {
             Way::Held(connection) => connection.try_lock().is_some_and(|mut held| {
-                let is_unused = held.as_ref().is_none_or(|own| own.is_flushed());
-                if is_unused {
+                let is_flushed = held.as_ref().is_none_or(|own| own.is_flushed());
+                if is_flushed {
                     *held = None;
                 }
-                is_unused
+                is_flushed
             }),
+            Way::Shared(_) => self.close_unless_used(),
+        }
+    }
+
+    /// Closes the connection unless a call is in progress on it; true if there is none now.
+    fn close_unless_used(&self) -> bool {
+        match &self.connection {
+            Way::Held(connection) => connection.try_lock().map(|mut held| held.take()).is_some(),
             Way::Shared(current) => current.try_lock().is_some_and(|mut current| {
                 let is_closed = current
                     .as_ref()
@@ -194,12 +202,14 @@ impl OpenLines {
             other.is_some_and(|other| !Arc::ptr_eq(&other, line) && other.is_open())
         });
         if open.len() >= orb.limits.shared_connections_max {
-            let is_unused = |other: &OpenLine| {
-                let line = other.line.upgrade();
-                line.is_none_or(|line| line.close_unless_used())
+            let close_one = |close: fn(&Line) -> bool| {
+                open.iter().position(|other| {
+                    let line = other.line.upgrade();
+                    line.is_none_or(|line| close(&line))
+                })
             };
-            let unused = open.iter().position(is_unused);
-            match unused {
+            let closed = close_one(Line::close_if_flushed);
+            match closed.or_else(|| close_one(Line::close_unless_used)) {
                 Some(place) => drop(open.remove(place)),
                 None => return false,
             }
