@@ -6,6 +6,7 @@ pub mod gateway;
 pub mod numbering;
 #[cfg_attr(not(test), expect(dead_code, reason = "the channel takes it in"))]
 mod observers;
+pub mod plain;
 pub mod pushing;
 pub mod subscriptions;
 pub mod wish;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
+use rtorb::{ExceptionKind, Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 
@@ -88,10 +88,7 @@ impl Supplier {
     /// # Errors
     /// OBJECT_NOT_EXIST when the channel has disconnected the supplier; otherwise what kept it from answering.
     pub fn arrived(&self) -> Result<(), SystemException> {
-        match self.proxy.as_object().non_existent() {
-            Ok(true) => Err(rtorb::ExceptionKind::ObjectNotExist.into()),
-            answer => answer.map(|_| ()),
-        }
+        is_there(self.proxy.as_object())
     }
 
     /// Whether the channel has disconnected the supplier; a supplier without an object of its own is never told.
@@ -114,28 +111,13 @@ impl Supplier {
         told: Option<Told<PushSupplier>>,
         qos: &SupplierQos,
     ) -> Result<Self, ConnectError> {
-        let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
-        let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
         let object = told.as_ref().map(|told| &told.object);
-        match proxy.connect_push_supplier(object, qos) {
-            Ok(()) => Ok(Self {
-                proxy,
-                told,
-                is_connected: true,
-            }),
-            Err(error) => {
-                // A proxy that nobody uses would count against the channel's bound.
-                let _ = proxy.disconnect_push_consumer();
-                Err(match error {
-                    ProxyPushConsumerConnectPushSupplierError::System(exception) => {
-                        exception.into()
-                    }
-                    ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
-                        ConnectError::AlreadyConnected
-                    }
-                })
-            }
-        }
+        let proxy = connect_supplier(channel, object, qos)?;
+        Ok(Self {
+            proxy,
+            told,
+            is_connected: true,
+        })
     }
 }
 
@@ -204,30 +186,13 @@ impl Receiver {
             object,
             was_disconnected,
         };
-        let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
-        let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
-        match proxy.connect_push_consumer(Some(&told.object), qos) {
-            Ok(()) => Ok(Self {
-                proxy,
-                inbox,
-                told,
-                is_connected: true,
-            }),
-            Err(error) => {
-                let _ = proxy.disconnect_push_supplier();
-                Err(match error {
-                    ProxyPushSupplierConnectPushConsumerError::System(exception) => {
-                        exception.into()
-                    }
-                    ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_) => {
-                        ConnectError::AlreadyConnected
-                    }
-                    ProxyPushSupplierConnectPushConsumerError::TypeError(_) => {
-                        ConnectError::TypeError
-                    }
-                })
-            }
-        }
+        let proxy = connect_consumer(channel, &told.object, qos)?;
+        Ok(Self {
+            proxy,
+            inbox,
+            told,
+            is_connected: true,
+        })
     }
 
     /// The next event, at the latest at `deadline_ns` of CLOCK_MONOTONIC.
@@ -262,10 +227,7 @@ impl Receiver {
     /// # Errors
     /// OBJECT_NOT_EXIST when it has not; otherwise what kept it from answering.
     pub fn is_served(&self) -> Result<(), SystemException> {
-        match self.proxy.as_object().non_existent() {
-            Ok(true) => Err(rtorb::ExceptionKind::ObjectNotExist.into()),
-            answer => answer.map(|_| ()),
-        }
+        is_there(self.proxy.as_object())
     }
 
     /// Disconnects.
@@ -300,6 +262,61 @@ pub fn channel(object: &ObjectRef) -> Result<EventChannel, SystemException> {
 /// What the ORB says of the text, or the object of itself.
 pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException> {
     channel(&orb.string_to_object(text)?)
+}
+
+/// Obtains a proxy and connects to it.
+pub(crate) fn connect_supplier(
+    channel: &EventChannel,
+    supplier: Option<&PushSupplier>,
+    qos: &SupplierQos,
+) -> Result<ProxyPushConsumer, ConnectError> {
+    let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
+    let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
+    let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
+        return Ok(proxy);
+    };
+    // A proxy that nobody uses would count against the channel's bound.
+    let _ = proxy.disconnect_push_consumer();
+    Err(match error {
+        ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
+        ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
+            ConnectError::AlreadyConnected
+        }
+    })
+}
+
+/// Obtains a proxy and connects to it.
+pub(crate) fn connect_consumer(
+    channel: &EventChannel,
+    consumer: &PushConsumer,
+    qos: &ConsumerQos,
+) -> Result<ProxyPushSupplier, ConnectError> {
+    let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
+    let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
+    let Err(error) = proxy.connect_push_consumer(Some(consumer), qos) else {
+        return Ok(proxy);
+    };
+    let _ = proxy.disconnect_push_supplier();
+    Err(consumer_refused(error))
+}
+
+/// What a channel says of a subscription.
+pub(crate) fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError) -> ConnectError {
+    match error {
+        ProxyPushSupplierConnectPushConsumerError::System(exception) => exception.into(),
+        ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_) => {
+            ConnectError::AlreadyConnected
+        }
+        ProxyPushSupplierConnectPushConsumerError::TypeError(_) => ConnectError::TypeError,
+    }
+}
+
+/// OBJECT_NOT_EXIST when an object says that it is no more; otherwise what kept it from answering.
+pub(crate) fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
+    match object.non_existent()? {
+        true => Err(ExceptionKind::ObjectNotExist.into()),
+        false => Ok(()),
+    }
 }
 
 /// An object of ours that the channel calls; it ends with its owner.

@@ -10,15 +10,17 @@ use rtorb_os::clock::monotonic_ns;
 use super::passing::Passing;
 use super::waiting::{Next, Waiting, Wanted};
 use super::{End, Ends, GatewayConfig, News};
-use crate::events::client::ConnectError;
+use crate::events::client::{
+    ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
+};
 use crate::events::filter::types;
 use crate::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, Dependency, EventChannel, EventChannelAppendObserverError, Observer,
-    ObserverServant, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
-    ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError, Publication, SupplierQos,
+    ObserverServant, ProxyPushConsumer, ProxyPushSupplier,
+    ProxyPushSupplierConnectPushConsumerError, Publication, SupplierQos,
 };
 use crate::stubs::rtec_event::rtec_event_comm::{
     Event, EventData, EventHeader, PushConsumer, PushSupplier, PushSupplierServant,
@@ -60,7 +62,8 @@ impl Link {
         let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
         let number = waiting.begin();
         let objects = Objects::activate(poa, waiting, number).map_err(at(End::To))?;
-        let supplier = connect_supplier(&to, &objects.supplier).map_err(at(End::To))?;
+        let supplier = connect_supplier(&to, Some(&objects.supplier), &publication());
+        let supplier = supplier.map_err(at(End::To))?;
         let observer = match to.append_observer(Some(&objects.observer)) {
             Ok(observer) => observer,
             Err(error) => {
@@ -192,13 +195,7 @@ impl Link {
             }
         }
         self.consumer = None;
-        let admin = self.from.for_consumers()?.ok_or(ConnectError::Nil)?;
-        let consumer = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
-        let connected = consumer.connect_push_consumer(Some(&self.objects.consumer), &qos);
-        if let Err(error) = connected {
-            let _ = consumer.disconnect_push_supplier();
-            return Err(consumer_refused(error));
-        }
+        let consumer = connect_consumer(&self.from, &self.objects.consumer, &qos)?;
         self.consumer = Some(consumer);
         Ok(())
     }
@@ -303,48 +300,11 @@ impl ServedBy<Consuming> for PushConsumer {
     }
 }
 
-fn connect_supplier(
-    to: &EventChannel,
-    supplier: &PushSupplier,
-) -> Result<ProxyPushConsumer, ConnectError> {
-    let admin = to.for_suppliers()?.ok_or(ConnectError::Nil)?;
-    let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
-    match proxy.connect_push_supplier(Some(supplier), &publication()) {
-        Ok(()) => Ok(proxy),
-        Err(error) => {
-            let _ = proxy.disconnect_push_consumer();
-            Err(match error {
-                ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
-                ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
-                    ConnectError::AlreadyConnected
-                }
-            })
-        }
-    }
-}
-
-fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
-    match object.non_existent()? {
-        true => Err(ExceptionKind::ObjectNotExist.into()),
-        false => Ok(()),
-    }
-}
-
 fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
     match error {
         EventChannelAppendObserverError::System(exception) => exception.into(),
         // No room, or no observers at all: there is nothing that another exception would tell better.
         _ => ConnectError::System(ExceptionKind::NoResources.into()),
-    }
-}
-
-fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError) -> ConnectError {
-    match error {
-        ProxyPushSupplierConnectPushConsumerError::System(exception) => exception.into(),
-        ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_) => {
-            ConnectError::AlreadyConnected
-        }
-        ProxyPushSupplierConnectPushConsumerError::TypeError(_) => ConnectError::TypeError,
     }
 }
 
