@@ -8,5 +8,6 @@ pub mod numbering;
 mod observers;
 pub mod plain;
 pub mod pushing;
+pub mod subscribe;
 pub mod subscriptions;
 pub mod wish;
