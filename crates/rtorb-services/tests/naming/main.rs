@@ -1,5 +1,7 @@
 //! The naming service through its references, as clients see it.
 
+mod kill;
 mod operations;
 mod outcome;
+mod random;
 mod serving;

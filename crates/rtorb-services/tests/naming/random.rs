@@ -1,0 +1,30 @@
+//! Numbers that a seed repeats (SplitMix64; G. L. Steele, D. Lea, C. H. Flood, *Fast Splittable Pseudorandom Number
+//! Generators*, OOPSLA 2014).
+
+use std::time::Duration;
+
+/// A source of numbers.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Less than `bound`.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn up_to(&mut self, most: Duration) -> Duration {
+        Duration::from_micros(self.below(most.as_micros() as u64 + 1))
+    }
+}
