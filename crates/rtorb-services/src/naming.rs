@@ -46,11 +46,13 @@ use tree::{ROOT, Tree};
 /// A naming service that an ORB serves.
 #[derive(Clone, Debug)]
 pub struct NamingService {
+    orb: Orb,
     naming: Arc<Naming>,
 }
 
 impl NamingService {
-    /// Loads the store, if there is one, and serves its contexts; the root becomes the ORB's initial reference `NameService`.
+    /// Loads the store, if there is one, and serves its contexts. The root has the key `NameService` beside its own, so that
+    /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name.
     ///
     /// Requests are let in by the ORB's root adapter's manager, as for every object.
     ///
@@ -70,14 +72,18 @@ impl NamingService {
             }
             None => (None, Tree::new(config.bindings_max), store::new_identity()?),
         };
-        let contexts: Vec<_> = tree.contexts().collect();
         let tree = Arc::new(Mutex::new(tree));
         let changes = Changes::new(Arc::clone(&tree), disk, &config);
         let naming = Naming::new(orb, identity, tree, changes, config)?;
-        for context in contexts {
-            naming.open(context)?;
-        }
-        let service = Self { naming };
+        naming.open()?;
+        let service = Self {
+            orb: orb.clone(),
+            naming,
+        };
+        orb.bind_object_key(NAME, service.reference().as_object())
+            .inspect_err(|_| {
+                service.naming.end();
+            })?;
         orb.register_initial_reference(NAME, service.reference().as_object().clone());
         Ok(service)
     }
@@ -95,7 +101,9 @@ impl NamingService {
     /// Ends the service: its contexts and iterators are gone, and once calls in progress have ended, its store is free for
     /// another. The store keeps everything.
     pub fn end(&self) {
-        self.naming.end();
+        if self.naming.end() {
+            self.orb.unbind_object_key(NAME);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a naming service is made with, and why it cannot be.
 
 use super::store::StoreError;
-use rtorb::{PoaError, SystemException};
+use rtorb::{ObjectKeyError, PoaError, SystemException};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -140,6 +140,9 @@ pub enum NamingError {
     /// The ORB's adapters would not have the contexts.
     #[error("the contexts cannot be served: {0}")]
     Adapter(#[from] PoaError),
+    /// The ORB would not have the root's key: it serves names already.
+    #[error("the root context cannot have the key NameService: {0}")]
+    Key(#[from] ObjectKeyError),
     /// The ORB cannot serve.
     #[error("the naming service cannot be served: {0}")]
     Orb(#[from] SystemException),

@@ -1,6 +1,5 @@
 //! What a naming service does for its contexts, whichever of them is asked.
 
-use super::NamingStatistics;
 use super::changes::{ChangeError, Changes};
 use super::config::{NamingConfig, NamingError};
 use super::draft::{Change, Done, Refusal, Request};
@@ -9,14 +8,16 @@ use super::iterators::Iterators;
 use super::names;
 use super::raised::Raised;
 use super::servant::{ContextServant, DirectContext};
-use super::tree::{ContextId, Stop, Target, Tree, View, octets_of, walk};
+use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
+use super::{NAME, NamingStatistics};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
 };
 use crate::stubs::naming::cos_naming::{
     BindingIterator, BindingList, NamingContext, NamingContextExt,
 };
-use rtorb::ior::Ior;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb::ior::{Ior, object_key};
 use rtorb::url::NameComponent;
 use rtorb::{
     CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaError, PoaPolicies, SystemException,
@@ -33,6 +34,7 @@ pub(super) struct Naming {
     tree: Arc<Mutex<Tree>>,
     changes: Changes,
     iterators: Arc<Iterators>,
+    is_ended: AtomicBool,
 }
 
 /// What a name stands for.
@@ -67,17 +69,24 @@ impl Naming {
             tree,
             changes,
             iterators: Arc::new(Iterators::new(orb, &format!("{name}-iterators"), &config)?),
+            is_ended: AtomicBool::new(false),
             config,
         }))
     }
 
-    /// Lets requests to a context in.
-    pub(super) fn open(self: &Arc<Self>, context: ContextId) -> Result<(), PoaError> {
-        let servant = DirectContext(ContextServant::new(Arc::clone(self), context));
-        let id = context.0.to_string();
+    /// Lets requests in: contexts need no activation, those made later neither.
+    pub(super) fn open(self: &Arc<Self>) -> Result<(), PoaError> {
+        let naming = Arc::clone(self);
+        let locate = move |id: &[u8]| {
+            let context = context_of(id).filter(|id| naming.tree.lock().has_context(*id));
+            let context = context.ok_or(OBJECT_NOT_EXIST)?;
+            Ok(DirectContext(ContextServant::new(
+                Arc::clone(&naming),
+                context,
+            )))
+        };
         self.poa
-            .activate_with_id::<NamingContextExt, _>(id, servant)
-            .map(|_| ())
+            .set_servant_locator::<NamingContextExt, _, _>(locate)
     }
 
     pub(super) fn reference(&self, context: ContextId) -> NamingContextExt {
@@ -101,9 +110,11 @@ impl Naming {
         }
     }
 
-    pub(super) fn end(&self) {
+    /// Ends contexts and iterators; true the first time.
+    pub(super) fn end(&self) -> bool {
         self.iterators.end();
         self.poa.destroy();
+        !self.is_ended.swap(true, Ordering::Relaxed)
     }
 
     /// What a name stands for, seen from a context.
@@ -132,7 +143,7 @@ impl Naming {
 
     /// Changes what a name is bound to, unless that is another server's.
     pub(super) fn change(
-        self: &Arc<Self>,
+        &self,
         context: ContextId,
         name: &[NameComponent],
         change: Change,
@@ -143,12 +154,7 @@ impl Naming {
             change,
         };
         match self.changes.make(request) {
-            Ok(done) => {
-                if let Done::Created(id) = done {
-                    self.open(id).map_err(refused_by_adapter)?;
-                }
-                Ok(Step::Here(done))
-            }
+            Ok(done) => Ok(Step::Here(done)),
             Err(ChangeError::Refused(Refusal::Stopped(stop))) => self
                 .stopped(stop, name)
                 .map(|(there, at)| Step::Elsewhere(there, at)),
@@ -167,14 +173,6 @@ impl Naming {
         self.iterators.list(&self.tree, cursor, how_many)
     }
 
-    /// Ends a context; its binding, if it has one, stays.
-    pub(super) fn destroy(self: &Arc<Self>, context: ContextId) -> Result<(), Raised> {
-        self.change(context, &[], Change::Destroy)?;
-        // Whoever calls meanwhile finds the context without the tree's; both are OBJECT_NOT_EXIST.
-        let _ = self.poa.deactivate_id(context.0.to_string());
-        Ok(())
-    }
-
     /// What `bind` binds.
     pub(super) fn object(&self, object: Option<&ObjectRef>) -> Result<Target, SystemException> {
         let object = object.ok_or(ExceptionKind::BadParam)?;
@@ -187,14 +185,27 @@ impl Naming {
         context: Option<&NamingContext>,
     ) -> Result<Target, SystemException> {
         let context = context.ok_or(ExceptionKind::BadParam)?.as_object();
-        let own = self.poa.reference_to_id(context).ok().and_then(|id| {
-            let id = core::str::from_utf8(&id).ok()?;
-            Some(ContextId(id.parse().ok()?))
-        });
-        match own {
+        match self.own(context) {
             Some(id) => Ok(Target::Context(id)),
             None => Ok(Target::Elsewhere(self.bounded(context.ior())?)),
         }
+    }
+
+    /// Which of our contexts a reference is to. One to the root by the key that every naming service's root has counts when it
+    /// has an endpoint of ours; else it is called as another server's, which works too.
+    fn own(&self, context: &ObjectRef) -> Option<ContextId> {
+        if let Ok(id) = self.poa.reference_to_id(context) {
+            return context_of(&id);
+        }
+        let mut profiles = context.ior().profiles.iter();
+        let is_a_root = profiles.any(|profile| {
+            let key = object_key(profile.tag, &profile.data);
+            key.is_ok_and(|key| key == NAME.as_bytes())
+        });
+        let root = self.reference(ROOT);
+        let ours: Vec<_> = root.as_object().endpoints().collect();
+        let is_here = || context.endpoints().any(|endpoint| ours.contains(&endpoint));
+        (is_a_root && is_here()).then_some(ROOT)
     }
 
     fn bounded(&self, ior: &Ior) -> Result<Arc<Ior>, SystemException> {
@@ -238,6 +249,12 @@ impl Naming {
     }
 }
 
+/// The context with that id in its adapter.
+fn context_of(id: &[u8]) -> Option<ContextId> {
+    let id = core::str::from_utf8(id).ok()?;
+    Some(ContextId(id.parse().ok()?))
+}
+
 /// The context is destroyed, and was so before the request was carried out.
 const OBJECT_NOT_EXIST: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
@@ -266,11 +283,4 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
             .with_completion(CompletionStatus::Maybe),
     };
     Raised::System(exception)
-}
-
-fn refused_by_adapter(error: PoaError) -> SystemException {
-    match error {
-        PoaError::System(exception) => exception,
-        _ => ExceptionKind::ObjAdapter.into(),
-    }
 }

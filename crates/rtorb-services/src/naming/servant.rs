@@ -153,7 +153,8 @@ impl NamingContextServant for ContextServant {
     }
 
     fn destroy(&self) -> Result<(), NamingContextDestroyError> {
-        Ok(self.naming.destroy(self.context)?)
+        self.naming.change(self.context, &[], Change::Destroy)?;
+        Ok(())
     }
 
     fn list(

@@ -179,11 +179,6 @@ impl Tree {
         self.next_context
     }
 
-    /// All contexts, in no order.
-    pub(super) fn contexts(&self) -> impl Iterator<Item = ContextId> {
-        self.contexts.keys().copied()
-    }
-
     /// How many contexts there are.
     pub(super) fn contexts_len(&self) -> usize {
         self.contexts.len()

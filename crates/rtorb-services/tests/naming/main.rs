@@ -4,4 +4,5 @@ mod kill;
 mod operations;
 mod outcome;
 mod random;
+mod restart;
 mod serving;

@@ -2,7 +2,7 @@
 
 use super::outcome::{self, Outcome};
 use super::serving::{Serving, contents, name};
-use rtorb_services::naming::NamingConfig;
+use rtorb_services::naming::{NamingConfig, NamingError, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContext};
 
 /// What is there: an object, a context with an object and a context in it, an object that is a context, a name of a context
@@ -451,4 +451,57 @@ fn names_that_lead_in_a_circle_end() {
         .expect("bound");
     let resolved = near.root.resolve(&name("self/self/self/object"));
     assert_eq!(resolved.expect("resolved"), Some(near.object("bound")));
+}
+
+#[test]
+fn the_root_has_the_key_that_everybody_knows() {
+    let serving = Serving::new(NamingConfig::default());
+    let object = serving.object("thing");
+    serving.root.bind(&name("a"), Some(&object)).expect("bound");
+    let port = serving.port();
+    let at = |url: &str| serving.client.string_to_object(url).expect("an object");
+    let root = at(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/NameService"));
+    let id = "IDL:omg.org/CosNaming/NamingContextExt:1.0";
+    assert!(root.is_a(id).expect("asked"));
+    assert_eq!(at(&format!("corbaname::127.0.0.1:{port}#a")), object);
+    // Bound under a name, it is known for one of ours, and nobody is called for what is in it.
+    let root = NamingContext::unchecked_narrow(root);
+    serving
+        .root
+        .bind_context(&name("top"), Some(&root))
+        .expect("bound");
+    assert_eq!(
+        serving.root.resolve(&name("top/top")).expect("resolved"),
+        Some(serving.root.as_object().clone())
+    );
+    let own = serving.orb.resolve_initial_references("NameService");
+    assert!(own.expect("registered").is_a(id).expect("asked"));
+}
+
+#[test]
+fn an_orb_serves_names_once_until_they_end() {
+    let serving = Serving::new(NamingConfig::default());
+    let serve = || NamingService::serve(&serving.orb, NamingConfig::default());
+    assert!(matches!(serve(), Err(NamingError::Key(_))));
+    serving.service.end();
+    let gone = serving.root.as_object().non_existent();
+    assert!(gone.expect("asked"));
+    let second = serve().expect("a service");
+    // Again, this changes nothing of the second one.
+    serving.service.end();
+    assert!(matches!(serve(), Err(NamingError::Key(_))));
+    second.end();
+}
+
+#[test]
+fn contexts_that_are_destroyed_do_not_exist() {
+    let serving = Serving::new(NamingConfig::default());
+    let made = serving
+        .root
+        .new_context()
+        .expect("made")
+        .expect("a context");
+    assert!(!made.as_object().non_existent().expect("asked"));
+    made.destroy().expect("destroyed");
+    assert!(made.as_object().non_existent().expect("asked"));
 }

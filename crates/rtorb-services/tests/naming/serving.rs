@@ -1,7 +1,7 @@
 //! A naming service in this process, and a client of it.
 
 use rtorb::url::{Corbaloc, CorbalocAddress};
-use rtorb::{ObjectRef, Orb, Version};
+use rtorb::{Endpoint, ObjectRef, Orb, Version};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{
     BindingType, NameComponent, NamingContext, NamingContextExt,
@@ -50,6 +50,14 @@ impl Serving {
     /// A reference to something, which need not be there.
     pub(crate) fn object(&self, key: &str) -> ObjectRef {
         object(&self.client, key)
+    }
+
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        match self.orb.endpoints().first() {
+            Some(Endpoint::Tcp { port, .. }) => *port,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The root of another service, as this one's client has it.
