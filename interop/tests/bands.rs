@@ -15,7 +15,7 @@ use rtorb::rt::{
 };
 use rtorb::{
     ConnectionStrategy, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, Strategies,
-    SystemException, Version, WaitStrategy,
+    SyncScope, SystemException, Version, WaitStrategy,
 };
 use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
 use rtorb_interop::ours::Ours;
@@ -363,6 +363,36 @@ fn validating_opens_the_connections_of_all_bands() {
         }
         assert_eq!(lane.connections(), 3, "{strategies:?}");
     }
+}
+
+#[test]
+fn validating_at_a_priority_opens_the_connection_for_the_threads_that_have_it() {
+    let lanes = [Lane::new(), Lane::new()];
+    let strategies = strategies(ConnectionStrategy::Multiplexed, WaitStrategy::Read);
+    let orb = orb(Orb::builder().strategies(strategies));
+    let endpoints = [(lanes[0].port(), 10), (lanes[1].port(), 20)];
+    let object = object(&orb, &reference(&PROPAGATED, &endpoints));
+    let own = object.set_policy_overrides(&[Policy::PrivateConnection]);
+    let own = own.expect("a client may").with_sync_scope(SyncScope::None);
+    let send_at = |number: i16| {
+        let current = orb.rt_current();
+        current.set_the_priority(priority(number)).expect("Flat");
+        own.invoke_oneway("push", |_| Ok(()))
+    };
+    let failed = send_at(20).expect_err("nothing is open");
+    assert_eq!(failed.minor, SyncScope::UNCONNECTED, "{failed}");
+    thread::scope(|scope| {
+        let opens = scope.spawn(|| own.validate_connection_at(priority(20)));
+        opens.join().expect("no panic").expect("it is there");
+    });
+    send_at(20).expect("it is open");
+    let failed = send_at(10).expect_err("that of the other lane is not");
+    assert_eq!(failed.minor, SyncScope::UNCONNECTED, "{failed}");
+    assert_eq!(lanes.each_ref().map(Lane::connections), [0, 1]);
+    until("it came", || (lanes[1].asked() == 2).then_some(()));
+    assert_eq!(lanes[1].priorities(), [None, Some(20)]);
+    let failed = own.validate_connection_at(priority(15));
+    expect_inconsistent(&failed.expect_err("no lane has 15"), "lane");
 }
 
 #[test]

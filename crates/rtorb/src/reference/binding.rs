@@ -178,11 +178,24 @@ impl Binding {
         routes: &[Route],
     ) -> Result<Choice, SystemException> {
         let own = caller_priority(&orb.rt)?;
-        let priority = match routes.first() {
-            Some(route) if self.is_propagated => orb.rt.outbound(own, &route.object_key)?,
-            _ => own,
-        };
-        self.choose_at(priority)
+        self.choose_at(self.sent(own, orb, routes)?)
+    }
+
+    /// What a caller's priority becomes on its way out.
+    ///
+    /// # Errors
+    /// What the outbound transform raises.
+    #[inline]
+    pub(crate) fn sent(
+        &self,
+        own: Priority,
+        orb: &OrbCore,
+        routes: &[Route],
+    ) -> Result<Priority, SystemException> {
+        match routes.first() {
+            Some(route) if self.is_propagated => orb.rt.outbound(own, &route.object_key),
+            _ => Ok(own),
+        }
     }
 
     /// What a call of that priority needs.

@@ -68,6 +68,23 @@ impl ObjectRef {
             .try_for_each(|band| self.locate(Priority::new(band.low).ok()))
     }
 
+    /// As [`validate_connection`](Self::validate_connection), for the connection that calls with that CORBA priority take,
+    /// whatever the calling thread's own is: an urgent lane has its connection opened, and later asked whether it still leads
+    /// to the object, by a thread that may wait.
+    ///
+    /// It is there for other threads where connections are no thread's own (`multiplexed` and `banded`).
+    ///
+    /// # Errors
+    /// As [`validate_connection`](Self::validate_connection); INV_POLICY when no lane or band has the priority.
+    pub fn validate_connection_at(&self, priority: Priority) -> Result<(), SystemException> {
+        let inner = &self.inner;
+        let sent = match inner.binding.as_deref() {
+            Some(Ok(binding)) => binding.sent(priority, &inner.orb.core, &inner.routes)?,
+            _ => priority,
+        };
+        self.locate(Some(sent))
+    }
+
     fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
         let question = Question {
             ask: Ask::Whereabouts,
