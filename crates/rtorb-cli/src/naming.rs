@@ -16,6 +16,7 @@ mod bind;
 mod list;
 mod load;
 mod one;
+mod serve;
 
 /// The naming service (CosNaming), and what can be asked of one, ours or another.
 ///
@@ -28,6 +29,7 @@ pub(crate) struct Naming {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
+    Serve(serve::Serve),
     List(list::List),
     Resolve(one::Resolve),
     Bind(bind::Bind),
@@ -40,6 +42,7 @@ enum Subcommands {
 impl Naming {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.subcommand {
+            Subcommands::Serve(serve) => return serve.run(),
             Subcommands::List(list) => return list.run(),
             Subcommands::Bind(bind) => return bind.run(),
             Subcommands::Resolve(resolve) => resolve.run()?,

@@ -11,6 +11,7 @@ mod ior;
 mod kernels;
 mod lab;
 mod load;
+mod naming;
 mod ping;
 mod priorities;
 mod runs;

@@ -1,0 +1,420 @@
+//! `rtorb naming`.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::{CubitServer, Running, json, rtorb, within};
+
+/// A naming service of the command, and the file with its root context.
+struct Names {
+    running: Running,
+    ior_file: PathBuf,
+}
+
+impl Names {
+    /// Starts one on a free port and waits until it is ready.
+    fn start(folder: &Path, options: &[&str]) -> Self {
+        let ior_file = folder.join("names.ior");
+        let _ = fs::remove_file(&ior_file);
+        let file = ior_file.to_str().unwrap();
+        let mut arguments = vec!["naming", "serve", "--ior-file", file];
+        arguments.extend(["--listen", "iiop://127.0.0.1:0"]);
+        arguments.extend(options);
+        let running = Running::start(&arguments);
+        within(Duration::from_secs(20), || ior_file.exists().then_some(()))
+            .expect("the naming service becomes ready");
+        Self { running, ior_file }
+    }
+
+    /// The command with these arguments and this service.
+    fn ask(&self, arguments: &[&str]) -> assert_cmd::Command {
+        let mut command = rtorb();
+        command.arg("naming").args(arguments).arg("--name-service");
+        command.arg(&self.ior_file);
+        command
+    }
+
+    /// What the command prints, which must succeed.
+    fn told(&self, arguments: &[&str]) -> String {
+        let assert = self.ask(arguments).assert().success();
+        String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+    }
+
+    /// What the command says when the answer is no.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let assert = self.ask(arguments).assert().code(1);
+        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+    }
+
+    fn end(mut self) {
+        self.running.signal(Signal::TERM);
+        assert_eq!(self.running.ended(), Some(0));
+    }
+}
+
+/// A reference to nobody.
+const SOMEBODY: &str = "corbaloc::1.2@127.0.0.1:9/somebody";
+
+#[test]
+fn names_are_bound_listed_resolved_and_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let made = names.told(&["bind-new-context", "plant.site"]);
+    assert!(made.starts_with("IOR:"), "{made}");
+    assert_eq!(names.told(&["resolve", "plant.site"]), made);
+    names.told(&["bind", "plant.site/line/drive.k", SOMEBODY, "--parents"]);
+    names.told(&["bind", r"plant.site/a\.b", SOMEBODY]);
+    assert_eq!(names.told(&["list"]), "plant.site/\n");
+    let tree = names.told(&["list", "--recursive"]);
+    assert_eq!(tree, "plant.site/\n  a\\.b\n  line/\n    drive.k\n");
+    let reference = names.told(&["resolve", "plant.site/line/drive.k"]);
+
+    let other = "corbaloc::1.2@127.0.0.1:9/other";
+    let said = names.refused(&["bind", "plant.site/line/drive.k", other]);
+    assert!(
+        said.contains("`plant.site/line/drive.k` is bound already"),
+        "{said}"
+    );
+    names.told(&["bind", "plant.site/line/drive.k", other, "--rebind"]);
+    assert_ne!(
+        names.told(&["resolve", "plant.site/line/drive.k"]),
+        reference
+    );
+
+    let context = names.told(&["new-context"]);
+    names.told(&["bind", "plant.site/cell", context.trim(), "--context"]);
+    assert_eq!(names.told(&["resolve", "plant.site/cell"]), context);
+    names.told(&["destroy", "plant.site/cell"]);
+    let said = names.refused(&["destroy", "plant.site/line"]);
+    assert!(said.contains("`plant.site/line` is not empty"), "{said}");
+    names.told(&["unbind", "plant.site/line/drive.k"]);
+    names.told(&["destroy", "plant.site/line"]);
+    assert_eq!(names.told(&["list", "plant.site"]), "a\\.b\n");
+    names.end();
+}
+
+#[test]
+fn what_is_missing_is_told_by_its_part_of_the_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    names.told(&["bind", "plant/drive", SOMEBODY, "--parents"]);
+    for (arguments, words) in [
+        (&["resolve", "factory/x"][..], "`factory` is not bound"),
+        (
+            &["resolve", "plant/x/y"],
+            "`plant/x` is not bound, though `plant` is",
+        ),
+        (
+            &["resolve", "plant/drive/x"],
+            "`plant/drive` is bound to an object",
+        ),
+        (&["unbind", "nobody"], "`nobody` is not bound"),
+        (
+            &["bind", "plant", SOMEBODY, "--rebind"],
+            "`plant` is bound to a context",
+        ),
+        (&["bind", "x/y", SOMEBODY], "`x` is not bound"),
+    ] {
+        let said = names.refused(&[arguments, &["--timeout", "500ms"]].concat());
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    names.end();
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_misuse() {
+    for (arguments, words) in [
+        (&["resolve", "a//b"][..], "id.kind/id.kind"),
+        (&["resolve", ""], "id.kind/id.kind"),
+        (&["resolve", r"a\b"], "id.kind/id.kind"),
+        (&["bind", "a"], "REF"),
+        (&["bind", "a", "IOR:00", "--from", "x"], "--from"),
+        (&["destroy"], "NAME"),
+        (&["list", "--init-ref", "NameService"], "--init-ref"),
+        (&["serve", "--bindings-max", "0"], "--bindings-max"),
+        (&["serve", "--listen", "nowhere"], "iiop://"),
+    ] {
+        let assert = rtorb().arg("naming").args(arguments).assert().code(2);
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn machines_read_a_line_of_json_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    names.told(&["bind", "plant/drive.k", SOMEBODY, "--parents"]);
+    let root = fs::read_to_string(&names.ior_file).unwrap();
+    names.told(&["bind", "plant/up", root.trim(), "--context"]);
+    let told = names.told(&["list", "--recursive", "--json", "--references"]);
+    let lines: Vec<_> = told.lines().map(|line| json(line.as_bytes())).collect();
+    let reference = names.told(&["resolve", "plant/drive.k"]);
+    assert_eq!(
+        lines,
+        [
+            serde_json::json!({"name": "plant", "type": "context"}),
+            serde_json::json!({"name": "plant/drive.k", "type": "object", "reference": reference.trim()}),
+            serde_json::json!({"name": "plant/up", "type": "context", "same_as": ""}),
+        ]
+    );
+    let object = json(
+        names
+            .told(&["resolve", "plant/drive.k", "--json"])
+            .as_bytes(),
+    );
+    assert_eq!(object["name"], "plant/drive.k");
+    assert_eq!(object["endpoints"][0], "iiop://127.0.0.1:9");
+    assert_eq!(object["reference"], reference.trim());
+    let made = json(
+        names
+            .told(&["bind-new-context", "cell", "--json"])
+            .as_bytes(),
+    );
+    assert_eq!(
+        (&made["name"], &made["type"]),
+        (&"cell".into(), &"context".into())
+    );
+    names.end();
+}
+
+#[test]
+fn a_list_is_what_another_service_is_filled_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let (from, to) = (
+        Names::start(folder.path(), &[]),
+        Names::start(other.path(), &[]),
+    );
+    from.told(&["bind", r"plant/the drive\.1.k", SOMEBODY, "--parents"]);
+    from.told(&["bind-new-context", "plant/empty"]);
+    let root = fs::read_to_string(&from.ior_file).unwrap();
+    from.told(&["bind", "plant/up", root.trim(), "--context"]);
+    let list = from.told(&["list", "--recursive", "--json", "--references"]);
+    let mut load = to.ask(&["bind", "--from", "-", "--json"]);
+    let assert = load.write_stdin(list.clone()).assert().success();
+    let loaded = json(&assert.get_output().stdout);
+    assert_eq!(
+        (&loaded["bound"], &loaded["failed"], &loaded["complete"]),
+        (&4.into(), &0.into(), &true.into())
+    );
+    let copied = to.told(&["list", "--recursive", "--json", "--references"]);
+    assert_eq!(copied, list);
+    from.end();
+    to.end();
+}
+
+#[test]
+fn a_bulk_of_names_survives_a_restart_and_wrong_lines_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("names.redb");
+    let store = store.to_str().unwrap();
+    let names = Names::start(folder.path(), &["--store", store]);
+    let bulk = folder.path().join("bulk");
+    let mut lines: String = (0..500)
+        .map(|n| format!("area{}/drive{n}.k {SOMEBODY}{n}\n", n % 7))
+        .collect();
+    lines += "area0/drive0.k corbaloc::h/again\n\nnonsense\na//b IOR:00\n";
+    fs::write(&bulk, lines).unwrap();
+    let bulk = bulk.to_str().unwrap();
+    let assert = names
+        .ask(&[
+            "bind",
+            "--from",
+            bulk,
+            "--parents",
+            "--connections",
+            "5",
+            "--json",
+        ])
+        .assert()
+        .code(1);
+    let loaded = json(&assert.get_output().stdout);
+    assert_eq!(
+        (&loaded["bound"], &loaded["failed"], &loaded["complete"]),
+        (&500.into(), &3.into(), &true.into())
+    );
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    // Which of the two lines of one name is carried out first is not said.
+    for words in [
+        "is bound already",
+        "bulk:503: it is no `NAME REFERENCE`",
+        "`a//b` is no name",
+    ] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    let before = names.told(&["list", "--recursive", "--json", "--references"]);
+    let made = names.told(&["resolve", "area3"]);
+    names.end();
+
+    let names = Names::start(folder.path(), &["--store", store]);
+    let after = names.told(&[
+        "list",
+        "--recursive",
+        "--json",
+        "--references",
+        "--chunk",
+        "3",
+    ]);
+    assert_eq!(sorted(&after), sorted(&before));
+    assert_eq!(before.lines().count(), 507);
+    // The port is another now, but the context is the same object.
+    let key = |ior: &str| ior.trim()[ior.trim().len() - 40..].to_owned();
+    assert_eq!(key(&names.told(&["resolve", "area3"])), key(&made));
+    names.end();
+}
+
+fn sorted(list: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = list.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn one_store_has_one_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("names.redb");
+    let store = store.to_str().unwrap();
+    let names = Names::start(folder.path(), &["--store", store]);
+    let assert = rtorb()
+        .args([
+            "naming",
+            "serve",
+            "--listen",
+            "iiop://127.0.0.1:0",
+            "--store",
+            store,
+        ])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains(store), "{said}");
+    names.end();
+}
+
+#[test]
+fn what_is_no_store_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("letter.txt");
+    fs::write(&store, "Dear Sir,\n").unwrap();
+    let assert = rtorb()
+        .args([
+            "naming",
+            "serve",
+            "--listen",
+            "iiop://127.0.0.1:0",
+            "--store",
+        ])
+        .arg(&store)
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("letter.txt"), "{said}");
+    assert_eq!(fs::read_to_string(&store).unwrap(), "Dear Sir,\n");
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let assert = rtorb()
+        .args([
+            "naming",
+            "serve",
+            "--listen",
+            &format!("iiop://127.0.0.1:{port}"),
+        ])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    for words in [&port.to_string(), "listening on", "free"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+}
+
+#[test]
+fn without_a_service_it_says_how_to_get_one() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let named = format!("NameService=corbaloc::127.0.0.1:{port}/NameService");
+    let assert = rtorb()
+        .args(["naming", "list", "--init-ref", &named, "--timeout", "1s"])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    for words in [
+        "no naming service",
+        "rtorb naming serve",
+        "--name-service",
+        &port.to_string(),
+    ] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+}
+
+#[test]
+fn a_service_that_is_silent_is_given_up_in_bounded_time() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let reference = format!("corbaloc::1.2@127.0.0.1:{port}/NameService");
+    let begin = Instant::now();
+    let assert = rtorb()
+        .args([
+            "naming",
+            "list",
+            "--name-service",
+            &reference,
+            "--timeout",
+            "300ms",
+        ])
+        .assert()
+        .code(1);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("awaiting a reply"), "{said}");
+}
+
+#[test]
+fn what_is_no_naming_context_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CubitServer::start(folder.path(), &[]);
+    let assert = rtorb()
+        .args(["naming", "list", "--name-service", server.reference()])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(
+        said.contains("no naming context, but IDL:Cubit:1.0"),
+        "{said}"
+    );
+}
+
+#[test]
+fn other_commands_call_objects_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let server = CubitServer::start(folder.path(), &[]);
+    names.told(&["bind", "the cubit.1", server.reference()]);
+    let root = fs::read_to_string(&names.ior_file).unwrap();
+    let named = format!("NameService={}", root.trim());
+    let ping = |url: &str| {
+        let mut command = rtorb();
+        command.args(["ping", url, "--json", "--init-ref", &named]);
+        command
+    };
+    let assert = ping("corbaname:rir:#the%20cubit.1").assert().success();
+    assert_eq!(
+        json(&assert.get_output().stdout)["type_id"],
+        "IDL:Cubit:1.0"
+    );
+    ping("corbaloc:rir:/NameService").assert().success();
+    let assert = ping("corbaname:rir:#nobody").assert().code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("not bound"), "{said}");
+    names.end();
+}
