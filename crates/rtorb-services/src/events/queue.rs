@@ -1,0 +1,204 @@
+//! A bounded queue of events as octets: what waits for one consumer.
+//!
+//! All memory is taken when it is made. What goes together into one message is one entry.
+
+use super::event::{Form, Message};
+use std::collections::VecDeque;
+
+/// First in, first out; at most so many entries, and so many octets.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    /// A ring: entries lie one behind the other, and go on at its beginning.
+    octets: Box<[u8]>,
+    /// Where the oldest entry begins.
+    head: usize,
+    used: usize,
+    entries: VecDeque<Entry>,
+    entries_max: usize,
+    events: u64,
+}
+
+/// What is known of an entry beside its octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) form: Form,
+    /// When it came, where the order of the lane needs that.
+    pub(crate) came_ns: u64,
+    octets: usize,
+}
+
+impl EventQueue {
+    pub(crate) fn new(entries_max: usize, octets_max: usize) -> Self {
+        Self {
+            octets: vec![0; octets_max].into_boxed_slice(),
+            head: 0,
+            used: 0,
+            entries: VecDeque::with_capacity(entries_max),
+            entries_max,
+            events: 0,
+        }
+    }
+
+    /// True if that many octets have room.
+    pub(crate) fn has_room(&self, octets: usize) -> bool {
+        self.entries.len() < self.entries_max && octets <= self.octets.len() - self.used
+    }
+
+    /// True if that many octets have room when nothing waits.
+    pub(crate) fn could_have_room(&self, octets: usize) -> bool {
+        octets <= self.octets.len()
+    }
+
+    /// Adds a message behind the others; false, and nothing added, when there is no room.
+    pub(crate) fn push(&mut self, message: Message<'_>, came_ns: u64) -> bool {
+        let octets = message.octets;
+        if !self.has_room(octets.len()) {
+            return false;
+        }
+        let begin = self.at(self.used);
+        let before_the_end = octets.len().min(self.octets.len() - begin);
+        let (first, rest) = octets.split_at(before_the_end);
+        self.octets[begin..][..first.len()].copy_from_slice(first);
+        self.octets[..rest.len()].copy_from_slice(rest);
+        self.used += octets.len();
+        self.events += u64::from(message.form.events);
+        self.entries.push_back(Entry {
+            form: message.form,
+            came_ns,
+            octets: octets.len(),
+        });
+        true
+    }
+
+    /// Takes the oldest entry; its octets take the place of what is in `into`.
+    pub(crate) fn pop(&mut self, into: &mut Vec<u8>) -> Option<Entry> {
+        let octets = self.entries.front()?.octets;
+        let before_the_end = octets.min(self.octets.len() - self.head);
+        into.clear();
+        into.extend_from_slice(&self.octets[self.head..][..before_the_end]);
+        into.extend_from_slice(&self.octets[..octets - before_the_end]);
+        self.discard_oldest()
+    }
+
+    /// Lets the oldest entry go.
+    pub(crate) fn discard_oldest(&mut self) -> Option<Entry> {
+        let oldest = self.entries.pop_front()?;
+        self.head = self.at(oldest.octets);
+        self.used -= oldest.octets;
+        self.events -= u64::from(oldest.form.events);
+        Some(oldest)
+    }
+
+    /// Lets all entries go, and answers how many events they were.
+    pub(crate) fn clear(&mut self) -> u64 {
+        self.entries.clear();
+        self.used = 0;
+        core::mem::take(&mut self.events)
+    }
+
+    pub(crate) fn oldest(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Events in all entries.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The place `ahead` octets behind the head.
+    fn at(&self, ahead: usize) -> usize {
+        match self.head + ahead {
+            place if place < self.octets.len() => place,
+            place => place - self.octets.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rtorb_os::heap::heap_calls;
+
+    fn message(octets: &[u8], events: u32) -> Message<'_> {
+        let form = Form {
+            events,
+            ..Form::default()
+        };
+        Message { form, octets }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(Vec<u8>, u32),
+        Pop,
+        Discard,
+        Clear,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let octets = proptest::collection::vec(any::<u8>(), 0..40);
+        let step = prop_oneof![
+            6 => (octets, 1u32..4).prop_map(|(octets, events)| Step::Push(octets, events)),
+            3 => Just(Step::Pop),
+            1 => Just(Step::Discard),
+            1 => Just(Step::Clear),
+        ];
+        proptest::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue_of_bounded_size(steps in steps(), entries_max in 1usize..6, octets_max in 1usize..90) {
+            let mut queue = EventQueue::new(entries_max, octets_max);
+            let mut model: VecDeque<(Vec<u8>, u32)> = VecDeque::new();
+            let mut taken = Vec::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Push(octets, events) => {
+                        let used: usize = model.iter().map(|(octets, _)| octets.len()).sum();
+                        let fits = model.len() < entries_max && used + octets.len() <= octets_max;
+                        prop_assert_eq!(queue.has_room(octets.len()), fits);
+                        prop_assert_eq!(queue.push(message(&octets, events), number as u64), fits);
+                        if fits {
+                            model.push_back((octets, events));
+                        }
+                    }
+                    Step::Pop => {
+                        let popped = queue.pop(&mut taken).map(|entry| (taken.clone(), entry.form.events));
+                        prop_assert_eq!(popped, model.pop_front());
+                    }
+                    Step::Discard => {
+                        let discarded = queue.discard_oldest().map(|entry| entry.form.events);
+                        prop_assert_eq!(discarded, model.pop_front().map(|(_, events)| events));
+                    }
+                    Step::Clear => {
+                        let events: u32 = model.drain(..).map(|(_, events)| events).sum();
+                        prop_assert_eq!(queue.clear(), u64::from(events));
+                    }
+                }
+                let events: u32 = model.iter().map(|(_, events)| events).sum();
+                prop_assert_eq!(queue.events(), u64::from(events));
+                prop_assert_eq!(queue.is_empty(), model.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn all_memory_is_taken_when_it_is_made() {
+        let mut queue = EventQueue::new(8, 1000);
+        let mut taken = Vec::with_capacity(100);
+        let ((), calls) = heap_calls(|| {
+            for _ in 0..1000 {
+                while queue.push(message(&[7; 100], 1), 0) {}
+                while queue.pop(&mut taken).is_some() {}
+            }
+        });
+        assert_eq!(calls, 0);
+        assert!(!queue.could_have_room(1001));
+    }
+}
