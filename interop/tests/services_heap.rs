@@ -44,10 +44,10 @@ fn oneways_that_wait_for_nothing(ours: &Ours) {
             while cubit.as_object().flush() != Ok(true) {}
             cubit.cube_oneway().expect("the server reads");
         });
-        // The table of an endpoint's connections and the connection itself, for the oneway and for flush.
+        // That of the connection, for the oneway and for flush.
         let locks = match connection {
             ConnectionStrategy::Exclusive => 0,
-            _ => 4,
+            _ => 2,
         };
         assert_eq!(counted.heap_calls, 0, "{connection}");
         assert_eq!(counted.locks_here, locks * CALLS as u64, "{connection}");

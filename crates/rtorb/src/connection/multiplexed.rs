@@ -19,7 +19,7 @@ use crate::server::is_in_servant;
 use crate::strategies::WaitStrategy;
 use crate::wait::read::Deadline;
 use rtorb_os::sync::{Mutex, MutexGuard};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Calls on the connection that all threads use, on a new one if that turns out to have been closed meanwhile.
 pub(crate) fn call<'a>(
@@ -89,7 +89,9 @@ fn may_go_again(failure: &Failure, is_new: bool) -> bool {
 /// The connections to one endpoint that client threads share, each with the calls that it is for.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    lines: Mutex<Vec<Arc<Line>>>,
+    /// The first one, which stays and is found without a lock: nearly always it is the only one.
+    first: OnceLock<Arc<Line>>,
+    further: Mutex<Vec<Arc<Line>>>,
 }
 
 /// A connection that client threads share, or its place while there is none.
@@ -111,21 +113,43 @@ impl Lines {
     /// The line for such calls, if there ever was one.
     #[inline]
     fn known(&self, channel: Channel) -> Option<Arc<Line>> {
-        let lines = self.lines.lock();
-        let known = lines.iter().find(|line| line.channel == channel);
+        let first = self.first.get()?;
+        if first.channel == channel {
+            return Some(Arc::clone(first));
+        }
+        let further = self.further.lock();
+        let known = further.iter().find(|line| line.channel == channel);
         known.map(Arc::clone)
     }
 
+    #[inline]
     fn line(&self, request: &Request<'_>) -> Arc<Line> {
-        let mut lines = self.lines.lock();
-        let known = lines.iter().find(|line| line.channel == request.channel);
+        let first = self.first.get_or_init(|| Line::of(request));
+        match first.channel == request.channel {
+            true => Arc::clone(first),
+            false => self.further_line(request),
+        }
+    }
+
+    fn further_line(&self, request: &Request<'_>) -> Arc<Line> {
+        let mut further = self.further.lock();
+        let known = further.iter().find(|line| line.channel == request.channel);
         if let Some(line) = known {
             return Arc::clone(line);
         }
-        if lines.len() >= request.orb.limits.shared_connections_max {
-            lines.retain(|line| Arc::strong_count(line) > 1 || line.is_open());
+        if further.len() >= request.orb.limits.shared_connections_max {
+            further.retain(|line| Arc::strong_count(line) > 1 || line.is_open());
         }
-        let line = Arc::new(Line {
+        let line = Line::of(request);
+        further.push(Arc::clone(&line));
+        line
+    }
+}
+
+impl Line {
+    /// A place for the connection of such calls, without one yet.
+    fn of(request: &Request<'_>) -> Arc<Self> {
+        Arc::new(Self {
             channel: request.channel,
             connection: match request.orb.strategies.wait {
                 WaitStrategy::Read => Way::Held(Mutex::default()),
@@ -133,13 +157,9 @@ impl Lines {
                     Way::Shared(Mutex::default())
                 }
             },
-        });
-        lines.push(Arc::clone(&line));
-        line
+        })
     }
-}
 
-impl Line {
     /// As [`close_unless_used`](Self::close_unless_used), but never one with part of a oneway left to send.
     fn close_if_flushed(&self) -> bool {
         match &self.connection {

@@ -72,6 +72,9 @@ impl SyncScope {
 
 impl ObjectRef {
     /// The same object, by the same connections, with oneways that wait as `sync_scope` says.
+    ///
+    /// Calls that have a reply are as before, so that one reference does for both. Each finds out by itself when the object
+    /// moves (LOCATION_FORWARD), by such calls only: open the connection through the reference that sends the oneways.
     #[must_use]
     pub fn with_sync_scope(&self, sync_scope: SyncScope) -> Self {
         Self::of(Inner {
