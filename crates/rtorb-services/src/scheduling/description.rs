@@ -1,0 +1,471 @@
+//! Operations as a file describes them: names, times that people can read, and calls by name.
+
+use rtorb_sched::{
+    Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
+};
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+use super::times::parse_ns;
+
+/// What is to be scheduled, how, and with which priorities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// How levels are made.
+    pub strategy: Strategy,
+    /// The priorities that may be given out: CORBA priorities where rtorb reads them.
+    pub priorities: PriorityRange,
+    /// The operations and their calls.
+    pub graph: CallGraph,
+    /// The handle of each operation (RtecScheduler::handle_t): in a file they count from 1.
+    pub handles: Vec<i32>,
+    /// How many threads of its own each operation has; 0 shares those of its level.
+    pub threads: Vec<u32>,
+}
+
+/// Why a file is no description or no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{} {reason}", .path.display(), .line.map(|line| format!("{line}:")).unwrap_or_default())]
+pub struct FileError {
+    /// The file as it was named.
+    pub path: PathBuf,
+    /// The line, from 1; `None` when it is not about a line.
+    pub line: Option<usize>,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl Description {
+    /// Reads a file: TOML, described in `docs/scheduling.md`.
+    ///
+    /// # Errors
+    /// [`FileError`] with the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let text = read_text(path)?;
+        Self::parse(&text).map_err(|(line, reason)| FileError {
+            path: path.to_owned(),
+            line,
+            reason,
+        })
+    }
+
+    /// The description in a text; else in which line what is wrong.
+    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file: File = from_toml(text)?;
+        let line = |span: core::ops::Range<usize>| Some(line_of(text, span.start));
+        if file.operation.is_empty() {
+            let reason = "there is no operation: write at least one [[operation]] with a name, a period and a worst";
+            return Err((None, reason.to_owned()));
+        }
+        if file.operation.len() > OPERATIONS_MAX {
+            let reason = format!("more than {OPERATIONS_MAX} operations");
+            return Err((None, reason));
+        }
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (index, operation) in file.operation.iter().enumerate() {
+            let name = operation.name.get_ref();
+            let at = || line(operation.name.span());
+            check_name(name).map_err(|reason| (at(), reason))?;
+            if let Some(before) = places.insert(name, index) {
+                let first = line_of(text, file.operation[before].name.span().start);
+                return Err((
+                    at(),
+                    format!(
+                        "there is an operation {name:?} in line {first} already: give one of them another name"
+                    ),
+                ));
+            }
+        }
+        let mut calls = Vec::new();
+        for (caller, operation) in file.operation.iter().enumerate() {
+            for call in &operation.calls {
+                let to = call.to.get_ref();
+                let callee = places.get(to.as_str()).copied().ok_or_else(|| {
+                    let reason = format!(
+                        "{:?} calls {to:?}, and there is no operation of that name{}",
+                        operation.name.get_ref(),
+                        nearest(to, places.keys().copied())
+                    );
+                    (line(call.to.span()), reason)
+                })?;
+                calls.push(Call {
+                    caller,
+                    callee,
+                    count: call.count,
+                    way: call.way.into(),
+                });
+            }
+        }
+        let each = file.operation.iter();
+        Ok(Self {
+            strategy: file.strategy.0,
+            priorities: PriorityRange {
+                least_urgent: file.priorities.least_urgent.into(),
+                most_urgent: file.priorities.most_urgent.into(),
+            },
+            handles: (1..).take(file.operation.len()).collect(),
+            threads: each.clone().map(|operation| operation.threads).collect(),
+            graph: CallGraph {
+                operations: each.map(Table::operation).collect(),
+                calls,
+            },
+        })
+    }
+}
+
+/// The text of a file of at most [`FILE_OCTETS_MAX`].
+pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
+    let wrong = |reason: String| FileError {
+        path: path.to_owned(),
+        line: None,
+        reason,
+    };
+    let unreadable = |error: std::io::Error| {
+        wrong(format!(
+            "{error}; name a TOML file that this program may read"
+        ))
+    };
+    let octets = std::fs::metadata(path).map_err(unreadable)?.len();
+    if octets > FILE_OCTETS_MAX {
+        return Err(wrong(format!(
+            "it has {octets} octets, and {FILE_OCTETS_MAX} are read at most"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}
+
+/// Reads TOML; else in which line what is wrong.
+pub(super) fn from_toml<T: serde::de::DeserializeOwned>(
+    text: &str,
+) -> Result<T, (Option<usize>, String)> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| line_of(text, span.start));
+        (line, error.message().replace('\n', "; "))
+    })
+}
+
+/// What an operation may be called: what prints, and not too much of it.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > NAME_OCTETS_MAX || name.chars().any(char::is_control) {
+        return Err(format!(
+            "{name:?} is no name: 1 to {NAME_OCTETS_MAX} octets of text without control characters"
+        ));
+    }
+    Ok(())
+}
+
+fn line_of(text: &str, octet: usize) -> usize {
+    let before = text.as_bytes().iter().take(octet);
+    1 + before.filter(|octet| **octet == b'\n').count()
+}
+
+/// Names that begin alike, as a suggestion.
+fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let alike = |name: &&str| {
+        let same = name
+            .chars()
+            .zip(wrong.chars())
+            .take_while(|(a, b)| a.eq_ignore_ascii_case(b));
+        same.count()
+    };
+    match names.max_by_key(alike) {
+        Some(name) if alike(&name) * 2 >= wrong.chars().count() => {
+            format!(": did you mean {name:?}?")
+        }
+        _ => ": write an [[operation]] with it, or take the call out".to_owned(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default = "rates_first")]
+    strategy: Named,
+    #[serde(default)]
+    priorities: Priorities,
+    operation: Vec<Table>,
+}
+
+struct Named(Strategy);
+
+fn rates_first() -> Named {
+    Named(Strategy::RateMonotonic)
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(value)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Priorities {
+    least_urgent: CorbaPriority,
+    most_urgent: CorbaPriority,
+}
+
+/// Leaves the ends of the host's range to others: the kernel's own threads, and what must still run beside.
+impl Default for Priorities {
+    fn default() -> Self {
+        Self {
+            least_urgent: CorbaPriority(LEAST_URGENT),
+            most_urgent: CorbaPriority(MOST_URGENT),
+        }
+    }
+}
+
+struct CorbaPriority(i16);
+
+impl From<CorbaPriority> for i32 {
+    fn from(priority: CorbaPriority) -> Self {
+        priority.0.into()
+    }
+}
+
+impl<'de> Deserialize<'de> for CorbaPriority {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let number = i64::deserialize(value)?;
+        let fits = i16::try_from(number).ok().filter(|number| *number >= 0);
+        fits.map(Self).ok_or_else(|| {
+            D::Error::custom(format!(
+                "{number} is no CORBA priority: 0 to 32767, the larger the more urgent"
+            ))
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    name: Spanned<String>,
+    #[serde(default)]
+    kind: KindName,
+    #[serde(default, deserialize_with = "positive")]
+    period: Option<u64>,
+    #[serde(default, deserialize_with = "positive")]
+    deadline: Option<u64>,
+    #[serde(default, deserialize_with = "time")]
+    worst: u64,
+    #[serde(default, deserialize_with = "some_time")]
+    typical: Option<u64>,
+    #[serde(default, deserialize_with = "time")]
+    jitter: u64,
+    #[serde(default, deserialize_with = "time")]
+    blocking: u64,
+    #[serde(default)]
+    criticality: Grade,
+    #[serde(default)]
+    importance: Grade,
+    #[serde(default)]
+    threads: u32,
+    #[serde(default)]
+    calls: Vec<CallTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallTable {
+    to: Spanned<String>,
+    #[serde(default = "once")]
+    count: u32,
+    #[serde(default)]
+    way: WayName,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WayName {
+    OneWay,
+    #[default]
+    TwoWay,
+}
+
+impl From<WayName> for Way {
+    fn from(name: WayName) -> Self {
+        match name {
+            WayName::OneWay => Self::OneWay,
+            WayName::TwoWay => Self::TwoWay,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    #[default]
+    Operation,
+    Conjunction,
+    Disjunction,
+    Remote,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Grade {
+    VeryLow,
+    Low,
+    #[default]
+    Medium,
+    High,
+    VeryHigh,
+}
+
+impl Table {
+    fn operation(&self) -> Operation {
+        Operation {
+            name: self.name.get_ref().clone(),
+            kind: match self.kind {
+                KindName::Operation => Kind::Operation,
+                KindName::Conjunction => Kind::Conjunction,
+                KindName::Disjunction => Kind::Disjunction,
+                KindName::Remote => Kind::Remote,
+            },
+            period_ns: self.period,
+            deadline_ns: self.deadline,
+            worst_ns: self.worst,
+            typical_ns: self.typical.unwrap_or(self.worst),
+            jitter_ns: self.jitter,
+            blocking_ns: self.blocking,
+            criticality: match self.criticality {
+                Grade::VeryLow => Criticality::VeryLow,
+                Grade::Low => Criticality::Low,
+                Grade::Medium => Criticality::Medium,
+                Grade::High => Criticality::High,
+                Grade::VeryHigh => Criticality::VeryHigh,
+            },
+            importance: match self.importance {
+                Grade::VeryLow => Importance::VeryLow,
+                Grade::Low => Importance::Low,
+                Grade::Medium => Importance::Medium,
+                Grade::High => Importance::High,
+                Grade::VeryHigh => Importance::VeryHigh,
+            },
+        }
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
+    parse_ns(&String::deserialize(value)?).map_err(D::Error::custom)
+}
+
+fn some_time<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    time(value).map(Some)
+}
+
+fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    match time(value)? {
+        0 => Err(D::Error::custom(
+            "0 is no period and no deadline: leave it out where it comes from the callers",
+        )),
+        ns => Ok(Some(ns)),
+    }
+}
+
+/// What the file and the service may hold at most; see `SchedulingConfig`.
+pub(super) const OPERATIONS_MAX: usize = 100_000;
+pub(super) const NAME_OCTETS_MAX: usize = 256;
+const FILE_OCTETS_MAX: u64 = 64 << 20;
+/// The range of a file that names none.
+pub(super) const LEAST_URGENT: i16 = 1;
+pub(super) const MOST_URGENT: i16 = 80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+strategy = "muf"
+priorities = { least_urgent = 10, most_urgent = 20 }
+
+[[operation]]
+name = "sensor"
+period = "50ms"
+worst = "2ms"
+criticality = "very-high"
+calls = [{ to = "filter", count = 2 }, { to = "show", way = "one-way" }]
+
+[[operation]]
+name = "filter"
+worst = "100us"
+
+[[operation]]
+name = "show"
+worst = "1.5ms"
+deadline = "40ms"
+threads = 2
+"#;
+
+    #[test]
+    fn a_file_is_read() {
+        let read = Description::parse(GOOD).expect("a description");
+        assert_eq!(read.strategy, Strategy::MaximumUrgencyFirst);
+        assert_eq!(read.priorities.most_urgent, 20);
+        assert_eq!(read.handles, [1, 2, 3]);
+        assert_eq!(read.threads, [0, 0, 2]);
+        let sensor = &read.graph.operations[0];
+        assert_eq!(
+            (sensor.period_ns, sensor.worst_ns, sensor.typical_ns),
+            (Some(50_000_000), 2_000_000, 2_000_000)
+        );
+        assert_eq!(sensor.criticality, Criticality::VeryHigh);
+        assert_eq!(read.graph.calls[1].way, Way::OneWay);
+        assert_eq!(
+            (read.graph.calls[0].callee, read.graph.calls[0].count),
+            (1, 2)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let cases = [
+            ("period = \"50ms\"", "period = \"50\"", 7, "50ms"),
+            ("period = \"50ms\"", "period = \"0ms\"", 7, "callers"),
+            (
+                "to = \"filter\"",
+                "to = \"filtre\"",
+                10,
+                "did you mean \"filter\"?",
+            ),
+            (
+                "name = \"filter\"",
+                "name = \"sensor\"",
+                13,
+                "in line 6 already",
+            ),
+            ("strategy = \"muf\"", "strategy = \"fifo\"", 2, "rms, dms"),
+            ("most_urgent = 20", "most_urgent = 40000", 3, "32767"),
+            ("worst = \"1.5ms\"", "wrost = \"1.5ms\"", 18, "worst"),
+            (
+                "criticality = \"very-high\"",
+                "criticality = \"top\"",
+                9,
+                "very-high",
+            ),
+            ("name = \"show\"", "name = \"\"", 17, "256"),
+        ];
+        for (right, wrong, line, said) in cases {
+            let text = GOOD.replacen(right, wrong, 1);
+            let (at, reason) = Description::parse(&text).expect_err(wrong);
+            assert_eq!(at, Some(line), "{wrong}: {reason}");
+            assert!(reason.contains(said), "{wrong}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told() {
+        let said = Description::read("/nowhere/schedule.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("/nowhere/schedule.toml"), "{said}");
+    }
+}

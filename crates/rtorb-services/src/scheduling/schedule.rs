@@ -1,0 +1,449 @@
+//! Priorities that were computed: what an ORB, a channel and their threads read.
+
+use core::fmt::Write as _;
+use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::description::{Description, FileError, check_name, from_toml, read_text};
+use super::times::{parse_ns, text_of_ns};
+
+/// The priority of each operation, and of the threads that run them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    strategy: Option<Strategy>,
+    levels: Vec<Level>,
+    operations: Vec<Placed>,
+    by_name: HashMap<String, usize>,
+    by_handle: HashMap<i32, usize>,
+}
+
+/// One level of a schedule; what runs in it has one priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The priority of its threads.
+    pub priority: i32,
+    /// How its jobs go before each other.
+    pub dispatching: Dispatching,
+    /// The different periods in it, in ns, the shortest first.
+    pub periods_ns: Vec<u64>,
+    /// How many threads its operations ask for: at least 1.
+    pub threads: u32,
+}
+
+/// An operation's place in a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Its name (the entry point of an RT_Info).
+    pub name: String,
+    /// Its handle (rt_info in a subscription).
+    pub handle: i32,
+    /// Its level, 0 the most urgent (the preemption priority).
+    pub level: u32,
+    /// Its place among those of its level, 0 first (the preemption subpriority).
+    pub subpriority: u32,
+}
+
+/// A schedule with what was found on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computation {
+    /// Bounds, verdicts and anomalies, in the order of the description's operations.
+    pub analysis: rtorb_sched::Schedule,
+    /// The priorities.
+    pub schedule: Schedule,
+}
+
+/// Why there is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComputeError {
+    /// No tasks follow from the operations and their calls.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// More levels than priorities.
+    #[error(transparent)]
+    Levels(#[from] InsufficientLevels),
+}
+
+impl Schedule {
+    /// Computes the priorities of a description.
+    ///
+    /// A schedule that does not hold is one all the same: [`Computation::analysis`] says what is wrong with it.
+    ///
+    /// # Errors
+    /// [`ComputeError`].
+    pub fn compute(description: &Description) -> Result<Computation, ComputeError> {
+        let analysis = rtorb_sched::Schedule::compute(
+            &description.graph,
+            description.strategy,
+            Limits::default(),
+        )?;
+        let count = u32::try_from(analysis.levels.len()).unwrap_or(u32::MAX);
+        let priorities = description.priorities.assign(count)?;
+        let threads = |level: u32| {
+            let mine = analysis.operations.iter().zip(&description.threads);
+            let mine = mine.filter(|(operation, _)| operation.level == Some(level));
+            mine.fold(0, |sum: u32, (_, threads)| sum.saturating_add(*threads))
+                .max(1)
+        };
+        let levels = (0..).zip(priorities).zip(&analysis.levels);
+        let levels = levels.map(|((level, priority), info)| Level {
+            priority,
+            dispatching: info.dispatching,
+            periods_ns: info.periods_ns.clone(),
+            threads: threads(level),
+        });
+        let named = description
+            .graph
+            .operations
+            .iter()
+            .zip(&description.handles);
+        let placed =
+            named
+                .zip(&analysis.operations)
+                .filter_map(|((operation, handle), scheduled)| {
+                    Some(Placed {
+                        name: operation.name.clone(),
+                        handle: *handle,
+                        level: scheduled.level?,
+                        subpriority: scheduled.subpriority,
+                    })
+                });
+        let schedule = Self::of(
+            Some(description.strategy),
+            levels.collect(),
+            placed.collect(),
+        );
+        Ok(Computation { analysis, schedule })
+    }
+
+    pub(super) fn of(
+        strategy: Option<Strategy>,
+        levels: Vec<Level>,
+        operations: Vec<Placed>,
+    ) -> Self {
+        let each = || operations.iter().enumerate();
+        Self {
+            strategy,
+            by_name: each()
+                .map(|(index, placed)| (placed.name.clone(), index))
+                .collect(),
+            by_handle: each()
+                .map(|(index, placed)| (placed.handle, index))
+                .collect(),
+            levels,
+            operations,
+        }
+    }
+
+    /// Reads a file that [`write`](Self::write) or `rtorb scheduling compute --out` has written.
+    ///
+    /// # Errors
+    /// [`FileError`] with the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let text = read_text(path)?;
+        Self::parse(&text).map_err(|(line, reason)| FileError {
+            path: path.to_owned(),
+            line,
+            reason,
+        })
+    }
+
+    /// Writes it to a file, in whole or not at all.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn write(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
+        let path = path.as_ref();
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".{}.new", std::process::id()));
+        std::fs::write(&beside, self.to_toml())?;
+        std::fs::rename(&beside, path).inspect_err(|_| {
+            // The reason that is told is that of the rename.
+            let _ = std::fs::remove_file(&beside);
+        })
+    }
+
+    /// The text of such a file.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let file = Written {
+            strategy: self.strategy.map(|strategy| strategy.to_string()),
+            level: self.levels.iter().map(LevelTable::of).collect(),
+            operation: self.operations.iter().map(PlacedTable::of).collect(),
+        };
+        let mut text = String::from(HEAD);
+        let body = toml::to_string(&file).expect("tables of texts and numbers are TOML");
+        let _ = write!(text, "{body}");
+        text
+    }
+
+    /// The CORBA priority of an operation; `None` if it is not in the schedule, or has a priority that is none of CORBA's.
+    #[must_use]
+    pub fn priority(&self, name: &str) -> Option<Priority> {
+        self.corba_priority(*self.by_name.get(name)?)
+    }
+
+    /// The same by handle, as in the `rt_info` of a subscription.
+    #[must_use]
+    pub fn priority_of(&self, handle: i32) -> Option<Priority> {
+        self.corba_priority(*self.by_handle.get(&handle)?)
+    }
+
+    /// An operation's place, by handle.
+    #[must_use]
+    pub fn placed(&self, handle: i32) -> Option<&Placed> {
+        self.by_handle
+            .get(&handle)
+            .map(|&index| &self.operations[index])
+    }
+
+    /// An operation's place, by name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Placed> {
+        self.by_name.get(name).map(|&index| &self.operations[index])
+    }
+
+    /// The operations.
+    #[must_use]
+    pub fn operations(&self) -> &[Placed] {
+        &self.operations
+    }
+
+    /// The levels, the most urgent first.
+    #[must_use]
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// How the levels were made; a Scheduler does not tell.
+    #[must_use]
+    pub fn strategy(&self) -> Option<Strategy> {
+        self.strategy
+    }
+
+    /// A lane for each level, with as many threads as its operations ask for: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes)
+    /// and for thread pools. Levels whose priority is none of CORBA's have none.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<ThreadpoolLane> {
+        let lane = |level: &Level| {
+            Some(ThreadpoolLane {
+                lane_priority: corba(level.priority)?,
+                static_threads: level.threads,
+                dynamic_threads: 0,
+            })
+        };
+        self.levels.iter().filter_map(lane).collect()
+    }
+
+    fn corba_priority(&self, index: usize) -> Option<Priority> {
+        let level = self.levels.get(self.operations[index].level as usize)?;
+        corba(level.priority)
+    }
+
+    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file: Written = from_toml(text).map_err(|(line, reason)| {
+            let remedy = "it is not as `rtorb scheduling compute FILE --out FILE` writes it";
+            (line, format!("{reason}; {remedy}"))
+        })?;
+        let whole = |reason: String| (None, reason);
+        let strategy = file
+            .strategy
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(whole)?;
+        let levels = file.level.iter().map(LevelTable::level);
+        let levels: Vec<Level> = levels.collect::<Result<_, _>>().map_err(whole)?;
+        let mut names = BTreeMap::new();
+        let mut handles = BTreeMap::new();
+        for placed in &file.operation {
+            let name = &placed.name;
+            check_name(name).map_err(whole)?;
+            if placed.level as usize >= levels.len() {
+                let reason = format!("{name}: there is no level {}", placed.level);
+                return Err(whole(reason));
+            }
+            let twice =
+                names.insert(name, ()).is_some() || handles.insert(placed.handle, ()).is_some();
+            if twice {
+                let reason = format!("{name}: its name or handle is another operation's too");
+                return Err(whole(reason));
+            }
+        }
+        let operations = file.operation.iter().map(PlacedTable::placed);
+        Ok(Self::of(strategy, levels, operations.collect()))
+    }
+}
+
+fn corba(priority: i32) -> Option<Priority> {
+    Priority::new(i16::try_from(priority).ok()?).ok()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strategy: Option<String>,
+    level: Vec<LevelTable>,
+    #[serde(default)]
+    operation: Vec<PlacedTable>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LevelTable {
+    priority: i32,
+    dispatching: DispatchingName,
+    threads: u32,
+    periods: Vec<String>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DispatchingName {
+    Static,
+    Deadline,
+    Laxity,
+}
+
+impl LevelTable {
+    fn of(level: &Level) -> Self {
+        Self {
+            priority: level.priority,
+            dispatching: match level.dispatching {
+                Dispatching::Static => DispatchingName::Static,
+                Dispatching::Deadline => DispatchingName::Deadline,
+                Dispatching::Laxity => DispatchingName::Laxity,
+            },
+            threads: level.threads,
+            periods: level.periods_ns.iter().copied().map(text_of_ns).collect(),
+        }
+    }
+
+    fn level(&self) -> Result<Level, String> {
+        let periods = self.periods.iter().map(|text| parse_ns(text));
+        Ok(Level {
+            priority: self.priority,
+            dispatching: match self.dispatching {
+                DispatchingName::Static => Dispatching::Static,
+                DispatchingName::Deadline => Dispatching::Deadline,
+                DispatchingName::Laxity => Dispatching::Laxity,
+            },
+            periods_ns: periods.collect::<Result<_, _>>()?,
+            threads: match self.threads {
+                0 => return Err("a level has at least 1 thread".to_owned()),
+                threads => threads,
+            },
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlacedTable {
+    name: String,
+    handle: i32,
+    level: u32,
+    subpriority: u32,
+}
+
+impl PlacedTable {
+    fn of(placed: &Placed) -> Self {
+        Self {
+            name: placed.name.clone(),
+            handle: placed.handle,
+            level: placed.level,
+            subpriority: placed.subpriority,
+        }
+    }
+
+    fn placed(&self) -> Placed {
+        Placed {
+            name: self.name.clone(),
+            handle: self.handle,
+            level: self.level,
+            subpriority: self.subpriority,
+        }
+    }
+}
+
+const HEAD: &str = "\
+# Priorities computed by rtorb: what an ORB and an event channel read at start (docs/scheduling.md).
+# The levels are in order, the most urgent first; operations name their level by its place there, from 0.
+
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_sched::{CallGraph, Operation, PriorityRange};
+
+    fn description() -> Description {
+        let operation = |name: &str, period_ns| Operation {
+            period_ns,
+            worst_ns: 1_000,
+            typical_ns: 1_000,
+            ..Operation::named(name)
+        };
+        Description {
+            strategy: Strategy::RateMonotonic,
+            priorities: PriorityRange {
+                least_urgent: 10,
+                most_urgent: 12,
+            },
+            graph: CallGraph {
+                operations: vec![
+                    operation("slow", Some(1_000_000)),
+                    operation("fast", Some(25_000)),
+                    operation("lost", None),
+                ],
+                calls: vec![],
+            },
+            handles: vec![1, 2, 3],
+            threads: vec![3, 0, 0],
+        }
+    }
+
+    #[test]
+    fn priorities_are_read_as_they_were_written() {
+        let computed = Schedule::compute(&description())
+            .expect("a schedule")
+            .schedule;
+        let read = Schedule::parse(&computed.to_toml()).expect("the same schedule");
+        assert_eq!(read, computed);
+        assert_eq!(read.priority("fast").map(Priority::get), Some(12));
+        assert_eq!(read.priority_of(1).map(Priority::get), Some(11));
+        assert_eq!(read.priority("lost"), None);
+        assert_eq!(read.priority_of(3), None);
+        let lanes: Vec<_> = read
+            .lanes()
+            .iter()
+            .map(|lane| (lane.lane_priority.get(), lane.static_threads))
+            .collect();
+        assert_eq!(lanes, [(12, 1), (11, 3)]);
+    }
+
+    #[test]
+    fn too_few_priorities_are_told() {
+        let mut few = description();
+        few.priorities.most_urgent = 10;
+        let error = Schedule::compute(&few).unwrap_err();
+        assert!(matches!(error, ComputeError::Levels(_)), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_was_not_computed_is_told() {
+        let (_, reason) =
+            Schedule::parse("[[operation]]\nname = 'a'\nworst = '1ms'\n").unwrap_err();
+        assert!(reason.contains("rtorb scheduling compute"), "{reason}");
+        let computed = Schedule::compute(&description())
+            .expect("a schedule")
+            .schedule;
+        let wrong = computed.to_toml().replacen("level = 1", "level = 7", 1);
+        let (_, reason) = Schedule::parse(&wrong).unwrap_err();
+        assert!(reason.contains("no level 7"), "{reason}");
+    }
+}

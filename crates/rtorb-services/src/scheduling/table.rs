@@ -1,0 +1,436 @@
+//! What a scheduling service knows: operations by handle and by name, and what depends on what.
+
+use rtorb::ExceptionKind;
+use rtorb_sched::{
+    Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
+};
+use std::collections::{BTreeMap, HashMap};
+
+use super::SchedulingConfig;
+use super::description::{Description, check_name};
+use super::raised::Raised;
+use super::schedule::Schedule;
+use super::times::UNIT_NS;
+use crate::stubs::rtec_scheduler::rtec_base::DependencyEnabledTypeT as Enabled;
+use crate::stubs::rtec_scheduler::rtec_base::{DependencyInfo, DependencyTypeT};
+use crate::stubs::rtec_scheduler::rtec_scheduler::{
+    CriticalityT, ImportanceT, InfoTypeT, RtInfo, RtInfoEnabledTypeT,
+};
+
+/// The operations and dependencies of a scheduling service.
+#[derive(Debug)]
+pub(super) struct Table {
+    entries: BTreeMap<i32, Entry>,
+    by_name: HashMap<String, i32>,
+    dependencies: Vec<DependencyInfo>,
+    /// Handles count upwards and are never given twice: one that somebody keeps never means another operation.
+    next_handle: i32,
+    infos_max: usize,
+    dependencies_max: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    operation: Operation,
+    threads: i32,
+    /// In units of 100 ns; kept for those who ask, and of no meaning here.
+    cached: u64,
+    enabled: RtInfoEnabledTypeT,
+    volatile_token: u64,
+}
+
+/// The numbers of an operation as the interface has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Characteristics {
+    pub(super) criticality: CriticalityT,
+    pub(super) worst: u64,
+    pub(super) typical: u64,
+    pub(super) cached: u64,
+    pub(super) period: i32,
+    pub(super) importance: ImportanceT,
+    pub(super) quantum: u64,
+    pub(super) threads: i32,
+    pub(super) info_type: InfoTypeT,
+}
+
+impl Table {
+    pub(super) fn new(config: &SchedulingConfig) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            by_name: HashMap::new(),
+            dependencies: Vec::new(),
+            next_handle: 1,
+            infos_max: config.infos_max,
+            dependencies_max: config.dependencies_max,
+        }
+    }
+
+    /// Takes in what a file describes; the table is empty.
+    pub(super) fn load(&mut self, description: &Description) -> Result<(), Raised> {
+        let graph = &description.graph;
+        for (operation, threads) in graph.operations.iter().zip(&description.threads) {
+            let handle = self.create(&operation.name)?;
+            let entry = self.entry(handle)?;
+            entry.operation = operation.clone();
+            entry.threads = i32::try_from(*threads).unwrap_or(i32::MAX);
+        }
+        for call in &graph.calls {
+            let [caller, callee] = [call.caller, call.callee].map(|index| {
+                let handle = i32::try_from(index + 1);
+                handle.expect("there are fewer than infos_max operations")
+            });
+            let (dependency_type, handle, dependency) = match call.way {
+                Way::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
+                Way::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
+            };
+            let count = i32::try_from(call.count).unwrap_or(i32::MAX);
+            self.add_dependency(handle, dependency, count, dependency_type)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn create(&mut self, name: &str) -> Result<i32, Raised> {
+        if check_name(name).is_err() {
+            return Err(Raised::System(ExceptionKind::BadParam.into()));
+        }
+        if self.by_name.contains_key(name) {
+            return Err(Raised::DuplicateName);
+        }
+        if self.entries.len() >= self.infos_max || self.next_handle == i32::MAX {
+            return Err(Raised::System(ExceptionKind::NoResources.into()));
+        }
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        self.entries.insert(handle, Entry::new(name));
+        self.by_name.insert(name.to_owned(), handle);
+        Ok(handle)
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Result<i32, Raised> {
+        self.by_name.get(name).copied().ok_or(Raised::UnknownTask)
+    }
+
+    /// What is known of an operation, with the priority that the schedule gives it.
+    pub(super) fn info(&self, handle: i32, schedule: Option<&Schedule>) -> Result<RtInfo, Raised> {
+        let entry = self.entries.get(&handle).ok_or(Raised::UnknownTask)?;
+        let mine = self
+            .dependencies
+            .iter()
+            .filter(|known| known.rt_info == handle);
+        Ok(entry.info(handle, mine.copied().collect(), schedule))
+    }
+
+    /// All of them, by handle.
+    pub(super) fn infos(&self, schedule: Option<&Schedule>) -> Vec<RtInfo> {
+        let mut dependencies: BTreeMap<i32, Vec<DependencyInfo>> = BTreeMap::new();
+        for known in &self.dependencies {
+            dependencies.entry(known.rt_info).or_default().push(*known);
+        }
+        let each = self.entries.iter().map(|(&handle, entry)| {
+            let mine = dependencies.remove(&handle).unwrap_or_default();
+            entry.info(handle, mine, schedule)
+        });
+        each.collect()
+    }
+
+    pub(super) fn dependencies(&self) -> Vec<DependencyInfo> {
+        self.dependencies.clone()
+    }
+
+    pub(super) fn set(&mut self, handle: i32, given: &Characteristics) -> Result<(), Raised> {
+        let changed = self.entry(handle)?.changed(given)?;
+        *self.entry(handle)? = changed;
+        Ok(())
+    }
+
+    /// All of these, or none: the infos name their operations by handle.
+    pub(super) fn set_all(&mut self, infos: &[RtInfo]) -> Result<(), Raised> {
+        let mut changed = Vec::with_capacity(infos.len());
+        for info in infos {
+            let entry = self.entry(info.handle)?;
+            let mut new = entry.changed(&Characteristics::of(info))?;
+            new.enabled = info.enabled;
+            new.volatile_token = info.volatile_token;
+            changed.push((info.handle, new));
+        }
+        self.entries.extend(changed);
+        Ok(())
+    }
+
+    /// As [`set_all`](Self::set_all), and every other operation is as it was when it was created.
+    pub(super) fn replace_all(&mut self, infos: &[RtInfo]) -> Result<(), Raised> {
+        self.set_all(infos)?;
+        let named: std::collections::BTreeSet<i32> = infos.iter().map(|info| info.handle).collect();
+        for (handle, entry) in &mut self.entries {
+            let stays = entry.enabled == RtInfoEnabledTypeT::RtInfoNonVolatile;
+            if !named.contains(handle) && !stays {
+                *entry = Entry::new(&entry.operation.name);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn enable(
+        &mut self,
+        handle: i32,
+        enabled: RtInfoEnabledTypeT,
+    ) -> Result<(), Raised> {
+        self.entry(handle)?.enabled = enabled;
+        Ok(())
+    }
+
+    /// Whether there is such an operation.
+    pub(super) fn check(&self, handle: i32) -> Result<(), Raised> {
+        match self.entries.contains_key(&handle) {
+            true => Ok(()),
+            false => Err(Raised::UnknownTask),
+        }
+    }
+
+    pub(super) fn add_dependency(
+        &mut self,
+        handle: i32,
+        dependency: i32,
+        number_of_calls: i32,
+        dependency_type: DependencyTypeT,
+    ) -> Result<(), Raised> {
+        self.check(handle)?;
+        self.check(dependency)?;
+        if number_of_calls < 1 {
+            return Err(Raised::System(ExceptionKind::BadParam.into()));
+        }
+        if self.dependencies.len() >= self.dependencies_max {
+            return Err(Raised::System(ExceptionKind::NoResources.into()));
+        }
+        self.dependencies.push(DependencyInfo {
+            dependency_type,
+            number_of_calls,
+            rt_info: handle,
+            rt_info_depended_on: dependency,
+            enabled: Enabled::DependencyEnabled,
+        });
+        Ok(())
+    }
+
+    /// The place of a dependency, whatever its state.
+    pub(super) fn place_of(&self, wanted: &DependencyInfo) -> Result<usize, Raised> {
+        let same = |known: &DependencyInfo| {
+            DependencyInfo {
+                enabled: wanted.enabled,
+                ..*known
+            } == *wanted
+        };
+        let place = self.dependencies.iter().position(same);
+        place.ok_or(Raised::UnknownTask)
+    }
+
+    pub(super) fn remove_dependency(&mut self, wanted: &DependencyInfo) -> Result<(), Raised> {
+        let place = self.place_of(wanted)?;
+        self.dependencies.remove(place);
+        Ok(())
+    }
+
+    /// Gives these dependencies the states that they say, all or none.
+    pub(super) fn enable_dependencies(&mut self, wanted: &[DependencyInfo]) -> Result<(), Raised> {
+        let places: Result<Vec<usize>, Raised> =
+            wanted.iter().map(|wanted| self.place_of(wanted)).collect();
+        for (place, wanted) in places?.into_iter().zip(wanted) {
+            self.dependencies[place].enabled = wanted.enabled;
+        }
+        Ok(())
+    }
+
+    /// What there is to schedule: operations and dependencies that are not disabled.
+    pub(super) fn description(&self, strategy: Strategy, priorities: PriorityRange) -> Description {
+        let enabled = |entry: &Entry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
+        let taken: Vec<(i32, &Entry)> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| enabled(entry))
+            .map(|(&handle, entry)| (handle, entry))
+            .collect();
+        let index = |handle: i32| {
+            taken
+                .binary_search_by_key(&handle, |(handle, _)| *handle)
+                .ok()
+        };
+        let calls = self.dependencies.iter().filter_map(|known| {
+            let own = index(known.rt_info)?;
+            let other = index(known.rt_info_depended_on)?;
+            // Who depends on whom by a oneway is told from the receiving side.
+            let (way, caller, callee) = match known.dependency_type {
+                DependencyTypeT::TwoWayCall => (Way::TwoWay, own, other),
+                DependencyTypeT::OneWayCall => (Way::OneWay, other, own),
+            };
+            (known.enabled != Enabled::DependencyDisabled).then_some(Call {
+                caller,
+                callee,
+                count: known.number_of_calls.unsigned_abs(),
+                way,
+            })
+        });
+        Description {
+            strategy,
+            priorities,
+            handles: taken.iter().map(|(handle, _)| *handle).collect(),
+            threads: taken
+                .iter()
+                .map(|(_, entry)| entry.threads.unsigned_abs())
+                .collect(),
+            graph: CallGraph {
+                operations: taken
+                    .iter()
+                    .map(|(_, entry)| entry.operation.clone())
+                    .collect(),
+                calls: calls.collect(),
+            },
+        }
+    }
+
+    fn entry(&mut self, handle: i32) -> Result<&mut Entry, Raised> {
+        self.entries.get_mut(&handle).ok_or(Raised::UnknownTask)
+    }
+}
+
+impl Entry {
+    fn new(name: &str) -> Self {
+        Self {
+            operation: Operation::named(name),
+            threads: 0,
+            cached: 0,
+            enabled: RtInfoEnabledTypeT::RtInfoEnabled,
+            volatile_token: 0,
+        }
+    }
+
+    /// The same operation with other characteristics.
+    fn changed(&self, given: &Characteristics) -> Result<Self, Raised> {
+        let wrong = || Raised::System(ExceptionKind::BadParam.into());
+        let ns = |units: u64| units.checked_mul(UNIT_NS).ok_or_else(wrong);
+        let period = u64::try_from(given.period).map_err(|_| wrong())?;
+        if given.threads < 0 {
+            return Err(wrong());
+        }
+        let mut changed = self.clone();
+        changed.operation = Operation {
+            name: self.operation.name.clone(),
+            kind: match given.info_type {
+                InfoTypeT::Operation => Kind::Operation,
+                InfoTypeT::Conjunction => Kind::Conjunction,
+                InfoTypeT::Disjunction => Kind::Disjunction,
+                InfoTypeT::RemoteDependant => Kind::Remote,
+            },
+            period_ns: Some(ns(period)?).filter(|ns| *ns > 0),
+            deadline_ns: Some(ns(given.quantum)?).filter(|ns| *ns > 0),
+            worst_ns: ns(given.worst)?,
+            typical_ns: ns(given.typical)?,
+            criticality: criticality(given.criticality),
+            importance: importance(given.importance),
+            ..self.operation.clone()
+        };
+        changed.threads = given.threads;
+        changed.cached = given.cached;
+        Ok(changed)
+    }
+
+    fn info(
+        &self,
+        handle: i32,
+        dependencies: Vec<DependencyInfo>,
+        schedule: Option<&Schedule>,
+    ) -> RtInfo {
+        let operation = &self.operation;
+        let up = |ns: u64| ns.div_ceil(UNIT_NS);
+        let placed = schedule.and_then(|schedule| {
+            let placed = schedule.placed(handle)?;
+            Some((placed, schedule.levels()[placed.level as usize].priority))
+        });
+        RtInfo {
+            entry_point: operation.name.clone(),
+            handle,
+            worst_case_execution_time: up(operation.worst_ns),
+            typical_execution_time: up(operation.typical_ns),
+            cached_execution_time: self.cached,
+            period: operation
+                .period_ns
+                .map_or(0, |ns| i32::try_from(ns / UNIT_NS).unwrap_or(i32::MAX)),
+            criticality: criticality_out(operation.criticality),
+            importance: importance_out(operation.importance),
+            quantum: operation.deadline_ns.map_or(0, |ns| ns / UNIT_NS),
+            threads: self.threads,
+            dependencies,
+            priority: placed.map_or(0, |(_, priority)| priority),
+            preemption_subpriority: placed.map_or(0, |(placed, _)| number(placed.subpriority)),
+            preemption_priority: placed.map_or(0, |(placed, _)| number(placed.level)),
+            info_type: match operation.kind {
+                Kind::Operation => InfoTypeT::Operation,
+                Kind::Conjunction => InfoTypeT::Conjunction,
+                Kind::Disjunction => InfoTypeT::Disjunction,
+                Kind::Remote => InfoTypeT::RemoteDependant,
+            },
+            enabled: self.enabled,
+            volatile_token: self.volatile_token,
+        }
+    }
+}
+
+impl Characteristics {
+    fn of(info: &RtInfo) -> Self {
+        Self {
+            criticality: info.criticality,
+            worst: info.worst_case_execution_time,
+            typical: info.typical_execution_time,
+            cached: info.cached_execution_time,
+            period: info.period,
+            importance: info.importance,
+            quantum: info.quantum,
+            threads: info.threads,
+            info_type: info.info_type,
+        }
+    }
+}
+
+/// A level or a place as the interface has it.
+pub(super) fn number(place: u32) -> i32 {
+    i32::try_from(place).unwrap_or(i32::MAX)
+}
+
+fn criticality(given: CriticalityT) -> Criticality {
+    match given {
+        CriticalityT::VeryLowCriticality => Criticality::VeryLow,
+        CriticalityT::LowCriticality => Criticality::Low,
+        CriticalityT::MediumCriticality => Criticality::Medium,
+        CriticalityT::HighCriticality => Criticality::High,
+        CriticalityT::VeryHighCriticality => Criticality::VeryHigh,
+    }
+}
+
+fn criticality_out(known: Criticality) -> CriticalityT {
+    match known {
+        Criticality::VeryLow => CriticalityT::VeryLowCriticality,
+        Criticality::Low => CriticalityT::LowCriticality,
+        Criticality::Medium => CriticalityT::MediumCriticality,
+        Criticality::High => CriticalityT::HighCriticality,
+        Criticality::VeryHigh => CriticalityT::VeryHighCriticality,
+    }
+}
+
+fn importance(given: ImportanceT) -> Importance {
+    match given {
+        ImportanceT::VeryLowImportance => Importance::VeryLow,
+        ImportanceT::LowImportance => Importance::Low,
+        ImportanceT::MediumImportance => Importance::Medium,
+        ImportanceT::HighImportance => Importance::High,
+        ImportanceT::VeryHighImportance => Importance::VeryHigh,
+    }
+}
+
+fn importance_out(known: Importance) -> ImportanceT {
+    match known {
+        Importance::VeryLow => ImportanceT::VeryLowImportance,
+        Importance::Low => ImportanceT::LowImportance,
+        Importance::Medium => ImportanceT::MediumImportance,
+        Importance::High => ImportanceT::HighImportance,
+        Importance::VeryHigh => ImportanceT::VeryHighImportance,
+    }
+}

@@ -1,0 +1,105 @@
+//! Times as people write them, and as the interface counts them.
+
+/// Reads `2ms`, `1.5us`, `40 ns`, `2s`; exact, in nanoseconds.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn parse_ns(text: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("{text:?} is no time: write a number and its unit, as 2s, 50ms, 1.5us or 800ns");
+    let trimmed = text.trim();
+    let digits = trimmed.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let unit_ns: u64 = match &trimmed[digits.len()..] {
+        "s" => 1_000_000_000,
+        "ms" => 1_000_000,
+        "us" => 1_000,
+        "ns" => 1,
+        _ => return Err(wrong()),
+    };
+    let (whole, fraction) = digits
+        .trim_end()
+        .split_once('.')
+        .unwrap_or((digits.trim_end(), ""));
+    let all_digits = |part: &str| part.bytes().all(|octet| octet.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let mut ns = whole.checked_mul(unit_ns).ok_or_else(wrong)?;
+    let mut place_ns = unit_ns;
+    for digit in fraction.bytes() {
+        if !place_ns.is_multiple_of(10) && digit != b'0' {
+            return Err(format!("{text:?} is finer than a nanosecond"));
+        }
+        place_ns /= 10;
+        ns = u64::from(digit - b'0')
+            .checked_mul(place_ns)
+            .and_then(|part| ns.checked_add(part))
+            .ok_or_else(wrong)?;
+    }
+    Ok(ns)
+}
+
+/// A time in the largest unit in which it is whole or has at most three decimals.
+#[must_use]
+pub fn text_of_ns(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    for (unit_ns, unit) in units {
+        let thousandth = unit_ns / 1_000;
+        if ns >= unit_ns && ns.is_multiple_of(thousandth) {
+            let (whole, rest) = (ns / unit_ns, ns % unit_ns / thousandth);
+            let fraction = format!("{rest:03}");
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            return format!("{whole}{point}{fraction}{unit}");
+        }
+    }
+    format!("{ns}ns")
+}
+
+/// Units of 100 ns, which the interface counts in; less than one is none.
+pub(super) const UNIT_NS: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_and_come_back() {
+        for (text, ns) in [
+            ("2ms", 2_000_000),
+            ("1.5us", 1_500),
+            ("40 ns", 40),
+            ("0.000000001s", 1),
+            ("1s", 1_000_000_000),
+            ("0s", 0),
+            ("7.0ns", 7),
+            ("18446744073709551615ns", u64::MAX),
+        ] {
+            assert_eq!(parse_ns(text), Ok(ns), "{text}");
+            assert_eq!(parse_ns(&text_of_ns(ns)), Ok(ns), "{text}");
+        }
+        assert_eq!(text_of_ns(2_500_000), "2.5ms");
+        assert_eq!(text_of_ns(1_000_001), "1000.001us");
+    }
+
+    #[test]
+    fn what_is_no_time_is_told_with_what_would_be() {
+        for text in [
+            "",
+            "2",
+            "ms",
+            "2m",
+            "-1s",
+            "1e3s",
+            ".5s",
+            "1.2.3s",
+            "0.5ns",
+            "99999999999999s",
+            "µs",
+        ] {
+            let said = parse_ns(text).unwrap_err();
+            assert!(said.contains("50ms") || said.contains("finer"), "{said}");
+        }
+    }
+}
