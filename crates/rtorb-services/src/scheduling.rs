@@ -37,7 +37,7 @@ pub use rtorb_sched as analysis;
 
 use arc_swap::ArcSwapOption;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, Orb, PoaError, PoaPolicies, SystemException};
+use rtorb::{ExceptionKind, ObjectKeyError, Orb, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
 use rtorb_sched::{Dispatching, PriorityRange, Severity, Strategy};
 use std::sync::Arc;
@@ -99,6 +99,9 @@ pub enum SchedulingError {
     /// The ORB cannot serve it.
     #[error(transparent)]
     Poa(#[from] PoaError),
+    /// The key `ScheduleService` is another object's already.
+    #[error(transparent)]
+    Key(#[from] ObjectKeyError),
     /// The ORB has ended.
     #[error(transparent)]
     System(#[from] SystemException),
@@ -128,7 +131,7 @@ struct Published {
 }
 
 impl Scheduling {
-    /// Serves a Scheduler; it becomes the ORB's initial reference `ScheduleService`.
+    /// Serves a Scheduler; it becomes the ORB's initial reference `ScheduleService`, and `corbaloc::HOST:PORT/ScheduleService`.
     ///
     /// Requests are let in by the ORB's root adapter's manager, as for every object.
     ///
@@ -180,6 +183,7 @@ impl Scheduling {
         let poa = orb.root_poa()?.create_poa(NAME, PoaPolicies::PERSISTENT)?;
         let servant = SchedulerObject(Arc::clone(&shared));
         let reference: Scheduler = poa.activate_with_id(NAME, servant)?;
+        orb.bind_object_key(NAME, reference.as_object())?;
         orb.register_initial_reference(NAME, reference.as_object().clone());
         Ok(Self { shared, reference })
     }
