@@ -69,7 +69,7 @@ impl OmniOrb {
         Running::until_written(&mut command, &file)
     }
 
-    /// Runs `cubit_client`, `desk_client` or `atlas_client` against `reference`, and answers its lines, one a check, all
+    /// Runs `cubit_client`, `desk_client`, `atlas_client` or a supplier of events against `reference`, and answers its lines, one a check, all
     /// of them right.
     ///
     /// # Panics
@@ -78,13 +78,32 @@ impl OmniOrb {
     pub fn call(&self, program: &str, reference: &str, options: &[&str]) -> Vec<String> {
         let mut command = Command::new(self.folder.join(program));
         let printed = output_of(command.arg(reference).args(options));
-        let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
-        assert!(
-            lines.iter().all(|line| line.starts_with("ok ")),
-            "{printed}"
-        );
-        assert!(!lines.is_empty(), "{program} checked nothing");
-        lines
+        all_right(program, &printed)
+    }
+
+    /// The same for a program that says in a file when it is ready: answers what waits for its end and answers its lines.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready; then, a check was wrong.
+    pub fn begin(
+        &self,
+        program: &str,
+        reference: &str,
+        ready: &Path,
+        options: &[&str],
+    ) -> impl FnOnce() -> Vec<String> + use<> {
+        let mut command = Command::new(self.folder.join(program));
+        command.arg(reference).args(options).arg("--ready").arg(ready);
+        let (running, gather) = Running::gathering(&mut command);
+        until(&format!("{program} is ready"), || ready.exists().then_some(()));
+        let program = program.to_owned();
+        move || {
+            let status = running.ended();
+            let printed = gather.join().expect("reading does not panic");
+            assert!(status.success(), "{program}: {status}\n{printed}");
+            all_right(&program, &printed)
+        }
     }
 
     /// Starts the naming service with nothing bound, and answers its `host:port`.
@@ -127,6 +146,17 @@ pub fn decoded(reference: &str) -> String {
     output_of(Command::new("catior").arg("-x").arg(reference))
 }
 
+/// The lines of a program, each of which must say that a check was right.
+fn all_right(program: &str, printed: &str) -> Vec<String> {
+    let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+    assert!(
+        lines.iter().all(|line| line.starts_with("ok ")),
+        "{printed}"
+    );
+    assert!(!lines.is_empty(), "{program} checked nothing");
+    lines
+}
+
 fn installed() -> bool {
     ["omniidl", "catior", "omniNames", "g++"]
         .into_iter()
@@ -148,12 +178,14 @@ fn build() -> PathBuf {
     let sources = package.join("omniorb");
     let idl = package.join("../idl");
     let mut needs = files(&sources);
-    needs.extend(["atlas.idl", "cubit.idl", "exchange.idl"].map(|name| idl.join(name)));
+    needs.extend(files(&idl));
     once("omniorb", &needs, |folder| {
         for (interface, programs) in [
             ("atlas", ["atlas_server", "atlas_client"]),
             ("cubit", ["cubit_server", "cubit_client"]),
             ("exchange", ["desk_server", "desk_client"]),
+            ("cos_event", ["plain_supplier", "plain_consumer"]),
+            ("rtec_event", ["rtec_supplier", "rtec_consumer"]),
         ] {
             let source = idl.join(interface).with_extension("idl");
             step(folder, "omniidl", ["-bcxx", "-Wba", path(&source)]);

@@ -59,6 +59,17 @@ impl Running {
         panic!("{} ended without saying {start:?}", running.name);
     }
 
+    /// Starts `command`, and gathers what it prints on standard output beside it.
+    ///
+    /// # Panics
+    ///
+    /// The process cannot be started.
+    pub fn gathering(command: &mut Command) -> (Self, thread::JoinHandle<String>) {
+        let mut running = Self::start(command.stdout(Stdio::piped()));
+        let out = gather(running.child.stdout.take());
+        (running, out)
+    }
+
     /// Starts `command` and does not wait.
     ///
     /// # Panics
