@@ -94,9 +94,15 @@ impl OmniOrb {
         options: &[&str],
     ) -> impl FnOnce() -> Vec<String> + use<> {
         let mut command = Command::new(self.folder.join(program));
-        command.arg(reference).args(options).arg("--ready").arg(ready);
+        command
+            .arg(reference)
+            .args(options)
+            .arg("--ready")
+            .arg(ready);
         let (running, gather) = Running::gathering(&mut command);
-        until(&format!("{program} is ready"), || ready.exists().then_some(()));
+        until(&format!("{program} is ready"), || {
+            ready.exists().then_some(())
+        });
         let program = program.to_owned();
         move || {
             let status = running.ended();

@@ -13,11 +13,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::Supplier;
 use rtorb_services::events::numbering::Number;
 use rtorb_services::events::pushing::{Plan, Pushed};
-use rtorb_services::stubs::rtec_event::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{Publication, SupplierQos};
-use rtorb_services::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use rtorb_services::events::subscribe::Publications;
 use serde_json::json;
 
 use super::text;
@@ -73,7 +69,8 @@ impl Push {
         let orb = self.calling.orb()?;
         let channel = super::channel(&orb, &self.reference)?;
         let plan = self.plan()?;
-        let supplier = Supplier::connect(&channel, &publication(&plan))
+        let publications = Publications::new().event(self.source, self.event_type, 0);
+        let supplier = Supplier::connect(&channel, &publications.supplier_qos())
             .map_err(|error| anyhow!("{}: {error}", self.reference))?;
         let mut late = Recorder::new();
         let mut pushed = plan.push(
@@ -135,37 +132,6 @@ impl Push {
             format!(", late by {median} us in the median, {p99} in 99 of 100, {max} at most")
         });
         line(format!("{} events in {seconds:.3} s{late}", pushed.events))
-    }
-}
-
-/// What such a supplier says that it publishes.
-fn publication(plan: &Plan) -> SupplierQos {
-    let header = EventHeader {
-        r#type: plan.event_type,
-        source: plan.source,
-        ttl: plan.ttl,
-        creation_time: 0,
-        ec_recv_time: 0,
-        ec_send_time: 0,
-    };
-    let data = EventData {
-        pad1: 0,
-        payload: Vec::new(),
-        any_value: Any::NULL,
-    };
-    let dependency_info = DependencyInfo {
-        dependency_type: DependencyTypeT::OneWayCall,
-        number_of_calls: 1,
-        rt_info: 0,
-        rt_info_depended_on: 0,
-        enabled: DependencyEnabledTypeT::DependencyEnabled,
-    };
-    SupplierQos {
-        publications: vec![Publication {
-            event: Event { header, data },
-            dependency_info,
-        }],
-        is_gateway: false,
     }
 }
 

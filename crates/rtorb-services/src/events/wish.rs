@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use rtorb::any::Any;
-
 use super::filter::types;
-use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use super::subscribe::Interest;
+use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 
 /// Events of some types and sources, and timeouts beside them. The list that it becomes means the same to a channel with basic
 /// and with prefix filters.
@@ -47,9 +45,6 @@ pub enum WishError {
         "a deadline cannot be had together with all-of: it belongs into a group with the events, which are one already"
     )]
     DeadlineOfAll,
-    /// A period that is none, or more than there is room for.
-    #[error("a period must be 100 ns at least, and 29,000 years at most")]
-    Period,
 }
 
 impl Wish {
@@ -58,71 +53,33 @@ impl Wish {
     /// # Errors
     /// What makes no sense together.
     pub fn subscription(&self) -> Result<ConsumerQos, WishError> {
-        let mut dependencies = Vec::new();
-        if let Some(interval) = self.interval {
-            // A tree of its own: its period goes on whatever else comes.
-            dependencies.push(self.entry(types::INTERVAL_TIMEOUT, 0, period(interval)?));
-        }
         let events = self.events();
-        let deadline = match (self.deadline, self.together) {
-            (None, _) => None,
-            (Some(_), Together::AllOf) => return Err(WishError::DeadlineOfAll),
-            (Some(deadline), Together::AnyOf) => Some(period(deadline)?),
+        let deadline = self.deadline.map(Interest::deadline);
+        let group = match (self.together, deadline) {
+            (Together::AnyOf, deadline) => Interest::disjunction(events.chain(deadline)),
+            (Together::AllOf, None) => Interest::conjunction(events),
+            (Together::AllOf, Some(_)) => return Err(WishError::DeadlineOfAll),
         };
-        let designator = match self.together {
-            Together::AnyOf => types::DISJUNCTION,
-            Together::AllOf => types::CONJUNCTION,
-        };
-        let children = events.len() + usize::from(deadline.is_some());
-        dependencies.push(self.entry(designator, children as i32, 0));
-        dependencies.extend(events);
-        dependencies.extend(deadline.map(|period| self.entry(types::DEADLINE_TIMEOUT, 0, period)));
+        // A tree of its own: its period goes on whatever else comes.
+        let interval = self.interval.map(Interest::interval);
+        let trees = interval.into_iter().chain([group]);
+        let lists = trees.map(|tree| tree.rt_info(self.rt_info).consumer_qos().dependencies);
         Ok(ConsumerQos {
-            dependencies,
+            dependencies: lists.flatten().collect(),
             is_gateway: self.is_gateway,
         })
     }
 
-    fn events(&self) -> Vec<Dependency> {
+    fn events(&self) -> impl Iterator<Item = Interest> {
         let or_any = |chosen: &[i32]| match chosen {
             [] => vec![types::ANY],
             chosen => chosen.to_vec(),
         };
         let sources = or_any(&self.sources);
-        let of_each = |event_type| {
-            let sources = sources.iter();
-            sources.map(move |source| self.entry(event_type, *source, 0))
-        };
-        or_any(&self.types).into_iter().flat_map(of_each).collect()
-    }
-
-    fn entry(&self, event_type: i32, source: i32, creation_time: u64) -> Dependency {
-        Dependency {
-            event: Event {
-                header: EventHeader {
-                    r#type: event_type,
-                    source,
-                    ttl: 0,
-                    creation_time,
-                    ec_recv_time: 0,
-                    ec_send_time: 0,
-                },
-                data: EventData {
-                    pad1: 0,
-                    payload: Vec::new(),
-                    any_value: Any::NULL,
-                },
-            },
-            rt_info: self.rt_info,
-        }
-    }
-}
-
-/// In units of 100 ns.
-fn period(duration: Duration) -> Result<u64, WishError> {
-    match u64::try_from(duration.as_nanos() / 100) {
-        Ok(period) if (1..=u64::MAX / 200).contains(&period) => Ok(period),
-        _ => Err(WishError::Period),
+        or_any(&self.types).into_iter().flat_map(move |event_type| {
+            let of_source = |source: &i32| Interest::event(*source, event_type);
+            sources.iter().map(of_source).collect::<Vec<_>>()
+        })
     }
 }
 
@@ -177,8 +134,5 @@ mod tests {
         assert_eq!(listed(&wish)[0], (types::CONJUNCTION, 2, 0));
         wish.deadline = Some(Duration::from_secs(1));
         assert_eq!(wish.subscription(), Err(WishError::DeadlineOfAll));
-        wish.deadline = None;
-        wish.interval = Some(Duration::from_nanos(99));
-        assert_eq!(wish.subscription(), Err(WishError::Period));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rtorb::any::Any;
 use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
@@ -14,17 +13,13 @@ use crate::events::client::{
     ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
 };
 use crate::events::filter::types;
-use crate::stubs::rtec_event::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
+use crate::events::subscribe::{Interest, Publications};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, Dependency, EventChannel, EventChannelAppendObserverError, Observer,
     ObserverServant, ProxyPushConsumer, ProxyPushSupplier,
-    ProxyPushSupplierConnectPushConsumerError, Publication, SupplierQos,
+    ProxyPushSupplierConnectPushConsumerError, SupplierQos,
 };
-use crate::stubs::rtec_event::rtec_event_comm::{
-    Event, EventData, EventHeader, PushConsumer, PushSupplier, PushSupplierServant,
-};
+use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 
 /// A gateway while it is connected.
 pub(super) struct Link {
@@ -330,54 +325,24 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
 
 /// A disjunction of what is wanted.
 fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
-    let entry = |event_type, source, rt_info| Dependency {
-        event: event(event_type, source),
-        rt_info,
+    let entry = |wanted: &Wanted| {
+        let event = Interest::event(wanted.source, wanted.event_type);
+        event.rt_info(rt_info.unwrap_or(wanted.rt_info))
     };
+    // The designator asks for nothing itself: it is as urgent as its first entry.
     let first = rt_info.unwrap_or(wanted[0].rt_info);
-    let mut dependencies = vec![entry(types::DISJUNCTION, wanted.len() as i32, first)];
-    dependencies.extend(wanted.iter().map(|wanted| {
-        let rt_info = rt_info.unwrap_or(wanted.rt_info);
-        entry(wanted.event_type, wanted.source, rt_info)
-    }));
+    let group = Interest::disjunction(wanted.iter().map(entry)).rt_info(first);
     ConsumerQos {
-        dependencies,
         is_gateway: true,
+        ..group.consumer_qos()
     }
 }
 
 /// Anything of anybody: what a gateway brings changes with the consumers.
 fn publication() -> SupplierQos {
-    let dependency_info = DependencyInfo {
-        dependency_type: DependencyTypeT::OneWayCall,
-        number_of_calls: 1,
-        rt_info: 0,
-        rt_info_depended_on: 0,
-        enabled: DependencyEnabledTypeT::DependencyEnabled,
-    };
+    let anything = Publications::new().event(types::ANY, types::ANY, 0);
     SupplierQos {
-        publications: vec![Publication {
-            event: event(types::ANY, 0),
-            dependency_info,
-        }],
         is_gateway: true,
-    }
-}
-
-fn event(event_type: i32, source: i32) -> Event {
-    Event {
-        header: EventHeader {
-            r#type: event_type,
-            source,
-            ttl: 1,
-            creation_time: 0,
-            ec_recv_time: 0,
-            ec_send_time: 0,
-        },
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
+        ..anything.supplier_qos()
     }
 }

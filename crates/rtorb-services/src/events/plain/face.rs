@@ -13,6 +13,7 @@ use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use super::consumer::Consumer;
 use super::{PlainConfig, PlainStatistics, value};
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
+use crate::events::subscribe::Publications;
 use crate::events::wish::Wish;
 use crate::stubs::cos_event::cos_event_channel_admin::{ConsumerAdmin, SupplierAdmin};
 use crate::stubs::cos_event::cos_event_comm as plain;
@@ -359,22 +360,9 @@ impl Face {
     }
 
     fn publication(config: &PlainConfig) -> rtec::SupplierQos {
-        use crate::stubs::rtec_event::rtec_base::{
-            DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-        };
-        rtec::SupplierQos {
-            publications: vec![rtec::Publication {
-                event: value::event(config, rtorb::any::Any::NULL),
-                dependency_info: DependencyInfo {
-                    dependency_type: DependencyTypeT::OneWayCall,
-                    number_of_calls: 1,
-                    rt_info: config.rt_info,
-                    rt_info_depended_on: 0,
-                    enabled: DependencyEnabledTypeT::DependencyEnabled,
-                },
-            }],
-            is_gateway: false,
-        }
+        let publications = Publications::new();
+        let own = publications.event(config.source, config.event_type, config.rt_info);
+        own.supplier_qos()
     }
 
     /// Tells those whose connection has ended, as far as they answer.
