@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rtorb::{DispatchStrategy, Orb};
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
 use rtorb_interop::ours::{Ours, activate_readable};
 use rtorb_interop::scratch::Scratch;
+use rtorb_interop::servants::Cubes;
+use rtorb_interop::stubs::Cubit;
 
 #[test]
 fn every_operation_in_every_version() {
@@ -40,6 +42,35 @@ fn a_reactive_server_serves_it_too() {
     let Some(omniorb) = omniorb() else { return };
     let ours = Ours::serve_as(Orb::builder().dispatch(DispatchStrategy::Reactive));
     omniorb.call("cubit_client", &ours.text(ours.cubit.as_object()), &[]);
+}
+
+#[test]
+fn a_key_of_the_applications_leads_it_to_an_object_active_or_located() {
+    let Some(omniorb) = omniorb() else { return };
+    let ours = Ours::serve();
+    let cubit = ours.cubit.as_object();
+    ours.orb
+        .bind_object_key("Cubit", cubit)
+        .expect("it is free");
+    let root = ours.orb.root_poa().expect("the ORB runs");
+    let made = root.create_poa("Located", PoaPolicies::PERSISTENT);
+    let poa = made.expect("it is free");
+    let orb = ours.orb.clone();
+    let set = poa.set_servant_locator::<Cubit, _, _>(move |id| match id {
+        b"root" => Ok(Cubes { orb: orb.clone() }),
+        _ => Err(ExceptionKind::ObjectNotExist.into()),
+    });
+    set.expect("it has none");
+    let located: Cubit = poa.create_reference_with_id("root").expect("persistent");
+    ours.orb
+        .bind_object_key("Located", located.as_object())
+        .expect("it is free");
+    for key in ["Cubit", "Located", "Located/root"] {
+        for version in ["1.0", "1.1", "1.2"] {
+            let url = format!("corbaloc:iiop:{version}@{}/{key}", ours.address());
+            omniorb.call("cubit_client", &url, &["--lengths", "3"]);
+        }
+    }
 }
 
 #[test]

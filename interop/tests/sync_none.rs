@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rtorb::ior::Ior;
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
 use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
@@ -280,6 +281,27 @@ fn a_connection_that_keeps_something_is_closed_for_another_only_as_the_last_choi
 }
 
 #[test]
+fn an_object_that_moved_is_sent_to_where_it_was_found() {
+    let server = Slow::new();
+    let elsewhere = server.server.reference();
+    let former = FakeServer::new(move |_, mut peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&moved_to(id, &elsewhere));
+        }
+    });
+    let orb = with(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = orb.string_to_object(&former.reference());
+    let object = object.expect("a reference");
+    let own = object.set_policy_overrides(&[Policy::PrivateConnection]);
+    let own = own.expect("a client may").with_sync_scope(SyncScope::None);
+    expect_transient(push(&own, &[1]), SyncScope::UNCONNECTED);
+    own.validate_connection().expect("it says where it is");
+    push(&own, &[2]).expect("it is open");
+    assert_eq!(server.pushed_after_reading(1), [request(2, &[2])]);
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
 fn the_scope_goes_with_a_reference_through_its_other_choices() {
     let server = Slow::new();
     let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
@@ -433,6 +455,18 @@ impl Shared {
 fn here(id: u32) -> Vec<u8> {
     let mut stream = Stream::new(4, 2, false);
     stream.ulong(id).ulong(1);
+    stream.message()
+}
+
+/// LocateReply: the object is at that reference.
+fn moved_to(id: u32, reference: &str) -> Vec<u8> {
+    let ior: Ior = reference.parse().expect("a reference");
+    let mut stream = Stream::new(4, 2, false);
+    stream.ulong(id).ulong(2).string(&ior.type_id);
+    stream.ulong(ior.profiles.len() as u32);
+    for profile in &ior.profiles {
+        stream.ulong(profile.tag).octets(&profile.data);
+    }
     stream.message()
 }
 
