@@ -21,6 +21,7 @@ use crate::results::ObtainedScheduling;
 pub mod burst;
 pub mod cubit;
 pub mod demux;
+pub mod event_channel;
 pub mod operations;
 pub mod peers;
 pub mod ping_pong;

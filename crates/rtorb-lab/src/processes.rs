@@ -382,6 +382,13 @@ impl Process {
         })
     }
 
+    /// Stops the child until it is killed: it hangs, with everything that it has.
+    pub fn hang(&self) {
+        if let Running::Here(child) = &self.running {
+            signal(child, Signal::STOP);
+        }
+    }
+
     /// Ends the child and every process that it has made, at once: for those that have nothing to say at their end.
     pub fn kill_group(&self) {
         if let Some(group) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) {

@@ -485,6 +485,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     let unit = match unit {
         "ratio" => "times",
         "per_request" => "a request",
+        "per_event" => "an event",
         other => other,
     };
     format!("{shown} {unit}").trim_end().to_owned()

@@ -1,15 +1,20 @@
-//! A square wave in, `Put::Port` out: how P4 (section 2.1) measures a call from a digital input to a digital output.
+//! A square wave in, a digital output set: how P4 measures a call `Put::Port` (section 2.1) and an event through the real-time
+//! event channel (section 2.2).
 //!
 //! A [`supplier`] is a process with a thread for each wave, which calls the wave's [`receiver`] at every edge, rising and
-//! falling; a receiver is a process whose servant sets an output. All of them write moments of CLOCK_MONOTONIC into memory
-//! that is there before a run begins, and tell them after it. The [`pulse`] is made by a timer, or comes through real
-//! lines ([`gpio`]).
+//! falling, or sends it an event; a receiver is a process whose servant sets an output. All of them write moments of
+//! CLOCK_MONOTONIC into memory that is there before a run begins, and tell them after it. The [`pulse`] is made by a timer, or
+//! comes through real lines ([`gpio`]).
 //!
 //! ```text
-//! {"duration_ns":500000000,"payload_bytes":0,"waves":[...]}      asked of the supplier: threads are made and warmed up
+//! connect                                                        asked of each receiver of events: subscribes
+//! connected
+//! {"duration_ns":500000000,"payload_bytes":0,...}                asked of the supplier: threads are made and warmed up
 //! prepared
 //! clear                                                          asked of each receiver: forgets what was set until now
 //! cleared
+//! count                                                          asked of each receiver of events, until all have come
+//! count 5
 //! go                                                             asked of the supplier
 //! ran 500 498                                                    edges of each wave, then four 64-bit numbers of each
 //! outputs                                                        asked of each receiver
@@ -42,8 +47,34 @@ pub struct Run {
     pub duration_ns: u64,
     /// Octets of `data` in each call.
     pub payload_bytes: usize,
+    /// How an edge gets to its receiver.
+    pub path: Path,
     /// At least one, each with a receiver of its own.
     pub waves: Vec<Wave>,
+}
+
+/// How an edge gets from the supplier to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Path {
+    /// By a call of `Put::Port`, whose reply is waited for.
+    Call,
+    /// By an event through the event channel, whose only answer is the output.
+    Event,
+}
+
+impl Path {
+    /// Every path.
+    pub const ALL: [Self; 2] = [Self::Call, Self::Event];
+
+    /// The value of the label `path`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Event => "event",
+        }
+    }
 }
 
 /// A square wave on one of the supplier's inputs.
@@ -97,7 +128,7 @@ pub struct Called {
     pub edge_ns: u64,
     /// When the supplier's thread knew of it.
     pub running_ns: u64,
-    /// When the reply was back.
+    /// When the reply was back, or the event was sent.
     pub reply_ns: u64,
     /// What the input changed to: 0 or 1.
     pub level: u64,
@@ -132,7 +163,7 @@ pub enum Part {
     Wakeup,
     /// From then until the output was set.
     Request,
-    /// From then until the reply was back.
+    /// From then until the reply was back, or the event was sent.
     RoundTrip,
 }
 
@@ -260,6 +291,7 @@ mod tests {
         Run {
             duration_ns: 500_000_000,
             payload_bytes: 64,
+            path: Path::Event,
             waves: vec![Wave {
                 receiver: 1,
                 priority: 60,

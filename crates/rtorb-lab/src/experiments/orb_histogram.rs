@@ -6,8 +6,8 @@
 //! forgot the priority.
 
 use crate::contestants::Transport;
-use crate::contestants::square_wave::Run;
 use crate::contestants::square_wave::system::{self, Role, System};
+use crate::contestants::square_wave::{Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::load::{Load, RunningLoad};
@@ -158,6 +158,7 @@ impl Plan {
         Run {
             duration_ns: self.edges as u64 * PERIOD_NS,
             payload_bytes: 0,
+            path: Path::Call,
             waves: system.roles[..receivers].iter().map(wave).collect(),
         }
     }

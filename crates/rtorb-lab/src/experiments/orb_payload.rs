@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::contestants::square_wave::Run;
 use crate::contestants::square_wave::recorded::Recorded;
 use crate::contestants::square_wave::system::{self, Role, System};
+use crate::contestants::square_wave::{Path, Run};
 use crate::contestants::{Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
@@ -102,6 +102,7 @@ impl Plan {
         Run {
             duration_ns: self.edges as u64 * PERIOD_NS,
             payload_bytes,
+            path: Path::Call,
             waves: vec![system.wave(Role::High, PERIOD_NS, 0)],
         }
     }

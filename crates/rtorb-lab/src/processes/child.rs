@@ -21,12 +21,15 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::contestants::burst;
 use crate::contestants::cubit::{Bench, Server, Serving};
 use crate::contestants::demux::{self, Kind};
+use crate::contestants::event_channel::consumers::Consumers;
+use crate::contestants::event_channel::supplier::Supplier as EventSupplier;
 use crate::contestants::ping_pong::{futex, tcp, unix};
 use crate::contestants::rates;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::square_wave::pulse::Pulse;
 use crate::contestants::square_wave::receiver::Receiver;
 use crate::contestants::square_wave::supplier::Supplier;
+use crate::contestants::square_wave::system::NO_CHANNEL;
 use crate::contestants::whitebox::clients::Clients;
 use crate::contestants::whitebox::{self, Priorities};
 use crate::experiments::orb_footprint::clients as idle;
@@ -121,6 +124,7 @@ fn play(role: &[String]) -> Result<(), String> {
             clients.serve()
         }
         ["put", ref role @ ..] => return put(role),
+        ["events", ref role @ ..] => return events(role),
         ["idle-orb", preset] => return idle_orb(preset),
         ["idle-clients", preset, reference] => idle_clients(preset, reference)?.serve(),
         ["whitebox-server", preset, low, high] => {
@@ -235,32 +239,61 @@ fn demux_client(kind: Kind, references: &[&str]) -> io::Result<()> {
 /// One of those from a digital input to a digital output ([`crate::contestants::square_wave`]).
 fn put(role: &[&str]) -> Result<(), String> {
     match *role {
-        ["receiver", endpoint, priority, pulse] => put_receiver(endpoint, number(priority)?, pulse),
-        ["supplier", ref receivers @ ..] => put_supplier(receivers)?
+        ["receiver", endpoint, priority, pulse, channel, source] => {
+            put_receiver((endpoint, priority, pulse), (channel, source))
+        }
+        ["supplier", channel, ref receivers @ ..] => put_supplier(channel, receivers)?
             .serve()
             .map_err(|error| error.to_string()),
         _ => Err(format!("a child has no role put {role:?}")),
     }
 }
 
-fn put_receiver(endpoint: &str, priority: usize, pulse: &str) -> Result<(), String> {
-    let priority = u8::try_from(priority).map_err(|error| error.to_string())?;
-    let receiver = Receiver::open(endpoint, priority, &pulse.parse()?)?;
+fn put_receiver(
+    (endpoint, priority, pulse): (&str, &str, &str),
+    (channel, source): (&str, &str),
+) -> Result<(), String> {
+    let receiver = Receiver::open(endpoint, small(priority)?, &pulse.parse()?)?;
+    let receiver = match channel {
+        NO_CHANNEL => receiver,
+        _ => receiver.with_events(channel, small(source)?)?,
+    };
     // What is refused, the host's findings tell.
     let _ = rtorb_os::memory::lock_all();
     receiver.run(ready)
 }
 
 /// Of each receiver the pulse and the reference.
-fn put_supplier(receivers: &[&str]) -> Result<Supplier, String> {
+fn put_supplier(channel: &str, receivers: &[&str]) -> Result<Supplier, String> {
     let receivers = receivers.as_chunks::<2>().0.iter();
     let receivers: Vec<(Pulse, &str)> = receivers
         .map(|[pulse, reference]| Ok((pulse.parse()?, *reference)))
         .collect::<Result<_, String>>()?;
     let supplier = Supplier::open(&receivers)?;
+    let supplier = match channel {
+        NO_CHANNEL => supplier,
+        _ => supplier.with_channel(channel)?,
+    };
     let _ = rtorb_os::memory::lock_all();
     ready("");
     Ok(supplier)
+}
+
+/// One of those whose events go through the event channel ([`crate::contestants::event_channel`]).
+fn events(role: &[&str]) -> Result<(), String> {
+    // What is refused, the host's findings tell.
+    let _ = rtorb_os::memory::lock_all();
+    match *role {
+        ["consumers", endpoint, channel, subscribers] => {
+            Consumers::open(endpoint, channel, &subscribers.parse()?)?.run(ready)
+        }
+        ["supplier", channel, source, priority] => {
+            let supplier = EventSupplier::open(channel, small(source)?, small(priority)?)?;
+            ready("");
+            supplier.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(format!("a child has no role events {role:?}")),
+    }
 }
 
 /// An ORB and nothing else, until standard input ends.
@@ -308,6 +341,11 @@ fn priorities(low: &str, high: &str) -> Result<Priorities, String> {
 fn kind(operations: &str) -> Result<Kind, String> {
     Kind::with_operations(number(operations)?)
         .ok_or_else(|| format!("no object has {operations} operations"))
+}
+
+fn small<N: TryFrom<usize>>(word: &str) -> Result<N, String> {
+    let number = number(word)?;
+    N::try_from(number).map_err(|_| format!("too large: {word:?}"))
 }
 
 fn number(word: &str) -> Result<usize, String> {

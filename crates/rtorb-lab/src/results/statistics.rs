@@ -190,6 +190,25 @@ impl Statistics {
     pub(crate) const NAMES: [&'static str; 8] =
         ["min", "mean", "stddev", "p50", "p90", "p99", "p99.9", "max"];
 
+    /// Of a few rounds, each of which is the mean of many: there are no percentiles but the largest.
+    #[must_use]
+    pub fn of_rounds(rounds: &[f64]) -> Self {
+        let count = rounds.len() as f64;
+        let mean = rounds.iter().sum::<f64>() / count.max(1.0);
+        let squares: f64 = rounds.iter().map(|value| (value - mean).powi(2)).sum();
+        let max = rounds.iter().copied().fold(0.0, f64::max);
+        Self {
+            min: rounds.iter().copied().fold(max, f64::min),
+            mean,
+            stddev: (squares / (count - 1.0).max(1.0)).sqrt(),
+            p50: median(rounds).unwrap_or(0.0),
+            p90: max,
+            p99: max,
+            p99_9: max,
+            max,
+        }
+    }
+
     /// From the smallest to the largest sample, as tables have them.
     pub(crate) fn in_order(&self) -> [f64; 8] {
         [

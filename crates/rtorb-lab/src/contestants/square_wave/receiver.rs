@@ -1,15 +1,21 @@
-//! A receiver: a server with one object, whose servant sets an output and remembers when.
+//! A receiver: a server with one object, whose servant sets an output and remembers when; where there is an event channel, a
+//! consumer of events too.
 
 use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{ExceptionKind, Orb, PoaPolicies, Strategies, SystemException};
+use rtorb::{ExceptionKind, Orb, Poa, PoaPolicies, Strategies, SystemException};
+
+use rtorb_services::stubs::rtec_event::rtec_event_comm::{
+    Event, PushConsumer, PushConsumerServant,
+};
 
 use super::idl::benchmark::{Put, PutServant};
 use super::pulse::{Output, Pulse};
 use super::{EDGES_MAX, Set};
+use crate::contestants::event_channel::rtec;
 use crate::contestants::rates::answer_lines;
 
 /// A receiver that listens, and does not serve yet.
@@ -18,6 +24,17 @@ pub struct Receiver {
     orb: Orb,
     reference: String,
     port: Arc<Port>,
+    poa: Poa,
+    priority: u8,
+    events: Option<Events>,
+}
+
+/// Whose events set the output too.
+#[derive(Clone, Debug)]
+struct Events {
+    channel: String,
+    source: i32,
+    consumer: PushConsumer,
 }
 
 impl Receiver {
@@ -35,13 +52,7 @@ impl Receiver {
             .listen(endpoint)
             .and_then(rtorb::OrbBuilder::build)
             .map_err(|error| error.to_string())?;
-        let mut policies = PoaPolicies::default();
-        if let Some(lane) = lane {
-            policies = policies.with(Policy::PriorityModel {
-                model: PriorityModel::ClientPropagated,
-                server_priority: lane.lane_priority,
-            });
-        }
+        let policies = lane.map_or_else(PoaPolicies::default, propagated);
         let root = orb.root_poa().map_err(|exception| exception.to_string())?;
         let poa = root
             .create_poa("put", policies)
@@ -54,6 +65,28 @@ impl Receiver {
             orb,
             reference,
             port,
+            poa,
+            priority,
+            events: None,
+        })
+    }
+
+    /// Takes the events of a source too, from the channel of this reference, once it is asked to connect.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn with_events(self, channel: &str, source: i32) -> Result<Self, String> {
+        let consumer = self
+            .poa
+            .activate(Arc::clone(&self.port))
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            events: Some(Events {
+                channel: channel.to_owned(),
+                source,
+                consumer,
+            }),
+            ..self
         })
     }
 
@@ -75,12 +108,20 @@ impl Receiver {
     /// What the host refused.
     pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
         let port = Arc::clone(&self.port);
+        let (orb, priority) = (self.orb.clone(), self.priority);
+        let events = self.events.clone();
         let questions = move || {
             // An error means that the laboratory is gone, and then it is time to end too.
             let _ = answer_lines(
                 BufReader::new(io::stdin()),
                 io::stdout(),
-                |question, output| port.answer(question, output),
+                |question, output| match (question, &events) {
+                    ("connect", Some(events)) => {
+                        events.connect(&orb, priority)?;
+                        writeln!(output, "connected").map_err(|error| error.to_string())
+                    }
+                    _ => port.answer(question, output),
+                },
             );
             std::process::exit(0);
         };
@@ -97,11 +138,27 @@ impl Receiver {
     }
 }
 
-fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
+impl Events {
+    fn connect(&self, orb: &Orb, priority: u8) -> Result<(), String> {
+        let channel = rtec::channel(orb, &self.channel)?;
+        rtec::subscribe(&channel, &self.consumer, self.source, priority).map(drop)
+    }
+}
+
+/// A lane of one thread.
+pub(in crate::contestants) fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority.into()).map_err(|exception| exception.to_string())?,
         static_threads: 1,
         dynamic_threads: 0,
+    })
+}
+
+/// An adapter whose objects take the priority of the call, or that of the lane when it brings none.
+pub(in crate::contestants) fn propagated(lane: ThreadpoolLane) -> PoaPolicies {
+    PoaPolicies::default().with(Policy::PriorityModel {
+        model: PriorityModel::ClientPropagated,
+        server_priority: lane.lane_priority,
     })
 }
 
@@ -117,17 +174,19 @@ struct Port {
 
 impl PutServant for Port {
     fn port(&self, _port_no: i16, value: i16, data: &str) -> Result<(), SystemException> {
-        let level = u64::from(value != 0);
-        let at_ns = self.output.set(level).map_err(|error| {
-            eprintln!("the output cannot be set: {error}");
-            SystemException::from(ExceptionKind::Internal)
-        })?;
-        let place = self.count.fetch_add(1, Ordering::Relaxed);
-        // What has no room is missed when the laboratory counts.
-        if let Some(set) = self.set.get(place) {
-            set.store(at_ns << 1 | level, Ordering::Release);
-        }
-        self.octets.fetch_add(data.len(), Ordering::Relaxed);
+        self.set(u64::from(value != 0), data.len())
+    }
+}
+
+impl PushConsumerServant for Port {
+    fn push(&self, data: &[Event]) -> Result<(), SystemException> {
+        data.iter().try_for_each(|event| {
+            let level = u64::from(event.header.r#type != rtec::FELL);
+            self.set(level, event.data.payload.len())
+        })
+    }
+
+    fn disconnect_push_consumer(&self) -> Result<(), SystemException> {
         Ok(())
     }
 }
@@ -142,8 +201,26 @@ impl Port {
         }
     }
 
+    fn set(&self, level: u64, octets: usize) -> Result<(), SystemException> {
+        let at_ns = self.output.set(level).map_err(|error| {
+            eprintln!("the output cannot be set: {error}");
+            SystemException::from(ExceptionKind::Internal)
+        })?;
+        let place = self.count.fetch_add(1, Ordering::Relaxed);
+        // What has no room is missed when the laboratory counts.
+        if let Some(set) = self.set.get(place) {
+            set.store(at_ns << 1 | level, Ordering::Release);
+        }
+        self.octets.fetch_add(octets, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn answer(&self, question: &str, output: &mut impl Write) -> Result<(), String> {
         match question {
+            "count" => {
+                let count = self.count.load(Ordering::Relaxed);
+                writeln!(output, "count {count}").map_err(|error| error.to_string())
+            }
             "clear" => {
                 self.output.monitored()?;
                 self.count.store(0, Ordering::Relaxed);

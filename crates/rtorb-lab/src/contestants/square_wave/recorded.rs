@@ -1,4 +1,4 @@
-//! The latencies of all rounds under one set of labels.
+//! Times of all rounds under one set of labels, and the latencies of a wave as such times.
 
 use super::{Latencies, Part};
 use crate::results::statistics::{Recorder, Statistics};
@@ -7,43 +7,74 @@ use crate::results::{Labels, Series};
 /// Each part of the latencies of one wave.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    parts: [RecordedPart; Part::ALL.len()],
+    parts: [RecordedTimes; Part::ALL.len()],
 }
 
+/// Times of one kind.
 #[derive(Debug, Default)]
-struct RecordedPart {
+pub struct RecordedTimes {
     recorder: Recorder,
     rounds: Vec<Statistics>,
     wrong: u64,
+}
+
+impl RecordedTimes {
+    /// Adds a round; one without a time says nothing but what was wrong.
+    pub fn add(&mut self, times_ns: impl IntoIterator<Item = u64>, wrong: u64) {
+        let mut round = Recorder::new();
+        for time_ns in times_ns {
+            self.recorder.record(time_ns);
+            round.record(time_ns);
+        }
+        self.recorder.end_round();
+        self.wrong += wrong;
+        if round.count() > 0 {
+            self.rounds.push(round.statistics());
+        }
+    }
+
+    /// Of all times.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.recorder.statistics()
+    }
+
+    /// One of the statistics, round by round.
+    #[must_use]
+    pub fn rounds(&self, which: impl Fn(&Statistics) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(which).collect()
+    }
+
+    /// The series, with these labels.
+    #[must_use]
+    pub fn series(&self, labels: Labels) -> Series {
+        Series {
+            rounds_p50: self.rounds(|round| round.p50),
+            rounds_p99: self.rounds(|round| round.p99),
+            wrong: self.wrong,
+            ..Series::from_recorder(labels, &self.recorder)
+        }
+    }
 }
 
 impl Recorded {
     /// Adds a round; one without an edge says nothing.
     pub fn add(&mut self, latencies: &Latencies) {
         for (part, times_ns) in self.parts.iter_mut().zip(&latencies.parts_ns) {
-            let mut round = Recorder::new();
-            for time_ns in times_ns {
-                part.recorder.record(*time_ns);
-                round.record(*time_ns);
-            }
-            part.recorder.end_round();
-            part.wrong += latencies.wrong;
-            if round.count() > 0 {
-                part.rounds.push(round.statistics());
-            }
+            part.add(times_ns.iter().copied(), latencies.wrong);
         }
     }
 
     /// Of all samples of a part.
     #[must_use]
     pub fn statistics(&self, part: Part) -> Statistics {
-        self.parts[part as usize].recorder.statistics()
+        self.parts[part as usize].statistics()
     }
 
     /// One of the statistics of a part, round by round.
     #[must_use]
     pub fn rounds(&self, part: Part, which: impl Fn(&Statistics) -> f64) -> Vec<f64> {
-        self.parts[part as usize].rounds.iter().map(which).collect()
+        self.parts[part as usize].rounds(which)
     }
 
     /// A series for each part, with its name added to the labels.
@@ -58,13 +89,7 @@ impl Recorded {
     /// The series of one part, with these labels.
     #[must_use]
     pub fn series_of(&self, part: Part, labels: Labels) -> Series {
-        let recorded = &self.parts[part as usize];
-        Series {
-            rounds_p50: self.rounds(part, |round| round.p50),
-            rounds_p99: self.rounds(part, |round| round.p99),
-            wrong: recorded.wrong,
-            ..Series::from_recorder(labels, &recorded.recorder)
-        }
+        self.parts[part as usize].series(labels)
     }
 
     /// How many samples a part has.

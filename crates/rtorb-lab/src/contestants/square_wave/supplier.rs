@@ -1,25 +1,35 @@
-//! The supplier: a process with a thread for each wave, which calls the wave's receiver at every edge.
+//! The supplier: a process with a thread for each wave, which calls the wave's receiver at every edge, or sends it an event.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use rtorb::rt::Priority;
-use rtorb::{Orb, Strategies, ThreadConfig};
+use rtorb::{Orb, ThreadConfig};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
+    EventChannel, ProxyPushConsumer,
+};
+use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 
 use super::idl::benchmark::Put;
 use super::pulse::{Input, Pulse};
-use super::{Called, EDGES_MAX, Run, Wave};
+use super::{Called, EDGES_MAX, Path, Run, Wave};
+use crate::contestants::event_channel::rtec;
+use crate::contestants::event_channel::supplier::{client_orb, take_priority};
 use crate::contestants::rates::answer_lines;
 
 /// The supplier's process.
 #[derive(Debug)]
 pub struct Supplier {
     orb: Orb,
+    /// Through which events go, where there is one.
+    channel: Option<EventChannel>,
+    /// What the channel gave for each receiver's events.
+    proxies: BTreeMap<usize, ProxyPushConsumer>,
     /// A pair for each receiver.
     ports: Vec<(Put, Arc<Input>)>,
     prepared: Vec<Waiting>,
@@ -38,17 +48,7 @@ impl Supplier {
     /// # Errors
     /// What the ORB said, or the kernel of the lines.
     pub fn open(receivers: &[(Pulse, &str)]) -> Result<Self, String> {
-        // The ORB's own threads run as this one does, not as the thread whose call happens to start them.
-        let own_threads = ThreadConfig {
-            policy: Some(current_policy()),
-            ..ThreadConfig::default()
-        };
-        let orb = Orb::builder()
-            .strategies(Strategies::TAO)
-            .watchdog_thread(own_threads)
-            .round_trip_timeout(Some(CALL_TIMEOUT))
-            .build()
-            .map_err(|error| error.to_string())?;
+        let orb = client_orb()?;
         let port = |(pulse, reference): &(Pulse, &str)| {
             let put = orb
                 .string_to_object(reference)
@@ -59,8 +59,23 @@ impl Supplier {
         let ports = receivers.iter().map(port).collect::<Result<_, String>>()?;
         Ok(Self {
             orb,
+            channel: None,
+            proxies: BTreeMap::new(),
             ports,
             prepared: Vec::new(),
+        })
+    }
+
+    /// Can send events too, through the channel of this reference. The events of a receiver's wave have its number, counted
+    /// from 1, as their source.
+    ///
+    /// # Errors
+    /// What the channel said.
+    pub fn with_channel(self, reference: &str) -> Result<Self, String> {
+        let channel = rtec::channel(&self.orb, reference)?;
+        Ok(Self {
+            channel: Some(channel),
+            ..self
         })
     }
 
@@ -101,10 +116,9 @@ impl Supplier {
             let (start, barrier) = channel();
             let caller = Caller {
                 orb: self.orb.clone(),
-                put,
+                to: self.to(run, wave, put)?,
                 input,
                 wave: wave.clone(),
-                data: "d".repeat(run.payload_bytes),
                 ready: tell_ready.clone(),
                 barrier,
             };
@@ -122,6 +136,32 @@ impl Supplier {
                 .map_err(|_| "a thread was not ready in time".to_owned())??;
         }
         Ok(())
+    }
+
+    /// Where the calls of a wave go; connects a supplier to the channel when the first of its runs goes that way.
+    fn to(&mut self, run: &Run, wave: &Wave, put: Put) -> Result<To, String> {
+        match run.path {
+            Path::Call => Ok(To::Object(put, "d".repeat(run.payload_bytes))),
+            Path::Event => {
+                let channel = self.channel.as_ref().ok_or("there is no event channel")?;
+                let source = source(wave.receiver);
+                let proxy = match self.proxies.entry(wave.receiver) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(place) => {
+                        let proxy = rtec::publish(channel, source, wave.priority)?;
+                        place.insert(proxy).clone()
+                    }
+                };
+                let event = |level: i32| {
+                    [rtec::event(
+                        source,
+                        rtec::FELL + level,
+                        vec![0; run.payload_bytes],
+                    )]
+                };
+                Ok(To::Channel(proxy, Box::new([event(0), event(1)])))
+            }
+        }
     }
 
     /// Opens the barrier and waits for the threads to end.
@@ -147,13 +187,26 @@ impl Supplier {
     }
 }
 
+/// The source of the events of a receiver's wave; 0 is everybody.
+#[must_use]
+pub fn source(receiver: usize) -> i32 {
+    i32::try_from(receiver + 1).unwrap_or(i32::MAX)
+}
+
+/// Where an edge goes.
+enum To {
+    /// With the data of each call.
+    Object(Put, String),
+    /// With the events of a fall and of a rise.
+    Channel(ProxyPushConsumer, Box<[[Event; 1]; 2]>),
+}
+
 /// What one thread has.
 struct Caller {
     orb: Orb,
-    put: Put,
+    to: To,
     input: Arc<Input>,
     wave: Wave,
-    data: String,
     ready: Sender<Result<(), String>>,
     barrier: Receiver<u64>,
 }
@@ -190,19 +243,17 @@ impl Caller {
 
     /// The thread and its calls have the wave's priority from here on.
     fn take_priority(&self) -> Result<(), String> {
-        if self.wave.priority == 0 {
-            return Ok(());
-        }
-        Priority::new(self.wave.priority.into())
-            .and_then(|priority| self.orb.rt_current().set_the_priority(priority))
-            .map_err(|exception| exception.to_string())
+        take_priority(&self.orb, self.wave.priority)
     }
 
     fn call(&self, level: u64) -> Result<(), String> {
-        // A receiver has one port.
-        self.put
-            .port(0, i16::from(level != 0), &self.data)
-            .map_err(|exception| format!("a call of priority {}: {exception}", self.wave.priority))
+        let done = match &self.to {
+            // A receiver has one port.
+            To::Object(put, data) => put.port(0, i16::from(level != 0), data),
+            To::Channel(proxy, events) => proxy.push(&events[usize::from(level != 0)]),
+        };
+        let priority = self.wave.priority;
+        done.map_err(|exception| format!("a call of priority {priority}: {exception}"))
     }
 }
 
@@ -266,9 +317,8 @@ fn counts(line: &str) -> Result<Vec<usize>, String> {
 
 const CALLED_BYTES: usize = 4 * size_of::<u64>();
 /// For the connection, and what the ORB makes for a thread's first call.
-const WARM_UP_CALLS: usize = 5;
+pub(super) const WARM_UP_CALLS: usize = 5;
 const BARRIER_NS: u64 = 5_000_000;
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[cfg(test)]
@@ -318,6 +368,7 @@ mod tests {
         let run = Run {
             duration_ns: 40_000_000,
             payload_bytes: 100_000,
+            path: Path::Call,
             waves: vec![wave(1, 4_000_000), wave(0, 10_000_000)],
         };
         supplier.prepare(&run).unwrap();
@@ -351,6 +402,7 @@ mod tests {
         let run = Run {
             duration_ns: 1,
             payload_bytes: 0,
+            path: Path::Call,
             waves: vec![Wave {
                 receiver: 3,
                 priority: 0,

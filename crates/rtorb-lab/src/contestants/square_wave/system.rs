@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::pulse::Pulse;
 use super::receiver::Outputs;
-use super::{Latencies, Run, Wave, supplier};
+use super::{Latencies, Path, Run, Wave, supplier};
 use crate::contestants::Transport;
+use crate::contestants::event_channel::system::{Channel, endpoint, within};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
@@ -58,6 +59,7 @@ pub struct System {
     // In this order: the supplier is ended before the receivers that it is connected to.
     supplier: Process,
     receivers: Vec<Process>,
+    channel: Option<Channel>,
 }
 
 impl System {
@@ -70,30 +72,43 @@ impl System {
         transport: Transport,
         roles: &[Role],
     ) -> Result<Self, LabError> {
+        Self::start_with(context, transport, roles, None)
+    }
+
+    /// The same with an event channel, through which edges may go too.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with(
+        context: &Context,
+        transport: Transport,
+        roles: &[Role],
+        channel: Option<Channel>,
+    ) -> Result<Self, LabError> {
         let real_time = context.launcher.placement.fifo.is_some();
         let mut receivers = Vec::new();
-        let mut supplier_role = vec!["put".to_owned(), "supplier".to_owned()];
-        for role in roles {
+        let reference = channel.as_ref().map_or(NO_CHANNEL, Channel::reference);
+        let mut supplier_role = ["put", "supplier", reference].map(str::to_owned).to_vec();
+        for (number, role) in roles.iter().enumerate() {
             let pulse = pulse_of(context, *role);
-            let endpoint = match transport {
-                Transport::Unix => {
-                    let name = format!("receiver-{}.socket", role.name());
-                    format!("uiop://{}", context.folder().join(name).display())
-                }
-                Transport::Tcp | Transport::Futex => "iiop://127.0.0.1:0".to_owned(),
-            };
             let priority = if real_time { role.priority() } else { 0 };
+            let receiver_role = [
+                "put".to_owned(),
+                "receiver".to_owned(),
+                endpoint(context, transport, &format!("receiver-{}", role.name())),
+                priority.to_string(),
+                pulse.to_string(),
+                reference.to_owned(),
+                supplier::source(number).to_string(),
+            ];
             let mut receiver = context.launcher.start(
                 &format!("{} receiver {}", transport.label(), role.name()),
-                &[
-                    "put",
-                    "receiver",
-                    &endpoint,
-                    &priority.to_string(),
-                    &pulse.to_string(),
-                ],
+                &receiver_role.each_ref().map(String::as_str),
             )?;
             supplier_role.extend([pulse.to_string(), receiver.ready()?]);
+            if channel.is_some() {
+                receiver.ask("connect")?;
+            }
             receivers.push(receiver);
         }
         let words: Vec<&str> = supplier_role.iter().map(String::as_str).collect();
@@ -107,6 +122,7 @@ impl System {
             cpu: context.launcher.placement.cpu,
             supplier,
             receivers,
+            channel,
         })
     }
 
@@ -130,7 +146,7 @@ impl System {
     /// # Errors
     /// What went wrong in a process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
-        self.supplier.ask(&run.to_string())?;
+        self.prepare(run)?;
         self.go(run)
     }
 
@@ -139,13 +155,47 @@ impl System {
     /// # Errors
     /// As [`Self::run`].
     pub fn roll_call(&mut self, run: &Run) -> Result<Vec<ObtainedScheduling>, LabError> {
-        self.supplier.ask(&run.to_string())?;
+        self.prepare(run)?;
         let processes = self.receivers.iter().chain([&self.supplier]);
+        let processes = processes.chain(self.channel.as_ref().map(Channel::process));
         let scheduling = processes
             .flat_map(|process| obtained_by_priority(process.name(), process.id()))
             .collect();
         self.go(run)?;
         Ok(scheduling)
+    }
+
+    /// Leaves the threads of the supplier at the barrier, and nothing on its way.
+    fn prepare(&mut self, run: &Run) -> Result<(), LabError> {
+        for wave in &run.waves {
+            self.receivers[wave.receiver].ask("clear")?;
+        }
+        self.supplier.ask(&run.to_string())?;
+        for wave in run.waves.iter().filter(|_| run.path == Path::Event) {
+            self.await_outputs(wave.receiver, supplier::WARM_UP_CALLS)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a receiver of events has set its output so often: nobody else knows that they have come.
+    fn await_outputs(&mut self, receiver: usize, expected: usize) -> Result<(), LabError> {
+        let receiver = &mut self.receivers[receiver];
+        let mut count = 0;
+        let have_come = within(EVENTS_TIMEOUT, || {
+            let answer = receiver.ask("count")?;
+            let number = answer
+                .strip_prefix("count ")
+                .and_then(|word| word.parse().ok());
+            count = number.unwrap_or(0);
+            Ok(count >= expected)
+        })?;
+        match have_come {
+            true => Ok(()),
+            false => {
+                let what = format!("{count} of {expected} events have come");
+                Err(LabError::process(receiver.name(), what))
+            }
+        }
     }
 
     fn go(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
@@ -162,6 +212,9 @@ impl System {
             .map_err(|what| LabError::process(self.supplier.name(), what))?;
         let mut latencies = Vec::new();
         for (wave, called) in run.waves.iter().zip(&waves) {
+            if run.path == Path::Event {
+                self.await_outputs(wave.receiver, called.len())?;
+            }
             let receiver = &mut self.receivers[wave.receiver];
             let (line, octets) =
                 receiver.ask_for_octets(&"outputs", Duration::ZERO, Outputs::octets_after)?;
@@ -217,5 +270,9 @@ const TIMER: &str = "The pulse is made by a timer: an edge is the moment for whi
                      receiver's memory. With `--gpio` it comes through real lines.";
 const ONE_HOST: &str = "P4's supplier and receivers are three hosts and a network; here they are processes on one CPU and the \
                         loopback device.";
+/// In the place of a channel's reference.
+pub(crate) const NO_CHANNEL: &str = "none";
+/// For the last event of a run, or the connection of a consumer.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Beyond the run itself: until all have answered.
 const AWAKE_LONGER: Duration = Duration::from_secs(10);

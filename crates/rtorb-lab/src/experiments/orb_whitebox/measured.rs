@@ -213,7 +213,7 @@ impl Measured {
         let with = |(key, cell): (&Key, &Cell)| Series {
             unit: key.what.unit().to_owned(),
             count: cell.requests,
-            statistics: statistics(&cell.rounds),
+            statistics: Statistics::of_rounds(&cell.rounds),
             rounds_p50: cell.rounds.clone(),
             wrong: cell.wrong,
             ..Series::from_recorder(self.labels(key, real_time), &Recorder::new())
@@ -273,23 +273,5 @@ impl Measured {
             what,
             system_call: String::new(),
         }
-    }
-}
-
-/// Over the rounds, each of which is a mean of thousands of requests.
-fn statistics(rounds: &[f64]) -> Statistics {
-    let count = rounds.len() as f64;
-    let mean = rounds.iter().sum::<f64>() / count.max(1.0);
-    let squares: f64 = rounds.iter().map(|value| (value - mean).powi(2)).sum();
-    let max = rounds.iter().copied().fold(0.0, f64::max);
-    Statistics {
-        min: rounds.iter().copied().fold(max, f64::min),
-        mean,
-        stddev: (squares / (count - 1.0).max(1.0)).sqrt(),
-        p50: median(rounds).unwrap_or(0.0),
-        p90: max,
-        p99: max,
-        p99_9: max,
-        max,
     }
 }

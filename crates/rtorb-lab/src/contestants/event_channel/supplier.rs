@@ -1,0 +1,198 @@
+//! A process with one supplier, which sends numbered events at a rate, in bursts, or as fast as it can.
+
+use std::io::{self, BufReader, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use rtorb::rt::Priority;
+use rtorb::{Orb, Strategies, ThreadConfig};
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::sched::current_policy;
+use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
+
+use super::rtec::{self, Stamp};
+use super::{Sending, Sent};
+use crate::contestants::rates::answer_lines;
+
+/// The supplier's process.
+#[derive(Debug)]
+pub struct Supplier {
+    orb: Orb,
+    proxy: ProxyPushConsumer,
+    source: i32,
+    priority: u8,
+    running: Option<Running>,
+}
+
+/// Events on their way.
+#[derive(Debug)]
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Option<Result<Sent, String>>>,
+}
+
+impl Supplier {
+    /// Makes an ORB with the preset `tao` and connects to the channel.
+    ///
+    /// # Errors
+    /// What the ORB or the channel said.
+    pub fn open(channel: &str, source: i32, priority: u8) -> Result<Self, String> {
+        let orb = client_orb()?;
+        let channel = rtec::channel(&orb, channel)?;
+        let proxy = rtec::publish(&channel, source, priority)?;
+        Ok(Self {
+            orb,
+            proxy,
+            source,
+            priority,
+            running: None,
+        })
+    }
+
+    /// Answers questions until standard input ends.
+    ///
+    /// # Errors
+    /// What the input or output said.
+    pub fn serve(mut self) -> io::Result<()> {
+        answer_lines(
+            BufReader::new(io::stdin()),
+            io::stdout(),
+            |question, output| self.answer(question, output),
+        )
+    }
+
+    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
+        let written = match question.split_once(' ') {
+            Some(("start", sending)) => {
+                self.start(sending.parse()?)?;
+                writeln!(output, "started")
+            }
+            None if question == "finish" => writeln!(output, "{}", self.finish()?),
+            None if question == "stop" => {
+                if let Some(running) = &self.running {
+                    running.stop.store(true, Ordering::Relaxed);
+                }
+                writeln!(output, "{}", self.finish()?)
+            }
+            _ => return Err(format!("not understood: {question:?}")),
+        };
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Starts a thread that is connected when this answers.
+    fn start(&mut self, sending: Sending) -> Result<(), String> {
+        if self.running.is_some() {
+            return Err("it still sends".to_owned());
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell_ready, ready) = channel();
+        let sender = EventSender {
+            orb: self.orb.clone(),
+            proxy: self.proxy.clone(),
+            source: self.source,
+            priority: self.priority,
+            stop: Arc::clone(&stop),
+        };
+        let send = move || sender.run(&sending, &tell_ready);
+        let thread = spawn("supplier", &ThreadConfig::default(), send)
+            .map_err(|refused| refused.to_string())?;
+        self.running = Some(Running { stop, thread });
+        ready
+            .recv_timeout(CONNECT_TIMEOUT)
+            .map_err(|_| "the sending thread was not ready in time".to_owned())?
+    }
+
+    fn finish(&mut self) -> Result<Sent, String> {
+        let running = self.running.take().ok_or("nothing is sent")?;
+        let ended = running.thread.join().ok().flatten();
+        ended.ok_or("the sending thread panicked")?
+    }
+}
+
+/// An ORB of a client of the channel; its own threads run as this one does, not as the thread whose call happens to start them.
+pub(in crate::contestants) fn client_orb() -> Result<Orb, String> {
+    let own_threads = ThreadConfig {
+        policy: Some(current_policy()),
+        ..ThreadConfig::default()
+    };
+    Orb::builder()
+        .strategies(Strategies::TAO)
+        .watchdog_thread(own_threads)
+        .round_trip_timeout(Some(CALL_TIMEOUT))
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// What the sending thread has.
+struct EventSender {
+    orb: Orb,
+    proxy: ProxyPushConsumer,
+    source: i32,
+    priority: u8,
+    stop: Arc<AtomicBool>,
+}
+
+impl EventSender {
+    fn run(self, sending: &Sending, ready: &Sender<Result<(), String>>) -> Result<Sent, String> {
+        let warm = self.take_priority().and_then(|()| {
+            let object = self.proxy.as_object();
+            object
+                .validate_connection()
+                .map_err(|exception| exception.to_string())
+        });
+        let is_warm = warm.is_ok();
+        // Whoever asked may have given up.
+        let _ = ready.send(warm);
+        match is_warm {
+            true => self.send(sending),
+            false => Err("it was not connected".to_owned()),
+        }
+    }
+
+    fn send(&self, sending: &Sending) -> Result<Sent, String> {
+        let payload = vec![0; rtec::STAMP_BYTES];
+        let mut event = [rtec::event(self.source, rtec::FELL, payload)];
+        let begin_ns = monotonic_ns() + BARRIER_NS;
+        let mut sent = Sent::default();
+        while sent.count < sending.count && !self.stop.load(Ordering::Relaxed) {
+            if sent.count % sending.burst == 0 && (sending.period_ns > 0 || sent.count == 0) {
+                let bursts = sent.count / sending.burst;
+                sleep_until(begin_ns + bursts * sending.period_ns);
+            }
+            let stamp = Stamp {
+                number: sending.first + sent.count,
+                sent_ns: monotonic_ns(),
+            };
+            stamp.write(&mut event[0].data.payload);
+            self.proxy
+                .push(&event)
+                .map_err(|exception| format!("event {}: {exception}", stamp.number))?;
+            sent.count += 1;
+        }
+        sent.elapsed_ns = monotonic_ns().saturating_sub(begin_ns);
+        Ok(sent)
+    }
+
+    /// The thread and its events have the priority from here on.
+    fn take_priority(&self) -> Result<(), String> {
+        take_priority(&self.orb, self.priority)
+    }
+}
+
+/// Gives the calling thread and its calls a CORBA priority; 0 leaves the scheduling as it is.
+pub(in crate::contestants) fn take_priority(orb: &Orb, priority: u8) -> Result<(), String> {
+    if priority == 0 {
+        return Ok(());
+    }
+    Priority::new(priority.into())
+        .and_then(|priority| orb.rt_current().set_the_priority(priority))
+        .map_err(|exception| exception.to_string())
+}
+
+/// For the laboratory to have its answer before the first event.
+const BARRIER_NS: u64 = 5_000_000;
+pub(in crate::contestants) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);

@@ -1,0 +1,292 @@
+//! The channel, its suppliers and its consumers, as the laboratory sees them.
+
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+
+use super::consumers::Latencies;
+use super::{Sending, Sent, Served, Subscribers};
+use crate::contestants::Transport;
+use crate::contestants::whitebox::counts::Counts;
+use crate::contestants::whitebox::threads::ThreadSums;
+use crate::error::LabError;
+use crate::experiment::Context;
+use crate::processes::Process;
+
+/// A running event channel.
+#[derive(Debug)]
+pub struct Channel {
+    process: Process,
+    reference: String,
+}
+
+impl Channel {
+    /// Starts one; `name` tells its socket from others.
+    ///
+    /// # Errors
+    /// That it does not start.
+    pub fn start(
+        context: &Context,
+        (transport, name): (Transport, &str),
+        served: &Served,
+    ) -> Result<Self, LabError> {
+        let endpoint = endpoint(context, transport, &format!("channel-{name}"));
+        let mut process = context.launcher.start(
+            &format!("{} event channel", transport.label()),
+            &["events", "channel", &endpoint, &served.to_string()],
+        )?;
+        let reference = process.ready()?;
+        Ok(Self { process, reference })
+    }
+
+    /// By which clients find it.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// How many events it has discarded until now, over all consumers.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn discarded(&mut self) -> Result<u64, LabError> {
+        let answer = self.process.ask("discarded")?;
+        let count = answer
+            .strip_prefix("discarded ")
+            .and_then(|word| word.parse().ok());
+        count.ok_or_else(|| LabError::process(self.process.name(), format!("said {answer:?}")))
+    }
+
+    /// What the process has counted of itself, and what the kernel has counted for it.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn counts(&mut self) -> Result<(Counts, ThreadSums), LabError> {
+        let answer = self.process.ask("counts")?;
+        let failed = |what| LabError::process(self.process.name(), what);
+        let counts = answer.parse().map_err(failed)?;
+        let threads = ThreadSums::of(self.process.id());
+        let threads = threads.ok_or_else(|| failed("its threads cannot be read".to_owned()))?;
+        Ok((counts, threads))
+    }
+}
+
+/// A running process with consumers.
+#[derive(Debug)]
+pub struct Consumers {
+    process: Process,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Consumers {
+    /// Starts and connects them; `name` tells their socket from others.
+    ///
+    /// # Errors
+    /// That the process does not start, or the channel does not take them.
+    pub fn start(
+        context: &Context,
+        (transport, name): (Transport, &str),
+        channel: &Channel,
+        subscribers: &Subscribers,
+    ) -> Result<Self, LabError> {
+        let endpoint = endpoint(context, transport, &format!("consumers-{name}"));
+        let reference = channel.reference();
+        let mut process = context.launcher.start(
+            &format!("{} consumers {name}", transport.label()),
+            &[
+                "events",
+                "consumers",
+                &endpoint,
+                reference,
+                &subscribers.to_string(),
+            ],
+        )?;
+        process.ready()?;
+        process.ask("connect")?;
+        Ok(Self {
+            process,
+            count: subscribers.count,
+        })
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Forgets what has come: the next event has the number 0.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn clear(&mut self) -> Result<(), LabError> {
+        self.process.ask("clear").map(drop)
+    }
+
+    /// From now on, each sleeps for so long over an event: its thread is taken, and no other one's CPU.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn work(&mut self, time: Duration) -> Result<(), LabError> {
+        let question = format!("work {}", time.as_nanos());
+        self.process.ask(&question).map(drop)
+    }
+
+    /// How many events the consumer with the fewest has, and all together.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn received(&mut self) -> Result<(u64, u64), LabError> {
+        let answer = self.process.ask("received")?;
+        let numbers = answer
+            .strip_prefix("received ")
+            .and_then(|words| words.split_once(' '))
+            .and_then(|(fewest, all)| fewest.parse().ok().zip(all.parse().ok()));
+        numbers.ok_or_else(|| LabError::process(self.process.name(), format!("said {answer:?}")))
+    }
+
+    /// Waits until each has so many events.
+    ///
+    /// # Errors
+    /// That they have not come within `timeout`, or that the process ended.
+    pub fn await_received(&mut self, events: u64, timeout: Duration) -> Result<(), LabError> {
+        let mut fewest = 0;
+        let have_come = within(timeout, || {
+            fewest = self.received()?.0;
+            Ok(fewest >= events)
+        })?;
+        match have_come {
+            true => Ok(()),
+            false => Err(LabError::process(
+                self.process.name(),
+                format!("the last of its consumers has {fewest} of {events} events"),
+            )),
+        }
+    }
+
+    /// The latencies of the first so many events, and what was lost or came twice.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn latencies(&mut self, events: u64) -> Result<Latencies, LabError> {
+        let question = format!("latencies {events}");
+        let (line, octets) =
+            self.process
+                .ask_for_octets(&question, Duration::ZERO, Latencies::octets_after)?;
+        Latencies::read(&line, &octets).map_err(|what| LabError::process(self.process.name(), what))
+    }
+}
+
+/// A running process with a supplier.
+#[derive(Debug)]
+pub struct Supplier {
+    process: Process,
+}
+
+impl Supplier {
+    /// Starts and connects it.
+    ///
+    /// # Errors
+    /// That it does not start, or the channel does not take it.
+    pub fn start(
+        context: &Context,
+        channel: &Channel,
+        (source, priority): (i32, u8),
+    ) -> Result<Self, LabError> {
+        let (source_word, priority) = (source.to_string(), priority.to_string());
+        let role = [
+            "events",
+            "supplier",
+            channel.reference(),
+            &source_word,
+            &priority,
+        ];
+        let mut process = context
+            .launcher
+            .start(&format!("supplier {source}"), &role)?;
+        process.ready()?;
+        Ok(Self { process })
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Begins to send, a few milliseconds from now.
+    ///
+    /// # Errors
+    /// What the supplier said, or that the process ended.
+    pub fn begin(&mut self, sending: &Sending) -> Result<(), LabError> {
+        self.process.ask(&format!("start {sending}")).map(drop)
+    }
+
+    /// Waits until all are sent, which may take as long as `within`.
+    ///
+    /// # Errors
+    /// What the supplier said, or that the process ended or was silent.
+    pub fn finish(&mut self, within: Duration) -> Result<Sent, LabError> {
+        self.sent(&"finish", within)
+    }
+
+    /// Has it send no more.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub fn stop(&mut self) -> Result<Sent, LabError> {
+        self.sent(&"stop", Duration::ZERO)
+    }
+
+    fn sent(&mut self, question: &&str, within: Duration) -> Result<Sent, LabError> {
+        let (line, _) = self.process.ask_for_octets(question, within, |line| {
+            let sent = line.parse::<Sent>().map(|_| 0);
+            sent.map_err(|line| line.strip_prefix("error ").unwrap_or(&line).to_owned())
+        })?;
+        line.parse()
+            .map_err(|what: String| LabError::process(self.process.name(), what))
+    }
+}
+
+/// Where a process listens; `name` is that of its socket, where it has one.
+#[must_use]
+pub fn endpoint(context: &Context, transport: Transport, name: &str) -> String {
+    match transport {
+        Transport::Unix => {
+            let socket = context.folder().join(format!("{name}.socket"));
+            format!("uiop://{}", socket.display())
+        }
+        Transport::Tcp | Transport::Futex => "iiop://127.0.0.1:0".to_owned(),
+    }
+}
+
+/// Asks again until it is so, or the time is over.
+///
+/// # Errors
+/// What `is_so` met.
+pub fn within(
+    timeout: Duration,
+    mut is_so: impl FnMut() -> Result<bool, LabError>,
+) -> Result<bool, LabError> {
+    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
+    let deadline_ns = monotonic_ns() + timeout_ns;
+    loop {
+        if is_so()? {
+            return Ok(true);
+        }
+        if monotonic_ns() >= deadline_ns {
+            return Ok(false);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Short beside a run, long beside the answer to a question.
+const POLL: Duration = Duration::from_millis(2);
