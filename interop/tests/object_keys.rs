@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rtorb::{
-    ExceptionKind, Limits, ObjectKeyError, ObjectRef, Orb, Poa, PoaError, PoaPolicies,
-    SystemException,
+    DispatchStrategy, ExceptionKind, Limits, ObjectKeyError, ObjectRef, Orb, Poa, PoaError,
+    PoaPolicies, SystemException,
 };
 use rtorb_interop::ours::Ours;
 use rtorb_interop::raw::{Connection, LOCATE_REQUEST, REPLY, Request, Stream};
@@ -107,21 +107,31 @@ fn keys_that_cannot_be_bound_are_refused_with_the_reason() {
 
 #[test]
 fn every_id_that_a_locator_knows_is_an_object() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let server = Orb::builder().dispatch(dispatch).pool_threads(2);
+        let ours = Ours::serve_as(server);
+        let poa = located(&ours, "Located");
+        let orb = Orb::builder().build().expect("it can be built");
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let (poa, orb) = (&poa, &orb);
+                scope.spawn(move || {
+                    for number in 0..200 {
+                        let id = format!("a/%{thread}-{number}");
+                        let relay = client(orb, poa, &id);
+                        assert_eq!(who(&relay), Ok(id), "{name}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn what_a_locator_says_of_an_id_is_what_clients_are_told() {
     let ours = Ours::serve();
     let poa = located(&ours, "Located");
     let orb = Orb::builder().build().expect("it can be built");
-    thread::scope(|scope| {
-        for thread in 0..4 {
-            let (poa, orb) = (&poa, &orb);
-            scope.spawn(move || {
-                for number in 0..200 {
-                    let id = format!("a/%{thread}-{number}");
-                    let relay = client(orb, poa, &id);
-                    assert_eq!(who(&relay), Ok(id));
-                }
-            });
-        }
-    });
     let here = client(&orb, &poa, "a");
     assert_eq!(
         poa.reference_to_id(here.as_object()).ok(),
