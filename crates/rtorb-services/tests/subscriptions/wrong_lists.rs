@@ -74,26 +74,31 @@ fn what_a_conjunction_cannot_remember_is_counted() {
         remembered_octets_max: 100,
         ..LIMITS
     };
-    let mut subscription = Subscription::build(
-        &list("conjunction(1/20, 2/20)"),
-        FilterKind::Basic,
-        &limits,
-        0,
-    )
-    .expect("a conjunction");
-    let mut pushes = Vec::new();
-    for (source, octets) in [(1, 101), (1, 60), (2, 41), (2, 40)] {
-        subscription.accept(
-            &header(20, source, 0),
-            &vec![0; octets],
-            0,
-            &mut |delivery| {
+    for (text, events, pushed) in [
+        (
+            "conjunction(1/20, 2/20)",
+            [(1, 101), (1, 60), (2, 41), (2, 40)],
+            100,
+        ),
+        // Two share what one has alone.
+        (
+            "conjunction(1/20, 2/20) + conjunction(3/20)",
+            [(1, 51), (1, 20), (2, 31), (2, 30)],
+            50,
+        ),
+    ] {
+        let mut subscription =
+            Subscription::build(&list(text), FilterKind::Basic, &limits, 0).expect("a conjunction");
+        let mut pushes = Vec::new();
+        for (source, octets) in events {
+            let event = header(20, source, 0);
+            subscription.accept(&event, &vec![0; octets], 0, &mut |delivery| {
                 pushes.push(delivery.octets_total());
-            },
-        );
+            });
+        }
+        assert_eq!(pushes, [pushed], "{text}");
+        assert_eq!(subscription.forgotten(), 2, "{text}");
     }
-    assert_eq!(pushes, [100]);
-    assert_eq!(subscription.forgotten(), 2);
 }
 
 fn any_entry() -> impl Strategy<Value = (i32, i32, u64)> {

@@ -3,8 +3,8 @@
 /// Bounds of one subscription; [`Subscription::build`](super::Subscription::build) refuses what is beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterLimits {
-    /// Entries of the list, designators included. 256: each costs some ten nanoseconds an event where the lookup alone does not
-    /// answer, and a consumer may ask for no more than a few microseconds of a supplier's thread.
+    /// Entries of the list, designators included. 256: where the lookup alone does not answer, each costs some nanoseconds an event,
+    /// and a consumer may ask for no more than a few microseconds of a supplier's thread.
     pub entries_max: usize,
     /// Designators inside each other. 16: evaluation goes down as deep on a stack of a few tens of KiB.
     pub depth_max: usize,
@@ -14,10 +14,10 @@ pub struct FilterLimits {
     pub period_ns_min: u64,
     /// The longest period of a timeout in nanoseconds. A year: what is longer is a mistake of units.
     pub period_ns_max: u64,
-    /// Octets reserved, for each tree with a conjunction, for the events that it remembers. 4 KiB: eighty events without data. More
-    /// is taken when it is needed, once, and kept.
+    /// Octets reserved for the events that conjunctions remember. 4 KiB: eighty events without data. More is taken when it is needed,
+    /// once, and kept.
     pub remembered_octets: usize,
-    /// Octets that each tree with a conjunction may remember. 1 MiB; an event beyond it is not remembered, and
+    /// Octets that conjunctions may remember; trees that have any share them equally. 1 MiB. An event beyond it is not remembered, and
     /// [`Subscription::forgotten`](super::Subscription::forgotten) counts it.
     pub remembered_octets_max: usize,
 }

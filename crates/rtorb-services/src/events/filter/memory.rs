@@ -34,6 +34,10 @@ impl Memory {
         if end > self.octets_max {
             return None;
         }
+        if end > self.octets.capacity() {
+            let room = end.next_power_of_two().min(self.octets_max);
+            self.octets.reserve_exact(room - begin);
+        }
         self.octets.extend_from_slice(event.octets);
         self.events.push(Remembered {
             header: *event.header,
@@ -55,5 +59,42 @@ impl Memory {
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.octets.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::filter::types;
+
+    #[test]
+    fn memory_grows_to_its_bound_and_no_further() {
+        let header = EventHeader {
+            r#type: types::UNDEFINED,
+            source: 1,
+            ttl: 1,
+            creation_time: 0,
+            ec_recv_time: 0,
+            ec_send_time: 0,
+        };
+        let mut memory = Memory::new(4, 10, 100);
+        let mut remember = |octets: &[u8]| {
+            let event = EventOctets {
+                header: &header,
+                octets,
+            };
+            let place = memory.remember(event);
+            if let Some(place) = place {
+                assert_eq!(memory.event(place), event);
+            }
+            (place, memory.octets.capacity())
+        };
+        assert_eq!(remember(&[1; 10]), (Some(0), 10));
+        assert_eq!(remember(&[2; 20]), (Some(1), 32));
+        assert_eq!(remember(&[3; 71]), (None, 32));
+        assert_eq!(remember(&[4; 70]), (Some(2), 100));
+        assert_eq!(memory.event(1).octets, [2; 20]);
+        memory.clear();
+        assert_eq!(memory.octets.capacity(), 100);
     }
 }

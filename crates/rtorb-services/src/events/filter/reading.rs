@@ -106,8 +106,19 @@ impl Reading<'_> {
             }
         }
         let loose = (loose.nodes.len() > 1).then_some(loose);
-        Ok((loose.into_iter().chain(groups))
-            .map(|draft| Tree::new(draft.nodes, draft.timeouts, self.limits))
+        let drafts: Vec<Draft> = loose.into_iter().chain(groups).collect();
+        let remembering = drafts
+            .iter()
+            .filter(|draft| draft.remembers())
+            .count()
+            .max(1);
+        let share = FilterLimits {
+            remembered_octets: self.limits.remembered_octets / remembering,
+            remembered_octets_max: self.limits.remembered_octets_max / remembering,
+            ..*self.limits
+        };
+        Ok((drafts.into_iter())
+            .map(|draft| Tree::new(draft.nodes, draft.timeouts, &share))
             .collect())
     }
 
@@ -363,6 +374,10 @@ impl Draft {
 
     fn close(&mut self, node: usize) {
         self.nodes[node].end = self.nodes.len();
+    }
+
+    fn remembers(&self) -> bool {
+        (self.nodes.iter()).any(|node| matches!(node.construct, Construct::Conjunction(_)))
     }
 }
 
