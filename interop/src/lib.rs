@@ -7,6 +7,7 @@
 pub mod fake;
 pub mod good;
 pub mod jacorb;
+pub mod names;
 pub mod omniorb;
 pub mod ours;
 pub mod raw;

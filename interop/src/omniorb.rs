@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::make::{files, has, once, step};
 use crate::raw::{Connection, LOCATE_REQUEST, Stream};
-use crate::running::{Running, output_of, until};
+use crate::running::{Running, outcome_of, output_of, until};
 use crate::skip;
 
 /// What to install for these tests.
@@ -140,6 +140,19 @@ impl OmniOrb {
         });
         (running, format!("127.0.0.1:{port}"))
     }
+
+    /// What omniORB's naming client says to this operation, where the naming service is at `host:port`; an error is what it
+    /// says when it fails.
+    ///
+    /// # Errors
+    ///
+    /// The text of a failure.
+    pub fn nameclt(&self, address: &str, operation: &[&str]) -> Result<String, String> {
+        let mut command = Command::new("nameclt");
+        let place = format!("NameService=corbaloc::{address}/NameService");
+        command.args(["-ORBInitRef", &place]).args(operation);
+        outcome_of(&mut command).map(|said| said.trim_end().to_owned())
+    }
 }
 
 /// What `catior` says about a reference, keys in hex.
@@ -164,7 +177,7 @@ fn all_right(program: &str, printed: &str) -> Vec<String> {
 }
 
 fn installed() -> bool {
-    ["omniidl", "catior", "omniNames", "g++"]
+    ["omniidl", "catior", "omniNames", "nameclt", "g++"]
         .into_iter()
         .all(has)
         && Path::new("/usr/include/omniORB4/CORBA.h").exists()

@@ -117,17 +117,32 @@ impl Drop for Running {
 ///
 /// It cannot be started, takes longer than [`PATIENCE`], or fails: then with all that it printed.
 pub fn output_of(command: &mut Command) -> String {
+    let name = format!("{command:?}");
+    outcome_of(command).unwrap_or_else(|said| panic!("{name}: {said}"))
+}
+
+/// Runs `command` to its end, and answers what it printed on standard output.
+///
+/// # Errors
+///
+/// It fails: then with its status and all that it printed.
+///
+/// # Panics
+///
+/// It cannot be started, or takes longer than [`PATIENCE`].
+pub fn outcome_of(command: &mut Command) -> Result<String, String> {
     let mut running = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let out = gather(running.child.stdout.take());
     let err = gather(running.child.stderr.take());
-    let name = running.name.clone();
     let status = running.ended();
     let (out, err) = (
         out.join().expect("reading does not panic"),
         err.join().expect("reading does not panic"),
     );
-    assert!(status.success(), "{name}: {status}\n{out}{err}");
-    out
+    match status.success() {
+        true => Ok(out),
+        false => Err(format!("{status}\n{out}{err}")),
+    }
 }
 
 /// Reads a pipe beside the process, so that neither waits for the other.
