@@ -81,7 +81,8 @@ impl ObjectUrl {
     }
 }
 
-/// The `corbaname:` of a stringified name at an address, such as `:host:2809` or `:host/key`.
+/// The `corbaname:` of a stringified name at an address, such as `:host:2809` or `:host/key`; of the context there, when the
+/// name is empty.
 ///
 /// # Errors
 /// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that a `corbaname:` could not have.
@@ -90,7 +91,10 @@ pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
         return Err(UrlError::Address("a # in an address"));
     }
     location(address)?;
-    let mut url = format!("corbaname:{address}#");
+    let mut url = format!("corbaname:{address}");
+    if !name.is_empty() {
+        url.push('#');
+    }
     // Text takes whatever is written to it.
     let _ = escape(name.as_bytes(), b"", &mut url);
     Ok(url)
@@ -280,6 +284,7 @@ mod tests {
                 "corbaname:iiop:1.2@h:2809/k#a%5c.b",
             ),
             ("rir:", "x y#", "corbaname:rir:#x%20y%23"),
+            (":h", "", "corbaname::h"),
         ] {
             assert_eq!(format_corbaname(address, name).as_deref(), Ok(url));
             let parsed = ObjectUrl::parse(url).expect(url);

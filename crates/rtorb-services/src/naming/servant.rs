@@ -178,7 +178,10 @@ impl NamingContextExtServant for ContextServant {
     }
 
     fn to_url(&self, addr: &str, sn: &str) -> Result<String, NamingContextExtToUrlError> {
-        names::parse(sn)?;
+        // A `corbaname:` without a name is that of the context.
+        if !sn.is_empty() {
+            names::parse(sn)?;
+        }
         url::format_corbaname(addr, sn).map_err(|_: UrlError| InvalidAddress.into())
     }
 

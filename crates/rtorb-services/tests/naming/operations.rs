@@ -317,7 +317,8 @@ fn names_become_text_and_urls_and_text_becomes_names() {
     }
     for text in ["", "/", "a//b", "a.", "a.b.c", r"a\b"] {
         assert!(root.to_name(text).is_err(), "{text}");
-        assert!(root.to_url(":host", text).is_err(), "{text}");
+        let url = root.to_url(":host", text);
+        assert_eq!(url.is_err(), !text.is_empty(), "{text}");
         assert!(root.resolve_str(text).is_err(), "{text}");
     }
     assert!(root.to_string(&[]).is_err());
@@ -325,6 +326,8 @@ fn names_become_text_and_urls_and_text_becomes_names() {
         root.to_url(":host:2809", "a b/c.d").expect("a URL"),
         "corbaname::host:2809#a%20b/c.d"
     );
+    let of_context = root.to_url(":host", "").expect("a URL without a name");
+    assert_eq!(of_context, "corbaname::host");
     for address in ["", "host", ":host:port", ":h#a"] {
         assert!(root.to_url(address, "a").is_err(), "{address}");
     }
