@@ -7,6 +7,7 @@ use super::consumer::{Consumer, Departure};
 use super::doorbell::Doorbell;
 use super::hub::Hub;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb::{ExceptionKind, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use std::collections::VecDeque;
@@ -107,7 +108,7 @@ pub(crate) fn attend(hub: &Hub, consumer: &Arc<Consumer>) {
         return;
     }
     if consumer.is_to_be_opened() {
-        match consumer.outlet().open() {
+        match consumer.outlet().open(consumer.lane().priority()) {
             Ok(()) => consumer.opened(),
             Err(_) => drop(consumer.depart(Departure::Dead)),
         }
@@ -121,8 +122,9 @@ pub(crate) fn make_round(hub: &Hub, now_ns: u64) {
             consumer.depart(Departure::Hung);
         } else if is_due(hub, consumer.idle_since_ns(), now_ns) {
             match consumer.outlet().ask() {
-                Ok(()) => consumer.was_heard(monotonic_ns()),
-                Err(_) => drop(consumer.depart(Departure::Dead)),
+                Err(exception) if is_gone(&exception) => drop(consumer.depart(Departure::Dead)),
+                // One that is busy, or stopped, costs nothing before events wait for it.
+                Ok(()) | Err(_) => consumer.was_heard(monotonic_ns()),
             }
         }
     }
@@ -136,6 +138,14 @@ pub(crate) fn make_round(hub: &Hub, now_ns: u64) {
     }
     hub.forget_unconnected(now_ns);
     hub.free_departed();
+}
+
+/// True for what is said of an object or a server that is not there; false for silence.
+fn is_gone(exception: &SystemException) -> bool {
+    matches!(
+        exception.kind,
+        ExceptionKind::ObjectNotExist | ExceptionKind::Transient | ExceptionKind::CommFailure
+    )
 }
 
 fn is_due(hub: &Hub, since_ns: Option<u64>, now_ns: u64) -> bool {

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::codegen::EncodeError;
-use rtorb::rt::Policy;
+use rtorb::rt::{Policy, Priority};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SyncScope, SystemException};
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ pub(crate) trait Outlet: fmt::Debug + Send + Sync {
     /// When the connection is broken.
     fn flush(&self) -> Result<Progress, SystemException>;
 
-    /// Opens the connection; may wait. The keeper's.
+    /// Opens the connection for threads of that priority; may wait. The keeper's.
     ///
     /// # Errors
     /// When the consumer cannot be reached, or is not there.
-    fn open(&self) -> Result<(), SystemException>;
+    fn open(&self, priority: Priority) -> Result<(), SystemException>;
 
     /// Asks whether the consumer is there; may wait. The keeper's.
     ///
@@ -137,8 +137,8 @@ impl Outlet for Remote {
         })
     }
 
-    fn open(&self) -> Result<(), SystemException> {
-        self.opening.validate_connection()
+    fn open(&self, priority: Priority) -> Result<(), SystemException> {
+        self.opening.validate_connection_at(priority)
     }
 
     fn ask(&self) -> Result<(), SystemException> {
