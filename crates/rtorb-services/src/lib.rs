@@ -13,3 +13,7 @@ pub mod events;
 pub mod naming;
 pub mod scheduling;
 pub mod stubs;
+
+#[cfg(test)]
+#[global_allocator]
+static HEAP: rtorb_os::heap::CountingAllocator = rtorb_os::heap::CountingAllocator;

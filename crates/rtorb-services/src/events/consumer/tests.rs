@@ -1,51 +1,564 @@
-//! A consumer whose connection does what a test says.
+//! A consumer whose connection clogs, breaks and delays as a test says.
 
 use super::*;
-use crate::events::event::Message;
-use crate::events::filter::{FilterKind, FilterLimits};
+use crate::events::Dispatching;
+use crate::events::agenda::Agenda;
+use crate::events::event::{Message, Octets};
+use crate::events::filter::{FilterKind, FilterLimits, types};
 use crate::events::outlet::{NotSent, Progress};
-use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
+use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use proptest::prelude::*;
 use rtorb::SystemException;
+use rtorb::any::Any;
+use rtorb::cdr::CharCodeSet;
 use rtorb::rt::Priority;
+use rtorb_os::heap::heap_calls;
+use rtorb_os::sync::lock_calls;
 
-/// An outlet that is never asked.
-#[derive(Debug)]
-struct Unasked;
+/// How a connection behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Manner {
+    /// It takes all.
+    #[default]
+    Takes,
+    /// It takes a part of one message, and no more.
+    Clogged,
+    /// Somebody else has it.
+    Busy,
+    Broken,
+    BrokenMeanwhile,
+    Refuses,
+}
 
-impl Outlet for Unasked {
-    fn push(&self, _: Message<'_>) -> Result<Progress, NotSent> {
-        unreachable!("it is not open")
+/// A connection that does as it is told, and remembers the sources of the events that it took whole.
+#[derive(Debug, Default)]
+struct Fake(Mutex<FakeState>);
+
+#[derive(Debug, Default)]
+struct FakeState {
+    manner: Manner,
+    taken: Vec<Vec<i32>>,
+    rest: Option<Vec<i32>>,
+    /// True from when it broke with a rest until somebody found out.
+    has_lost: bool,
+    /// Memory for one more, so that what counts heap calls counts none of the fake's.
+    spare: Vec<i32>,
+}
+
+impl Fake {
+    fn behave(&self, manner: Manner) {
+        let mut state = self.0.lock();
+        state.manner = manner;
+        if matches!(manner, Manner::Broken | Manner::BrokenMeanwhile) {
+            state.has_lost |= state.rest.take().is_some();
+        }
     }
+
+    fn taken(&self) -> Vec<Vec<i32>> {
+        self.0.lock().taken.clone()
+    }
+}
+
+/// The source of the first event, which is its third number of four octets.
+fn first_source(message: &Message<'_>) -> i32 {
+    let octets = message.octets[4..].first_chunk().expect("a header");
+    i32::from_ne_bytes(*octets)
+}
+
+impl Outlet for Fake {
+    fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
+        let mut state = self.0.lock();
+        assert_eq!(state.rest, None, "the rest of another one goes first");
+        let mut sources = core::mem::take(&mut state.spare);
+        match message.form.events {
+            1 => sources.push(first_source(&message)),
+            _ => sources.extend(
+                message
+                    .values()
+                    .expect("events")
+                    .iter()
+                    .map(|event| event.header.source),
+            ),
+        }
+        match state.manner {
+            Manner::Takes => state.taken.push(sources),
+            Manner::Clogged => {
+                state.rest = Some(sources);
+                return Ok(Progress::Partly);
+            }
+            Manner::Busy => return Err(NotSent::Busy),
+            Manner::Broken => return Err(NotSent::Broken),
+            Manner::BrokenMeanwhile => return Err(NotSent::BrokenMeanwhile),
+            Manner::Refuses => return Err(NotSent::Unsendable),
+        }
+        Ok(Progress::Whole)
+    }
+
     fn flush(&self) -> Result<Progress, SystemException> {
-        unreachable!("it is not open")
+        let mut state = self.0.lock();
+        if core::mem::take(&mut state.has_lost) {
+            return Err(rtorb::ExceptionKind::CommFailure.into());
+        }
+        match state.manner {
+            Manner::Clogged | Manner::Busy => Ok(Progress::Partly),
+            Manner::Broken | Manner::BrokenMeanwhile => {
+                Err(rtorb::ExceptionKind::CommFailure.into())
+            }
+            Manner::Takes | Manner::Refuses => {
+                let rest = state.rest.take();
+                state.taken.extend(rest);
+                Ok(Progress::Whole)
+            }
+        }
     }
-    fn open(&self) -> Result<(), SystemException> {
+
+    fn open(&self, _: Priority) -> Result<(), SystemException> {
         Ok(())
     }
+
     fn ask(&self) -> Result<(), SystemException> {
         Ok(())
     }
+
     fn say_goodbye(&self) {}
 }
 
-/// A consumer in that slot that nothing is ever sent to.
-pub(crate) fn unconnected(slot: usize) -> Arc<Consumer> {
-    let qos = ConsumerQos {
-        dependencies: Vec::new(),
-        is_gateway: false,
+/// A consumer with its lane, which the test steps.
+struct Bench {
+    consumer: Arc<Consumer>,
+    fake: Arc<Fake>,
+    agenda: Agenda,
+}
+
+impl Bench {
+    fn new(config: &ChannelConfig, qos: &ConsumerQos) -> Self {
+        let fake = Arc::new(Fake::default());
+        let outlet: Arc<dyn Outlet> = Arc::clone(&fake) as _;
+        let consumer = consumer(0, qos, outlet, config);
+        consumer.start();
+        consumer.opened();
+        let mut bench = Self {
+            consumer,
+            fake,
+            agenda: Agenda::new(16),
+        };
+        bench.step();
+        bench
+    }
+
+    fn of(when_full: WhenFull, queue_events: usize) -> Self {
+        let config = ChannelConfig {
+            when_full,
+            queue_events,
+            retry: RETRY,
+            ..ChannelConfig::default()
+        };
+        Self::new(&config, &wanting(&[(0, 0)]))
+    }
+
+    fn offer(&self, source: i32, dispatch: Dispatch) {
+        let octets = octets(source);
+        let incoming = Incoming {
+            header: header(source),
+            message: octets.message(),
+        };
+        self.consumer.offer(&incoming, dispatch, monotonic_ns());
+    }
+
+    /// Lets the lane do all that is to be done now.
+    fn step(&mut self) {
+        while self.consumer.lane().step(&mut self.agenda) {}
+    }
+
+    /// Lets the lane do all that is to be done, until nothing waits.
+    fn drain(&mut self) {
+        let late_ns = monotonic_ns() + 5_000_000_000;
+        self.step();
+        while self.consumer.counts().waiting > 0 {
+            assert!(monotonic_ns() < late_ns, "{:?}", self.consumer);
+            // As the keeper would.
+            self.consumer.opened();
+            self.step();
+        }
+    }
+
+    fn single(&self) -> Vec<i32> {
+        self.fake.taken().into_iter().map(|set| set[0]).collect()
+    }
+
+    fn balanced(&self) -> Counts {
+        let counts = self.consumer.counts();
+        assert!(counts.is_balanced(), "{counts:?}");
+        counts
+    }
+}
+
+const RETRY: Duration = Duration::from_micros(100);
+
+fn header(source: i32) -> EventHeader {
+    EventHeader {
+        r#type: 16,
+        source,
+        ttl: 1,
+        creation_time: 0,
+        ec_recv_time: 0,
+        ec_send_time: 0,
+    }
+}
+
+fn octets(source: i32) -> Octets {
+    let event = event(header(source));
+    Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
+}
+
+fn event(header: EventHeader) -> Event {
+    Event {
+        header,
+        data: EventData {
+            pad1: 0,
+            payload: Vec::new(),
+            any_value: Any::NULL,
+        },
+    }
+}
+
+fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
+    let dependency = |&(event_type, source): &(i32, i32)| Dependency {
+        event: event(EventHeader {
+            r#type: event_type,
+            ..header(source)
+        }),
+        rt_info: 0,
     };
+    ConsumerQos {
+        dependencies: keys.iter().map(dependency).collect(),
+        is_gateway: false,
+    }
+}
+
+fn consumer(
+    slot: usize,
+    qos: &ConsumerQos,
+    outlet: Arc<dyn Outlet>,
+    config: &ChannelConfig,
+) -> Arc<Consumer> {
     let limits = FilterLimits::default();
-    let subscription = Subscription::build(&qos, FilterKind::Basic, &limits, 0).expect("empty");
+    let subscription = Subscription::build(qos, FilterKind::Basic, &limits, monotonic_ns());
     let place = Place {
         number: slot as u64,
         slot,
         lane: Arc::new(Lane::new(Priority::MIN, 16)),
         turn_after_ns: None,
     };
+    let ends = (Arc::new(Mailbox::new(16)), config);
+    let subscription = subscription.expect("a subscription");
+    Arc::new(Consumer::new(place, subscription, outlet, ends))
+}
+
+/// A consumer in that slot that nothing is ever sent to.
+pub(crate) fn unconnected(slot: usize) -> Arc<Consumer> {
     let config = ChannelConfig {
-        queue_octets: 16 << 10,
+        dispatching: Dispatching::Lanes,
         ..ChannelConfig::default()
     };
-    let ends = (Arc::new(Mailbox::new(16)), &config);
-    Arc::new(Consumer::new(place, subscription, Arc::new(Unasked), ends))
+    consumer(
+        slot,
+        &wanting(&[(0, 0)]),
+        Arc::new(Fake::default()),
+        &config,
+    )
+}
+
+#[test]
+fn in_place_or_by_the_lane_events_keep_their_order() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 256);
+    for source in 1..=90 {
+        let dispatch = match source % 3 {
+            0 => Dispatch::ByLane,
+            _ => Dispatch::InPlace,
+        };
+        bench.offer(source, dispatch);
+        if source % 7 == 0 {
+            bench.step();
+        }
+    }
+    bench.drain();
+    assert_eq!(bench.single(), (1..=90).collect::<Vec<_>>());
+    assert_eq!(bench.balanced().delivered, 90);
+}
+
+#[test]
+fn what_is_discarded_when_full_is_what_was_chosen_and_is_counted() {
+    let cases = [
+        (WhenFull::DiscardOldest, vec![1, 7, 8, 9, 10]),
+        (WhenFull::DiscardNewest, vec![1, 2, 3, 4, 5]),
+        (
+            WhenFull::Wait {
+                at_most: Duration::from_millis(1),
+            },
+            vec![1, 2, 3, 4, 5],
+        ),
+    ];
+    for (when_full, expected) in cases {
+        let mut bench = Bench::of(when_full, 4);
+        bench.fake.behave(Manner::Clogged);
+        for source in 1..=10 {
+            bench.offer(source, Dispatch::InPlace);
+        }
+        let counts = bench.balanced();
+        assert_eq!((counts.discarded.full, counts.waiting), (5, 5));
+        bench.fake.behave(Manner::Takes);
+        bench.drain();
+        assert_eq!(bench.single(), expected, "{when_full:?}");
+        assert_eq!(bench.balanced().delivered, 5);
+    }
+}
+
+#[test]
+fn who_has_no_room_is_disconnected_if_that_was_chosen() {
+    let mut bench = Bench::of(WhenFull::Disconnect, 4);
+    bench.fake.behave(Manner::Clogged);
+    for source in 1..=10 {
+        bench.offer(source, Dispatch::InPlace);
+    }
+    bench.step();
+    assert_eq!(bench.consumer.departure(), Some(Departure::Full));
+    let counts = bench.balanced();
+    assert_eq!((counts.discarded.gone, counts.waiting), (10, 0));
+}
+
+#[test]
+fn a_suspended_consumer_gets_nothing_and_then_what_waited_before() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
+    bench.fake.behave(Manner::Busy);
+    bench.offer(1, Dispatch::InPlace);
+    bench.offer(2, Dispatch::InPlace);
+    bench.consumer.suspend();
+    bench.fake.behave(Manner::Takes);
+    bench.offer(3, Dispatch::InPlace);
+    bench.step();
+    assert_eq!(bench.single(), Vec::<i32>::new());
+    bench.consumer.resume();
+    bench.offer(4, Dispatch::InPlace);
+    bench.drain();
+    assert_eq!(bench.single(), [1, 2, 4]);
+    assert_eq!(bench.balanced().discarded.suspended, 1);
+}
+
+#[test]
+fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
+    bench.fake.behave(Manner::Broken);
+    bench.offer(1, Dispatch::InPlace);
+    assert!(bench.consumer.is_to_be_opened());
+    bench.offer(2, Dispatch::InPlace);
+    bench.fake.behave(Manner::BrokenMeanwhile);
+    bench.consumer.opened();
+    bench.step();
+    assert!(bench.consumer.is_to_be_opened(), "the first may have gone");
+    bench.fake.behave(Manner::Takes);
+    bench.consumer.opened();
+    bench.drain();
+    assert_eq!(bench.single(), [2]);
+    let counts = bench.balanced();
+    assert_eq!((counts.discarded.broken, counts.delivered), (1, 1));
+}
+
+#[test]
+fn a_connection_that_breaks_all_the_time_is_given_up() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
+    bench.fake.behave(Manner::Broken);
+    bench.offer(1, Dispatch::InPlace);
+    for _ in 0..10 {
+        bench.consumer.opened();
+        bench.step();
+    }
+    assert_eq!(bench.consumer.departure(), Some(Departure::Dead));
+    assert_eq!(bench.balanced().discarded.gone, 1);
+}
+
+#[test]
+fn what_cannot_be_written_for_a_consumer_holds_up_nothing() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
+    bench.fake.behave(Manner::Refuses);
+    bench.offer(1, Dispatch::InPlace);
+    bench.fake.behave(Manner::Takes);
+    bench.offer(2, Dispatch::InPlace);
+    bench.drain();
+    assert_eq!(bench.single(), [2]);
+    assert_eq!(bench.balanced().discarded.unsendable, 1);
+}
+
+#[test]
+fn who_takes_nothing_hangs_until_it_takes_something() {
+    let config = ChannelConfig {
+        hang_timeout: Duration::from_millis(10),
+        retry: RETRY,
+        ..ChannelConfig::default()
+    };
+    let mut bench = Bench::new(&config, &wanting(&[(0, 0)]));
+    let later_ns = || monotonic_ns() + 11_000_000;
+    assert!(!bench.consumer.hangs(later_ns()));
+    bench.fake.behave(Manner::Clogged);
+    bench.offer(1, Dispatch::InPlace);
+    assert!(!bench.consumer.hangs(monotonic_ns()));
+    assert!(bench.consumer.hangs(later_ns()));
+    bench.fake.behave(Manner::Takes);
+    bench.drain();
+    assert!(!bench.consumer.hangs(later_ns()));
+}
+
+#[test]
+fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
+    const EVENTS: i32 = 2000;
+    let when_full = WhenFull::Wait {
+        at_most: Duration::from_secs(20),
+    };
+    let mut bench = Bench::of(when_full, 2);
+    let (own, fake) = (Arc::clone(&bench.consumer), Arc::clone(&bench.fake));
+    let supplier = std::thread::spawn(move || {
+        for source in 1..=EVENTS {
+            fake.behave(match source % 5 {
+                0 => Manner::Busy,
+                _ => Manner::Takes,
+            });
+            let octets = octets(source);
+            let incoming = Incoming {
+                header: header(source),
+                message: octets.message(),
+            };
+            own.offer(&incoming, Dispatch::InPlace, monotonic_ns());
+        }
+        fake.behave(Manner::Takes);
+    });
+    let late_ns = monotonic_ns() + 20_000_000_000;
+    while !supplier.is_finished() {
+        assert!(monotonic_ns() < late_ns, "{:?}", bench.consumer);
+        bench.step();
+        // What blocks it is over when it is looked at again.
+        if bench.consumer.counts().waiting > 2 {
+            bench.fake.behave(Manner::Takes);
+        }
+    }
+    supplier.join().expect("no panic");
+    bench.drain();
+    assert_eq!(bench.single(), (1..=EVENTS).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_events_of_a_conjunction_go_together() {
+    let qos = wanting(&[(types::CONJUNCTION, 0), (16, 1), (16, 2)]);
+    let mut bench = Bench::new(&ChannelConfig::default(), &qos);
+    for source in [2, 2, 1, 1, 2] {
+        bench.offer(source, Dispatch::InPlace);
+    }
+    bench.drain();
+    assert_eq!(bench.fake.taken(), [[2, 1], [1, 2]]);
+    assert_eq!(bench.balanced().delivered, 4);
+}
+
+#[test]
+fn timeouts_are_the_lanes() {
+    let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
+    // 200 us.
+    qos.dependencies[0].event.header.creation_time = 2000;
+    let mut bench = Bench::new(&ChannelConfig::default(), &qos);
+    let late_ns = monotonic_ns() + 20_000_000_000;
+    while bench.fake.taken().len() < 3 {
+        assert!(monotonic_ns() < late_ns, "no timeout came");
+        bench.step();
+    }
+    assert_eq!(bench.single()[..3], [0, 0, 0]);
+    bench.consumer.depart(Departure::Disconnected);
+    bench.step();
+    assert_eq!(bench.agenda.next_ns(), None, "nobody waits for it any more");
+    bench.balanced();
+}
+
+#[test]
+fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
+    let bench = Bench::of(WhenFull::DiscardOldest, 16);
+    let octets = octets(1);
+    let incoming = Incoming {
+        header: header(1),
+        message: octets.message(),
+    };
+    for _ in 0..20 {
+        let mut state = bench.fake.0.lock();
+        state.spare = Vec::with_capacity(1);
+        state.taken.reserve(1);
+        drop(state);
+        let offer = || bench.consumer.offer(&incoming, Dispatch::InPlace, 1);
+        let ((_, locks), heap) = heap_calls(|| lock_calls(offer));
+        assert_eq!(heap, 0);
+        // To begin, in the fake, and to note what became of it.
+        assert_eq!((locks.all, locks.contended), (3, 0));
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Offer(Dispatch),
+    Behave(Manner),
+    Lane,
+    Suspend,
+    Resume,
+    Open,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let manner = prop_oneof![
+        4 => Just(Manner::Takes),
+        2 => Just(Manner::Clogged),
+        2 => Just(Manner::Busy),
+        1 => Just(Manner::Broken),
+        1 => Just(Manner::BrokenMeanwhile),
+        1 => Just(Manner::Refuses),
+    ];
+    let step = prop_oneof![
+        6 => Just(Step::Offer(Dispatch::InPlace)),
+        3 => Just(Step::Offer(Dispatch::ByLane)),
+        3 => manner.prop_map(Step::Behave),
+        3 => Just(Step::Lane),
+        1 => Just(Step::Suspend),
+        2 => Just(Step::Resume),
+        2 => Just(Step::Open),
+    ];
+    proptest::collection::vec(step, 0..120)
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_every_event_is_accounted_for_and_none_goes_twice(
+        steps in steps(),
+        when_full in prop_oneof![Just(WhenFull::DiscardOldest), Just(WhenFull::DiscardNewest), Just(WhenFull::Disconnect)],
+        queue_events in 1usize..6,
+    ) {
+        let mut bench = Bench::of(when_full, queue_events);
+        let mut offered = 0;
+        for step in steps {
+            match step {
+                Step::Offer(dispatch) => {
+                    offered += 1;
+                    bench.offer(offered, dispatch);
+                }
+                Step::Behave(manner) => bench.fake.behave(manner),
+                Step::Lane => { bench.consumer.lane().step(&mut bench.agenda); }
+                Step::Suspend => bench.consumer.suspend(),
+                Step::Resume => bench.consumer.resume(),
+                Step::Open => bench.consumer.opened(),
+            }
+            let counts = bench.balanced();
+            prop_assert_eq!(counts.received, offered as u64);
+        }
+        bench.fake.behave(Manner::Takes);
+        bench.consumer.resume();
+        bench.consumer.opened();
+        bench.drain();
+        let counts = bench.balanced();
+        let taken = bench.single();
+        prop_assert_eq!(counts.delivered, taken.len() as u64);
+        prop_assert!(taken.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", taken);
+    }
 }

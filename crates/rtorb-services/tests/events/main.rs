@@ -1,0 +1,5 @@
+//! The event channel through real ORBs: what goes in comes out, in order, and every event is accounted for.
+
+mod delivery;
+mod faults;
+mod setup;
