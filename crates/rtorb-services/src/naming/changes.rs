@@ -50,11 +50,13 @@ pub(super) enum ChangeError {
     /// Too many wait; it is not made.
     Busy,
     /// It waited too long, and is not made.
-    NotBegun,
+    TooLate,
+    /// It took too long when it was on its way already.
+    LateUnderWay,
     /// The store takes no more; it is not made.
     StoreFailed,
-    /// It was on its way when it took too long, or when the store failed.
-    Unknown,
+    /// The store failed when it was on its way.
+    FailedUnderWay,
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +150,7 @@ impl Changes {
         let failure = match committed {
             Ok(()) => None,
             Err(CommitError::NotBegun) => Some(ChangeError::StoreFailed),
-            Err(CommitError::Unknown) => Some(ChangeError::Unknown),
+            Err(CommitError::Unknown) => Some(ChangeError::FailedUnderWay),
         };
         if failure.is_none() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
@@ -176,9 +178,9 @@ impl Queue {
         match self.waiting.iter().position(is_it) {
             Some(index) => {
                 self.waiting.remove(index);
-                ChangeError::NotBegun
+                ChangeError::TooLate
             }
-            None => ChangeError::Unknown,
+            None => ChangeError::LateUnderWay,
         }
     }
 }
@@ -319,7 +321,7 @@ mod tests {
     fn what_a_broken_disk_has_not_kept_is_not_shown() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_broken.store(true, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Err(ChangeError::Unknown));
+        assert_eq!(changes.make(bind("a")), Err(ChangeError::FailedUnderWay));
         assert!(!is_bound(&changes, "a"));
         disk.is_broken.store(false, Ordering::SeqCst);
         assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
@@ -345,13 +347,16 @@ mod tests {
         };
         let (disk, changes) = changes(&config);
         disk.is_held.store(true, Ordering::SeqCst);
+        let answer = Arc::new(Answer::new());
+        let gone = changes.queue.lock().give_up(&answer);
+        assert_eq!(gone, ChangeError::LateUnderWay, "a leader has taken it");
         thread::scope(|scope| {
             let leader = scope.spawn(|| changes.make(bind("a")));
             wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
             let waiting = scope.spawn(|| changes.make(bind("b")));
             wait_until("the other", || changes.queue.lock().waiting.len() == 1);
             assert_eq!(changes.make(bind("c")), Err(ChangeError::Busy));
-            assert_eq!(waiting.join().expect("b"), Err(ChangeError::NotBegun));
+            assert_eq!(waiting.join().expect("b"), Err(ChangeError::TooLate));
             disk.is_held.store(false, Ordering::SeqCst);
             assert_eq!(leader.join().expect("a"), Ok(Done::Changed));
         });

@@ -9,7 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamingConfig {
     /// The file of the store; it is made where there is none, its directory is not. `None` keeps names in memory alone: they,
-    /// and the references to contexts, end with the process.
+    /// and the references to contexts, end with the process. After the disk has refused something, changes are PERSIST_STORE
+    /// until the service begins again; names are still resolved.
     pub store: Option<PathBuf>,
     /// Bindings in all contexts: NO_RESOURCES. The table for them is reserved at the beginning, so that it never has to grow
     /// while others wait. 1 to 10,000,000; 250,000.
@@ -31,9 +32,11 @@ pub struct NamingConfig {
     pub iterators_max: usize,
     /// Changes that wait for the disk: TRANSIENT. 1 to 65,536; 1,024.
     pub changes_waiting_max: usize,
-    /// How long a caller waits for its change to be on the disk: TIMEOUT. 1 ms to an hour; 10 s.
+    /// How long a caller waits for its change to be on the disk: TIMEOUT, COMPLETED_MAYBE if it was on its way. Who leads a
+    /// commit waits as long as the disk takes. 1 ms to an hour; 10 s.
     pub change_timeout: Duration,
-    /// How long another server may take for the part of a name that it has: CannotProceed. 1 ms to an hour; 2 s.
+    /// How long another server may take for the part of a name that it has: CannotProceed. Connecting to it has the ORB's own
+    /// `connect_timeout`. 1 ms to an hour; 2 s.
     pub forward_timeout: Duration,
     /// Calls to other servers at a time, each of which holds a serving thread: CannotProceed. 1 to 1,024; 8.
     pub forwards_max: usize,

@@ -277,9 +277,12 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
         // Told apart before.
         ChangeError::Refused(Refusal::Stopped(_)) => ExceptionKind::Internal.into(),
         ChangeError::Busy => ExceptionKind::Transient.into(),
-        ChangeError::NotBegun => ExceptionKind::Timeout.into(),
+        ChangeError::TooLate => ExceptionKind::Timeout.into(),
+        ChangeError::LateUnderWay => {
+            SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
+        }
         ChangeError::StoreFailed => ExceptionKind::PersistStore.into(),
-        ChangeError::Unknown => SystemException::from(ExceptionKind::PersistStore)
+        ChangeError::FailedUnderWay => SystemException::from(ExceptionKind::PersistStore)
             .with_completion(CompletionStatus::Maybe),
     };
     Raised::System(exception)

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
-    let kills: u32 = from_environment("RTORB_NAMING_KILLS").unwrap_or(20);
+    let kills: u32 = from_environment(KILLS).unwrap_or(20);
     let seed =
         from_environment("RTORB_NAMING_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("{kills} kills, RTORB_NAMING_SEED={seed}");
@@ -71,6 +71,24 @@ fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
     }
     println!("{kills} kills: {tally:?}");
     assert!(tally.acknowledged > 0, "nothing was written");
+}
+
+#[test]
+fn a_service_killed_while_it_makes_its_store_can_make_it_again() {
+    let starts = from_environment(KILLS).unwrap_or(20) / 2;
+    let endpoint = free_endpoint();
+    let mut random = Random::new(u64::from(std::process::id()));
+    for _ in 0..starts {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = directory.path().join("names.redb");
+        let mut killed = Killed::start(&store, &endpoint);
+        std::thread::sleep(random.up_to(Duration::from_millis(20)));
+        killed.kill();
+        let mut second = Killed::start(&store, &endpoint);
+        let root = second.wait_until_ready();
+        let (listed, _) = root.list(1).expect("a list");
+        assert!(listed.is_empty());
+    }
 }
 
 /// What a run saw.
@@ -387,6 +405,9 @@ fn from_environment<T: std::str::FromStr>(variable: &str) -> Option<T> {
         Err(_) => panic!("{variable} is {text}: give it a number"),
     }
 }
+
+/// How often the service is killed.
+const KILLS: &str = "RTORB_NAMING_KILLS";
 
 const WRITERS: u32 = 4;
 
