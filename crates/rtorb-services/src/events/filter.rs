@@ -197,7 +197,7 @@ impl Subscription {
         self.next_timeout_ns
     }
 
-    /// The `rt_info` of each entry that waits for something, each once; those of designators are not looked at.
+    /// The `rt_info` of each entry that waits for something, each once, ascending; those of designators are not looked at.
     pub fn rt_infos(&self) -> &[HandleT] {
         &self.rt_infos
     }
@@ -227,11 +227,47 @@ impl Subscription {
     }
 }
 
-/// Without those that another covers.
+/// Without those that another covers; ascending.
 fn most_general(mut keys: Vec<Key>) -> Vec<Key> {
     keys.sort_unstable();
     keys.dedup();
-    let all = keys.clone();
-    keys.retain(|key| !all.iter().any(|other| other != key && other.covers(*key)));
-    keys
+    let is_covered = |key: &Key| key.wider().any(|wider| keys.binary_search(&wider).is_ok());
+    keys.iter()
+        .copied()
+        .filter(|key| !is_covered(key))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_key() -> impl Strategy<Value = Key> {
+        (-1..4, 0..4).prop_map(|(source, event_type)| Key { source, event_type })
+    }
+
+    proptest! {
+        #[test]
+        fn the_most_general_keys_match_what_all_match(
+            keys in prop::collection::vec(any_key(), 0..12),
+            events in prop::collection::vec(any_key(), 1..12),
+        ) {
+            let general = most_general(keys.clone());
+            for event in events {
+                let matches = |keys: &[Key]| keys.iter().any(|key| key.matches(event));
+                prop_assert_eq!(matches(&keys), matches(&general), "{:?}", event);
+            }
+            for (place, key) in general.iter().enumerate() {
+                let mut fewer = general.clone();
+                fewer.remove(place);
+                // A source or type that nobody else names shows that each is needed.
+                let event = Key {
+                    source: if key.source == 0 { 77 } else { key.source },
+                    event_type: if key.event_type == 0 { 77 } else { key.event_type },
+                };
+                prop_assert!(!fewer.iter().any(|other| other.matches(event)), "{:?}", key);
+            }
+        }
+    }
 }

@@ -171,15 +171,8 @@ fn reduced(keys: impl IntoIterator<Item = (Key, i32)>) -> BTreeMap<Key, i32> {
     for (key, rt_info) in keys {
         first.entry(key).or_insert(rt_info);
     }
-    let general: Vec<Key> = first
-        .keys()
-        .copied()
-        .filter(|key| key.source == 0 || key.event_type == 0)
-        .collect();
-    let is_covered = |key: &Key| {
-        let others = general.iter().filter(|other| *other != key);
-        others.into_iter().any(|other| other.covers(*key))
-    };
+    let all: Vec<Key> = first.keys().copied().collect();
+    let is_covered = |key: &Key| key.wider().any(|wider| all.binary_search(&wider).is_ok());
     first.retain(|key, _| !is_covered(key));
     first
 }

@@ -371,7 +371,7 @@ mod tests {
             Interest::negation(Interest::event(1, 22)).rt_info(8),
         ])
         .rt_info(9);
-        assert_eq!(build(&interest, FilterKind::Prefix).rt_infos(), [7, 9, 8]);
+        assert_eq!(build(&interest, FilterKind::Prefix).rt_infos(), [7, 8, 9]);
     }
 
     #[test]

@@ -34,10 +34,16 @@ impl Key {
         same_or_any(self.source, event.source) && same_or_any(self.event_type, event.event_type)
     }
 
-    /// Whether whatever matches `other` matches this one too, because it is the same or more general.
-    pub fn covers(self, other: Self) -> bool {
-        (self.source == 0 || self.source == other.source)
-            && (self.event_type == 0 || self.event_type == other.event_type)
+    /// The keys that match whatever this one matches, and more.
+    pub fn wider(self) -> impl Iterator<Item = Self> {
+        let of_source = Self {
+            event_type: 0,
+            ..self
+        };
+        let of_type = Self { source: 0, ..self };
+        [of_source, of_type, Self::ANY]
+            .into_iter()
+            .filter(move |key| *key != self)
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) fn read(
         rt_infos: Vec::new(),
     };
     let trees = reading.trees()?;
+    reading.rt_infos.sort_unstable();
+    reading.rt_infos.dedup();
     match trees.is_empty() {
         true => Err(SubscriptionError::Empty),
         false => Ok(Read {
@@ -339,10 +341,7 @@ impl Reading<'_> {
         entry: usize,
         construct: Construct,
     ) -> usize {
-        let rt_info = self.dependencies[entry].rt_info;
-        if !self.rt_infos.contains(&rt_info) {
-            self.rt_infos.push(rt_info);
-        }
+        self.rt_infos.push(self.dependencies[entry].rt_info);
         let node = draft.open(construct, place.parent);
         draft.close(node);
         node
