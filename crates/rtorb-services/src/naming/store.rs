@@ -68,12 +68,12 @@ pub enum StoreError {
 impl Store {
     /// Opens the store, or makes it, and reads all of it.
     pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
-        let database = match open_or_make(place) {
+        let database = match open_there(place) {
             Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 make(place).or_else(|error| match error {
                     // Somebody else was faster.
                     StoreError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        open_or_make(place)
+                        open_there(place)
                     }
                     error => Err(error),
                 })?
@@ -174,7 +174,7 @@ fn builder() -> redb::Builder {
     builder
 }
 
-fn open_or_make(place: &Path) -> Result<Database, StoreError> {
+fn open_there(place: &Path) -> Result<Database, StoreError> {
     Ok(builder().open(place)?)
 }
 
