@@ -77,9 +77,9 @@ impl ConsumerAdminServant for ForConsumers {
                     seat: Mutex::new(Seat::Free),
                 };
                 let proxy: ProxyPushSupplier = hub.poa().activate(proxy).map_err(exception)?;
-                Ok(Some(proxy.as_object().clone()))
+                Ok(proxy.as_object().clone())
             })?;
-        Ok(made.map(ProxyPushSupplier::unchecked_narrow))
+        Ok(Some(ProxyPushSupplier::unchecked_narrow(made)))
     }
 }
 
@@ -99,9 +99,9 @@ impl SupplierAdminServant for ForSuppliers {
                     supplier: Arc::clone(supplier),
                 };
                 let proxy: ProxyPushConsumer = hub.poa().activate(proxy).map_err(exception)?;
-                Ok(Some(proxy.as_object().clone()))
+                Ok(proxy.as_object().clone())
             })?;
-        Ok(made.map(ProxyPushConsumer::unchecked_narrow))
+        Ok(Some(ProxyPushConsumer::unchecked_narrow(made)))
     }
 }
 
@@ -132,6 +132,7 @@ impl ConsumerProxy {
 }
 
 impl ProxyPushSupplierServant for ConsumerProxy {
+    /// A second time is AlreadyConnected: TAO can be told to allow it; here who wants something else takes another proxy.
     fn connect_push_consumer(
         &self,
         consumer: Option<&PushConsumer>,

@@ -258,6 +258,8 @@ impl Consumer {
             },
             is_suspended: state.is_suspended,
             events: state.counts(),
+            forgotten: state.subscription.forgotten(),
+            timeouts_missed: state.subscription.timeouts_missed(),
         }
     }
 

@@ -178,7 +178,7 @@ impl Hub {
         let (urgency, rt_info) = self.urgency(&subscription)?;
         let keys = subscription.keys().to_vec();
         let mut registry = self.registry.lock();
-        let slot = registry.take_slot()?;
+        let slot = registry.take_slot(number)?;
         let place = Place {
             number,
             slot,

@@ -46,6 +46,10 @@ pub struct ConsumerStatistics {
     pub is_suspended: bool,
     /// Its events.
     pub events: Counts,
+    /// Events that its conjunctions should have remembered, and had no room for.
+    pub forgotten: u64,
+    /// Moments of its timeouts that went by unseen since its lane was late.
+    pub timeouts_missed: u64,
 }
 
 /// How a consumer's connection stands.

@@ -25,8 +25,7 @@ pub(crate) struct Registry {
 /// A proxy push supplier.
 #[derive(Debug)]
 struct ConsumerSide {
-    /// None for one that has no object, of a face.
-    object: Option<ObjectRef>,
+    object: ObjectRef,
     made_ns: u64,
     connected: Option<(Arc<Consumer>, Subscriber, Wish)>,
 }
@@ -43,7 +42,7 @@ pub(super) struct Wish {
 /// A proxy push consumer.
 #[derive(Debug)]
 struct SupplierSide {
-    object: Option<ObjectRef>,
+    object: ObjectRef,
     made_ns: u64,
     supplier: Arc<Supplier>,
 }
@@ -60,15 +59,15 @@ impl Registry {
         }
     }
 
-    /// Makes a place for one more consumer, under the number that it answers.
+    /// Makes a place for one more consumer, whose proxy `activate` makes for its number.
     ///
     /// # Errors
     /// NO_RESOURCES when there are as many as there may be.
     pub(crate) fn add_consumer(
         &mut self,
         consumers_max: usize,
-        activate: impl FnOnce(u64) -> Result<Option<ObjectRef>, SystemException>,
-    ) -> Result<Option<ObjectRef>, SystemException> {
+        activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
+    ) -> Result<ObjectRef, SystemException> {
         if self.consumers.len() >= consumers_max {
             return Err(ExceptionKind::NoResources.into());
         }
@@ -90,8 +89,8 @@ impl Registry {
     pub(crate) fn add_supplier(
         &mut self,
         suppliers_max: usize,
-        activate: impl FnOnce(&Arc<Supplier>) -> Result<Option<ObjectRef>, SystemException>,
-    ) -> Result<Option<ObjectRef>, SystemException> {
+        activate: impl FnOnce(&Arc<Supplier>) -> Result<ObjectRef, SystemException>,
+    ) -> Result<ObjectRef, SystemException> {
         if self.suppliers.len() >= suppliers_max {
             return Err(ExceptionKind::NoResources.into());
         }
@@ -107,30 +106,31 @@ impl Registry {
         Ok(object)
     }
 
-    /// A slot for a consumer.
+    /// A slot for the consumer that connects to the proxy of that number.
     ///
     /// # Errors
-    /// NO_RESOURCES when all are taken.
-    pub(super) fn take_slot(&mut self) -> Result<usize, SystemException> {
+    /// OBJECT_NOT_EXIST when the proxy is gone, NO_RESOURCES when all slots are taken.
+    pub(super) fn take_slot(&mut self, number: u64) -> Result<usize, SystemException> {
+        if !self.consumers.contains_key(&number) {
+            return Err(ExceptionKind::ObjectNotExist.into());
+        }
+        if self.free_slots.is_empty() {
+            self.free_departed();
+        }
         let slot = self.free_slots.pop();
         slot.ok_or_else(|| ExceptionKind::NoResources.into())
     }
 
+    /// Notes who connected to a proxy for which there is a [slot](Self::take_slot).
     pub(super) fn connected(
         &mut self,
         consumer: &Arc<Consumer>,
         subscriber: Subscriber,
         wish: Wish,
     ) {
-        let side = self
-            .consumers
-            .entry(consumer.number())
-            .or_insert_with(|| ConsumerSide {
-                object: None,
-                made_ns: monotonic_ns(),
-                connected: None,
-            });
-        side.connected = Some((Arc::clone(consumer), subscriber, wish));
+        if let Some(side) = self.consumers.get_mut(&consumer.number()) {
+            side.connected = Some((Arc::clone(consumer), subscriber, wish));
+        }
     }
 
     /// Takes a departed consumer out, with its proxy.
@@ -143,18 +143,18 @@ impl Registry {
         };
         self.leaving.push(Arc::clone(consumer));
         let subscriber = side.connected.map(|(_, subscriber, _)| subscriber);
-        (subscriber, side.object)
+        (subscriber, Some(side.object))
     }
 
     /// Takes a proxy out to which no consumer is connected.
     pub(crate) fn forget_unused(&mut self, number: u64) -> Option<ObjectRef> {
-        self.consumers.remove(&number).and_then(|side| side.object)
+        self.consumers.remove(&number).map(|side| side.object)
     }
 
     pub(super) fn forget_supplier(&mut self, number: u64) -> Option<ObjectRef> {
         let side = self.suppliers.remove(&number)?;
         side.supplier.disconnect();
-        side.object
+        Some(side.object)
     }
 
     /// Takes out who was made before that and never connected; their proxies.
@@ -162,11 +162,11 @@ impl Registry {
         let consumers = self.consumers.extract_if(.., |_, side| {
             side.connected.is_none() && side.made_ns < before_ns
         });
-        let mut gone: Vec<_> = consumers.filter_map(|(_, side)| side.object).collect();
+        let mut gone: Vec<_> = consumers.map(|(_, side)| side.object).collect();
         let suppliers = self.suppliers.extract_if(.., |_, side| {
             !side.supplier.is_connected() && side.made_ns < before_ns
         });
-        gone.extend(suppliers.filter_map(|(_, side)| side.object));
+        gone.extend(suppliers.map(|(_, side)| side.object));
         gone
     }
 
