@@ -1,6 +1,7 @@
 //! The servants of a channel that are asked for proxies, and the proxy that a consumer connects to.
 
 use super::consumer::{Consumer, Departure};
+use super::filter::SubscriptionError;
 use super::hub::Hub;
 use super::outlet::Remote;
 use super::supplier::SupplierProxy;
@@ -11,7 +12,7 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
     AlreadyConnected, ConsumerAdmin, ConsumerAdminServant, ConsumerQos,
     EventChannelAppendObserverError, EventChannelRemoveObserverError, EventChannelServant,
     Observer, ProxyPushConsumer, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError,
-    ProxyPushSupplierServant, SupplierAdmin, SupplierAdminServant,
+    ProxyPushSupplierServant, SupplierAdmin, SupplierAdminServant, TypeError,
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplierServant};
 use rtorb::{ExceptionKind, PoaError, SystemException};
@@ -146,9 +147,16 @@ impl ProxyPushSupplierServant for ConsumerProxy {
             Seat::Over => return Err(SystemException::from(ExceptionKind::ObjectNotExist).into()),
         }
         let outlet = Remote::new(consumer.as_object(), self.hub.config().ping_timeout)?;
+        let subscription = self.hub.subscription(qos).map_err(|error| match error {
+            SubscriptionError::TooManyEntries { .. } => {
+                SystemException::from(ExceptionKind::ImpLimit).into()
+            }
+            _ => ProxyPushSupplierConnectPushConsumerError::from(TypeError),
+        })?;
+        let wanted = (subscription, qos.is_gateway);
         let connected = self
             .hub
-            .connect_consumer(self.number, qos, Arc::new(outlet))?;
+            .connect_consumer(self.number, wanted, Arc::new(outlet))?;
         *seat = Seat::Taken(connected);
         Ok(())
     }

@@ -4,7 +4,7 @@ mod registry;
 
 use super::consumer::{Consumer, Dispatch, Place};
 use super::event::Incoming;
-use super::filter::{FilterLimits, Key, Subscription};
+use super::filter::{FilterLimits, Key, Subscription, SubscriptionError};
 use super::keeper::Mailbox;
 use super::lane::Lane;
 use super::observers::{Observers, Unions};
@@ -155,26 +155,32 @@ impl Hub {
         self.not_connected.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Makes a consumer of whoever is behind `outlet`; its connection is opened soon, and its events wait until then.
+    /// Reads what a consumer wants.
     ///
     /// # Errors
-    /// BAD_PARAM for a subscription that means nothing, or an `rt_info` that nobody knows; NO_RESOURCES when there are
-    /// `consumers_max`; OBJECT_NOT_EXIST when the channel ends.
-    pub(crate) fn connect_consumer(
+    /// What is wrong with it.
+    pub(crate) fn subscription(
         &self,
-        number: u64,
         qos: &ConsumerQos,
-        outlet: Arc<dyn Outlet>,
-    ) -> Result<Arc<Consumer>, SystemException> {
-        if qos.dependencies.len() > self.config.entries_max {
-            return Err(ExceptionKind::ImpLimit.into());
-        }
+    ) -> Result<Subscription, SubscriptionError> {
         let limits = FilterLimits {
             entries_max: self.config.entries_max,
             ..FilterLimits::default()
         };
-        let subscription = Subscription::build(qos, self.config.filter, &limits, monotonic_ns())
-            .map_err(|_| ExceptionKind::BadParam)?;
+        Subscription::build(qos, self.config.filter, &limits, monotonic_ns())
+    }
+
+    /// Makes a consumer of whoever is behind `outlet`; its connection is opened soon, and its events wait until then.
+    ///
+    /// # Errors
+    /// BAD_PARAM for an `rt_info` that nobody knows; NO_RESOURCES when there are `consumers_max`; OBJECT_NOT_EXIST when the
+    /// channel ends.
+    pub(crate) fn connect_consumer(
+        &self,
+        number: u64,
+        (subscription, is_gateway): (Subscription, bool),
+        outlet: Arc<dyn Outlet>,
+    ) -> Result<Arc<Consumer>, SystemException> {
         let (urgency, rt_info) = self.urgency(&subscription)?;
         let keys = subscription.keys().to_vec();
         let mut registry = self.registry.lock();
@@ -194,7 +200,7 @@ impl Hub {
         let wish = Wish {
             keys,
             rt_info,
-            is_gateway: qos.is_gateway,
+            is_gateway,
         };
         registry.connected(&consumer, subscriber, wish);
         drop(registry);

@@ -166,6 +166,15 @@ fn nobody_connects_twice_and_no_consumer_is_nil() {
         refuses(Some(&consumer.reference), &unknown),
         ExceptionKind::BadParam
     );
+    let nothing = subscription(&[], 0);
+    let proxy = admin
+        .obtain_push_supplier()
+        .expect("room")
+        .expect("a proxy");
+    assert!(matches!(
+        proxy.connect_push_consumer(Some(&consumer.reference), &nothing),
+        Err(ProxyPushSupplierConnectPushConsumerError::TypeError(_))
+    ));
 }
 
 #[test]
