@@ -1,5 +1,6 @@
 //! The naming service through its references, as clients see it.
 
+mod federation;
 mod kill;
 mod operations;
 mod outcome;
