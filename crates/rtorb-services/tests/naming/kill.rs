@@ -6,6 +6,7 @@
 
 use super::random::Random;
 use super::serving::{name, object};
+use core::sync::atomic::{AtomicU16, Ordering};
 use rtorb::{CompletionStatus, ExceptionKind, Orb, SystemException};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{
@@ -391,10 +392,15 @@ fn client() -> Orb {
     Orb::builder().build().expect("a client")
 }
 
-/// An endpoint that is free now: the references of one process are to hold for the next.
+/// An endpoint that is free now, below the ports that the kernel gives to connections: the references of one process are to
+/// hold for the next, and nobody may take the port in between.
 fn free_endpoint() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
+    let first = 10_000 + std::process::id() as u16 % 10_000;
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    // Each test a share of its own, so that two do not choose one.
+    static SHARE: AtomicU16 = AtomicU16::new(0);
+    let first = first + SHARE.fetch_add(100, Ordering::Relaxed);
+    let port = (first..first + 100).find(is_free).expect("a free port");
     format!("iiop://127.0.0.1:{port}")
 }
 
