@@ -1,11 +1,12 @@
 //! The keeper: one thread of low priority for all that may wait. It opens connections, asks who is there, drops who is not.
 //!
-//! Its own waits are bounded by the ORB's connect timeout and `ping_timeout`. While it waits for one consumer, another new one
-//! waits to be opened; nobody whose connection is open is held up.
+//! Its own waits are bounded by the ORB's connect timeout and `ping_timeout`. While it waits for one answer, a new consumer waits to
+//! be opened; nobody whose connection is open is held up.
 
 use super::consumer::{Consumer, Departure};
 use super::doorbell::Doorbell;
 use super::hub::Hub;
+use super::supplier::{Presence, Supplier};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_os::clock::monotonic_ns;
@@ -51,26 +52,48 @@ impl Mailbox {
     }
 }
 
+/// What the keeper still has to do, beside what it is called for.
+#[derive(Debug, Default)]
+struct Errands {
+    /// Dropped consumers that are told.
+    goodbyes: VecDeque<Arc<Consumer>>,
+    /// Consumers and suppliers of which nothing was heard.
+    questions: VecDeque<Question>,
+}
+
+#[derive(Debug)]
+enum Question {
+    ToConsumer(Arc<Consumer>),
+    ToSupplier(Arc<Supplier>),
+}
+
 /// Works until the channel is stopped: the keeper's thread.
+///
+/// Before each wait for an answer it looks for what is more important: who is called for, and who hangs.
 pub(crate) fn work(hub: &Arc<Hub>) {
     let mailbox = hub.mailbox();
     let round_ns = round(hub).as_nanos() as u64;
     let mut next_round_ns = monotonic_ns() + round_ns;
+    let mut errands = Errands::default();
     while !mailbox.is_stopping.load(Ordering::SeqCst) {
         let heard = mailbox.bell.rings();
         let called = mailbox.called.lock().pop_front();
         if let Some(consumer) = called {
-            attend(hub, &consumer);
+            attend(hub, consumer, &mut errands);
             continue;
         }
         hub.tell_observers();
         let now_ns = monotonic_ns();
         if now_ns >= next_round_ns {
-            make_round(hub, now_ns);
+            make_round(hub, &mut errands, now_ns);
             next_round_ns = monotonic_ns() + round_ns;
-            continue;
+        } else if let Some(consumer) = errands.goodbyes.pop_front() {
+            consumer.outlet().say_goodbye();
+        } else if let Some(question) = errands.questions.pop_front() {
+            ask(hub, &question);
+        } else {
+            mailbox.bell.wait(heard, Some(next_round_ns));
         }
-        mailbox.bell.wait(heard, Some(next_round_ns));
     }
     end(hub);
 }
@@ -99,11 +122,11 @@ fn end(hub: &Hub) {
 }
 
 /// Opens a consumer's connection, or does what is left of its departure.
-pub(crate) fn attend(hub: &Hub, consumer: &Arc<Consumer>) {
+fn attend(hub: &Hub, consumer: Arc<Consumer>, errands: &mut Errands) {
     if let Some(departure) = consumer.departure() {
-        hub.forget_consumer(consumer);
-        if departure == Departure::Hung || departure == Departure::Full {
-            consumer.outlet().say_goodbye();
+        hub.forget_consumer(&consumer);
+        if matches!(departure, Departure::Hung | Departure::Full) {
+            errands.goodbyes.push_back(consumer);
         }
         return;
     }
@@ -115,29 +138,41 @@ pub(crate) fn attend(hub: &Hub, consumer: &Arc<Consumer>) {
     }
 }
 
-/// Looks at everybody: who hangs, who was not heard of for long, who never connected.
-pub(crate) fn make_round(hub: &Hub, now_ns: u64) {
+/// Looks at everybody: who hangs, who is to be asked, who never connected, who can be freed. It waits for nobody.
+fn make_round(hub: &Hub, errands: &mut Errands, now_ns: u64) {
+    // Not again before all of them were asked.
+    let may_ask = errands.questions.is_empty();
     for consumer in hub.consumers() {
         if consumer.hangs(now_ns) {
             consumer.depart(Departure::Hung);
-        } else if is_due(hub, consumer.idle_since_ns(), now_ns) {
-            match consumer.outlet().ask() {
-                Err(exception) if is_gone(&exception) => drop(consumer.depart(Departure::Dead)),
-                // One that is busy, or stopped, costs nothing before events wait for it.
-                Ok(()) | Err(_) => consumer.was_heard(monotonic_ns()),
-            }
+        } else if may_ask && is_due(hub, consumer.idle_since_ns(), now_ns) {
+            errands.questions.push_back(Question::ToConsumer(consumer));
         }
     }
     for supplier in hub.suppliers() {
-        if is_due(hub, supplier.silent_since_ns(), now_ns) {
-            match supplier.is_there() {
-                true => supplier.was_heard(monotonic_ns()),
-                false => hub.forget_supplier(supplier.number()),
-            }
+        if may_ask && is_due(hub, supplier.silent_since_ns(), now_ns) {
+            errands.questions.push_back(Question::ToSupplier(supplier));
         }
     }
     hub.forget_unconnected(now_ns);
     hub.free_departed();
+}
+
+/// Asks whether somebody is there, and drops who is not.
+fn ask(hub: &Hub, question: &Question) {
+    match question {
+        Question::ToConsumer(consumer) if consumer.departure().is_some() => {}
+        Question::ToConsumer(consumer) => match consumer.outlet().ask() {
+            Err(exception) if is_gone(&exception) => drop(consumer.depart(Departure::Dead)),
+            // One that is busy, or stopped, costs nothing before events wait for it.
+            Ok(()) | Err(_) => consumer.was_heard(monotonic_ns()),
+        },
+        Question::ToSupplier(supplier) => match supplier.is_there() {
+            Presence::Here => supplier.was_heard(monotonic_ns()),
+            Presence::Unknown => supplier.was_asked(monotonic_ns()),
+            Presence::Gone => hub.forget_supplier(supplier.number()),
+        },
+    }
 }
 
 /// True for what is said of an object or a server that is not there; false for silence.

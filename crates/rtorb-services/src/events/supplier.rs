@@ -88,20 +88,29 @@ impl Supplier {
         self.misses.store(0, Ordering::Relaxed);
     }
 
+    /// Leaves it alone for a while, though it did not answer.
+    pub(crate) fn was_asked(&self, now_ns: u64) {
+        self.heard_ns.store(now_ns, Ordering::Relaxed);
+    }
+
     /// When something was last heard of it, if it is one that can be asked.
     pub(crate) fn silent_since_ns(&self) -> Option<u64> {
         self.reference()
             .map(|_| self.heard_ns.load(Ordering::Relaxed))
     }
 
-    /// Asks it, which may wait; false once it is certainly gone, or did not answer several times.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Asks it, which may wait.
+    pub(crate) fn is_there(&self) -> Presence {
         let Some(reference) = self.reference() else {
-            return true;
+            return Presence::Unknown;
         };
         match reference.non_existent() {
-            Ok(is_gone) => !is_gone,
-            Err(_) => self.misses.fetch_add(1, Ordering::Relaxed) + 1 < MISSES_MAX,
+            Ok(false) => Presence::Here,
+            Ok(true) => Presence::Gone,
+            Err(_) if self.misses.fetch_add(1, Ordering::Relaxed) + 1 < MISSES_MAX => {
+                Presence::Unknown
+            }
+            Err(_) => Presence::Gone,
         }
     }
 
@@ -123,6 +132,16 @@ impl Supplier {
         let connection = self.connection.lock();
         connection.as_ref().and_then(|it| it.reference.clone())
     }
+}
+
+/// What is known of a supplier that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Here,
+    /// It did not answer, or there is nobody to ask.
+    Unknown,
+    /// It does not exist, or did not answer several times in a row.
+    Gone,
 }
 
 /// A supplier that cannot be reached may still send: it is dropped only when that lasts.

@@ -45,7 +45,8 @@ fn a_consumer_that_takes_nothing_is_dropped_and_costs_others_nothing() {
     let statistics = served.statistics_when("one is left", |it| it.consumers.len() == 1);
     assert_eq!(statistics.consumers[0].events.delivered, u64::from(sent));
     let departed = statistics.departed.events;
-    assert_eq!(departed.received, u64::from(sent));
+    // What came once it was dropped is not its own any more.
+    assert!(departed.received <= u64::from(sent), "{departed:?}");
     assert!(
         departed.discarded.full > 0 && departed.discarded.gone > 0,
         "{departed:?}"

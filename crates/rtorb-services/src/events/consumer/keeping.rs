@@ -115,6 +115,8 @@ impl Consumer {
             (WhenFull::Wait { at_most }, Patience::AsConfigured) => {
                 let deadline_ns = monotonic_ns().saturating_add(nanoseconds(at_most));
                 state.waiters += 1;
+                // Others of the lane that have this event are not to wait for it too.
+                self.place.lane.ring();
                 while state.takes_events() && !state.queue.has_room(octets) {
                     if !self.room.wait_until(&mut state, deadline_ns) {
                         break;
