@@ -2,6 +2,6 @@
 fn main() {
     rtorb_idl::compile("../../idl/cos_event.idl");
     rtorb_idl::compile("../../idl/cos_naming.idl");
-    rtorb_idl::compile("../../idl/rtec_event.idl");
+    rtorb_idl::compile("../../idl/event_statistics.idl");
     rtorb_idl::compile("../../idl/rtec_scheduler.idl");
 }

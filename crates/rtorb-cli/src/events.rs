@@ -1,7 +1,9 @@
 //! `rtorb events`: real-time event channels, their suppliers, consumers and gateways.
 
 mod gateway;
+mod list;
 mod push;
+mod serve;
 mod text;
 mod watch;
 
@@ -25,16 +27,20 @@ pub(crate) struct Events {
 
 #[derive(Debug, Subcommand)]
 enum EventsSubcommand {
+    Serve(Box<serve::Serve>),
     Push(push::Push),
     Watch(watch::Watch),
+    List(list::List),
     Gateway(gateway::Gateway),
 }
 
 impl Events {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.subcommand {
+            EventsSubcommand::Serve(serve) => serve.run(),
             EventsSubcommand::Push(push) => push.run(),
             EventsSubcommand::Watch(watch) => watch.run(),
+            EventsSubcommand::List(list) => list.run(),
             EventsSubcommand::Gateway(gateway) => gateway.run(),
         }
     }

@@ -113,6 +113,20 @@ impl ServerChoices {
     }
 }
 
+impl ServerChoices {
+    /// The lanes as they were given, for a command that has a meaning of its own for them; the ORB has none then.
+    pub(crate) fn take_lanes(&mut self) -> Option<String> {
+        self.lanes.take()
+    }
+
+    /// Gives the ORB lanes, where it is to dispatch by them.
+    pub(crate) fn set_lanes(&mut self, lanes: String) {
+        if self.dispatch.as_deref() == Some("lanes") {
+            self.lanes = Some(lanes);
+        }
+    }
+}
+
 /// Choices that make no sense; the text says which, and what would.
 #[derive(Debug)]
 pub(crate) struct Misuse(String);

@@ -6,6 +6,7 @@ mod channel;
 pub mod client;
 mod config;
 mod consumer;
+mod counting;
 mod doorbell;
 mod event;
 pub mod filter;
@@ -28,6 +29,7 @@ pub mod wish;
 
 pub use channel::{Channel, strategies};
 pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};
+pub use counting::statistics_of;
 pub use priority_source::{
     DispatchOrder, PrioritySource, RtInfoIsPriority, UnknownRtInfo, Urgency,
 };

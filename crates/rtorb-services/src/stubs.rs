@@ -10,9 +10,9 @@ pub mod naming {
     rtorb::include_idl!("cos_naming");
 }
 
-#[expect(missing_docs, reason = "documented where the interface is, by TAO")]
+/// TAO's interfaces, and what a channel of ours tells beside them.
 pub mod rtec_event {
-    rtorb::include_idl!("rtec_event");
+    rtorb::include_idl!("event_statistics");
 }
 
 #[expect(missing_docs, reason = "documented where the interface is, by TAO")]

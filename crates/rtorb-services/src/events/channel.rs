@@ -10,6 +10,7 @@ use super::{ChannelConfig, ChannelError};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerAdmin, EventChannel, SupplierAdmin,
 };
+use crate::stubs::rtec_event::rtorb_events::CountingChannel;
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::{ConnectionStrategy, Orb, Poa, PoaPolicies, Strategies, SystemException, WaitStrategy};
 use rtorb_os::sync::Mutex;
@@ -153,7 +154,8 @@ fn activate(orb: &Orb, hub: &Arc<Hub>, poa: &Poa) -> Result<EventChannel, Channe
         consumers,
         suppliers,
     };
-    let channel: EventChannel = poa.activate(servant)?;
+    let channel: CountingChannel = poa.activate(servant)?;
+    let channel = EventChannel::from(channel);
     orb.bind_object_key(&hub.config().key, channel.as_object())?;
     orb.register_initial_reference(&hub.config().key, channel.as_object().clone());
     Ok(channel)

@@ -1,0 +1,108 @@
+//! `rtorb events list`: who is connected to a channel, and what it has counted.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::Args;
+use rtorb_lab::results::summary::Table;
+use rtorb_services::events::statistics::{ConnectionState, ConsumerStatistics};
+use rtorb_services::events::{Statistics, statistics_of};
+
+use crate::output::{line, print_json, print_table};
+use crate::reference::{self, Calling};
+
+/// Show the consumers of a channel of ours, and what it has counted.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// The channel: an IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    #[arg(value_name = "REF")]
+    reference: String,
+    #[command(flatten)]
+    calling: Calling,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let orb = self.calling.orb()?;
+        let object = reference::object(&orb, &self.reference)?;
+        let statistics = statistics_of(&object).map_err(|exception| {
+            anyhow!(
+                "{} does not tell what it has counted (only channels of rtorb do): {exception}",
+                self.reference
+            )
+        })?;
+        match self.json {
+            true => print_json(&statistics)?,
+            false => print(&statistics)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Prints what a channel has counted.
+pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
+    let Statistics {
+        received,
+        refused,
+        suppliers,
+        consumers,
+        departed,
+        ..
+    } = statistics;
+    line(format!(
+        "{received} events from {suppliers} suppliers; {} too large, {} of nobody who is connected, {} malformed",
+        refused.too_large, refused.not_connected, refused.malformed
+    ))?;
+    if !consumers.is_empty() {
+        let head = [
+            "consumer",
+            "lane",
+            "connection",
+            "received",
+            "delivered",
+            "discarded",
+            "waiting",
+        ];
+        print_table(&Table {
+            head: head.map(str::to_owned).to_vec(),
+            rows: consumers.iter().map(row).collect(),
+        })?;
+    }
+    let gone = departed.all();
+    if gone > 0 {
+        line(format!(
+            "{gone} consumers are gone ({} disconnected, {} dead, {} hung, {} with a full queue): {} of their {} events \
+             were delivered",
+            departed.disconnected,
+            departed.dead,
+            departed.hung,
+            departed.full,
+            departed.events.delivered,
+            departed.events.received
+        ))?;
+    }
+    Ok(())
+}
+
+fn row(consumer: &ConsumerStatistics) -> Vec<String> {
+    let connection = match consumer.connection {
+        _ if consumer.is_suspended => "suspended",
+        ConnectionState::Opening => "opening",
+        ConnectionState::Open => "open",
+        ConnectionState::Clogged => "takes no more",
+        _ => "gone",
+    };
+    let events = &consumer.events;
+    vec![
+        consumer.number.to_string(),
+        consumer.lane.to_string(),
+        connection.to_owned(),
+        events.received.to_string(),
+        events.delivered.to_string(),
+        events.discarded.all().to_string(),
+        events.waiting.to_string(),
+    ]
+}

@@ -1,0 +1,172 @@
+//! A channel's counts over the wire: `RtorbEvents::CountingChannel`, which a channel of ours is beside what TAO's is.
+
+use rtorb::{ObjectRef, SystemException};
+
+use super::admin::ChannelServant;
+use super::statistics::{
+    ConnectionState, ConsumerStatistics, Counts, Departed, Discarded, Refused, Statistics,
+};
+use crate::stubs::rtec_event::rtorb_events as idl;
+
+/// What a channel has counted, if it is one that tells.
+///
+/// # Errors
+/// BAD_PARAM when it is a channel that does not, such as TAO's; what kept it from answering.
+pub fn statistics_of(channel: &ObjectRef) -> Result<Statistics, SystemException> {
+    let channel = idl::CountingChannel::narrow(channel)?;
+    Ok((&channel.statistics()?).into())
+}
+
+impl idl::CountingChannelServant for ChannelServant {
+    fn statistics(&self) -> Result<idl::ChannelStatistics, SystemException> {
+        Ok((&self.hub.statistics()).into())
+    }
+}
+
+impl From<&Statistics> for idl::ChannelStatistics {
+    fn from(statistics: &Statistics) -> Self {
+        Self {
+            received: statistics.received,
+            too_large: statistics.refused.too_large,
+            not_connected: statistics.refused.not_connected,
+            malformed: statistics.refused.malformed,
+            suppliers: statistics.suppliers,
+            consumers: statistics.consumers.iter().map(Into::into).collect(),
+            departed_consumers: (&statistics.departed).into(),
+        }
+    }
+}
+
+impl From<&idl::ChannelStatistics> for Statistics {
+    fn from(statistics: &idl::ChannelStatistics) -> Self {
+        Self {
+            received: statistics.received,
+            refused: Refused {
+                too_large: statistics.too_large,
+                not_connected: statistics.not_connected,
+                malformed: statistics.malformed,
+            },
+            suppliers: statistics.suppliers,
+            consumers: statistics.consumers.iter().map(Into::into).collect(),
+            departed: (&statistics.departed_consumers).into(),
+        }
+    }
+}
+
+impl From<&ConsumerStatistics> for idl::ConsumerStatistics {
+    fn from(consumer: &ConsumerStatistics) -> Self {
+        Self {
+            number: consumer.number,
+            lane: consumer.lane,
+            connection: match consumer.connection {
+                ConnectionState::Opening => idl::ConnectionState::Opening,
+                ConnectionState::Open => idl::ConnectionState::Open,
+                ConnectionState::Clogged => idl::ConnectionState::Clogged,
+                ConnectionState::Gone => idl::ConnectionState::Gone,
+            },
+            is_suspended: consumer.is_suspended,
+            events: (&consumer.events).into(),
+        }
+    }
+}
+
+impl From<&idl::ConsumerStatistics> for ConsumerStatistics {
+    fn from(consumer: &idl::ConsumerStatistics) -> Self {
+        Self {
+            number: consumer.number,
+            lane: consumer.lane,
+            connection: match consumer.connection {
+                idl::ConnectionState::Opening => ConnectionState::Opening,
+                idl::ConnectionState::Open => ConnectionState::Open,
+                idl::ConnectionState::Clogged => ConnectionState::Clogged,
+                idl::ConnectionState::Gone => ConnectionState::Gone,
+            },
+            is_suspended: consumer.is_suspended,
+            events: (&consumer.events).into(),
+        }
+    }
+}
+
+/// Both ways, where the fields are the same.
+macro_rules! alike {
+    ($($ours:ident $field:tt;)*) => {
+        $(
+            impl From<&$ours> for idl::$ours {
+                alike!(convert $ours $field);
+            }
+
+            impl From<&idl::$ours> for $ours {
+                alike!(convert_back $ours $field);
+            }
+        )*
+    };
+    (convert $ours:ident { $($copied:ident),*; $($inner:ident = $there:ident),* }) => {
+        fn from(from: &$ours) -> Self {
+            Self { $($copied: from.$copied,)* $($there: (&from.$inner).into(),)* }
+        }
+    };
+    (convert_back $ours:ident { $($copied:ident),*; $($inner:ident = $there:ident),* }) => {
+        fn from(from: &idl::$ours) -> Self {
+            Self { $($copied: from.$copied,)* $($inner: (&from.$there).into(),)* }
+        }
+    };
+}
+
+alike! {
+    Discarded { full, suspended, broken, gone, unsendable; };
+    Counts { received, delivered, waiting; discarded = not_delivered };
+    Departed { disconnected, dead, hung, full; events = events };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_come_out_as_they_went_in() {
+        let counts = Counts {
+            received: 21,
+            delivered: 2,
+            discarded: Discarded {
+                full: 3,
+                suspended: 4,
+                broken: 5,
+                gone: 6,
+                unsendable: 1,
+            },
+            waiting: 0,
+        };
+        let states = [
+            ConnectionState::Opening,
+            ConnectionState::Open,
+            ConnectionState::Clogged,
+            ConnectionState::Gone,
+        ];
+        let consumer = |(number, connection): (u64, ConnectionState)| ConsumerStatistics {
+            number,
+            lane: 40,
+            connection,
+            is_suspended: number == 2,
+            events: counts,
+        };
+        let statistics = Statistics {
+            received: 1,
+            refused: Refused {
+                too_large: 2,
+                not_connected: 3,
+                malformed: 4,
+            },
+            suppliers: 5,
+            consumers: (1..).zip(states).map(consumer).collect(),
+            departed: Departed {
+                disconnected: 6,
+                dead: 7,
+                hung: 8,
+                full: 9,
+                events: counts,
+            },
+        };
+        let sent = idl::ChannelStatistics::from(&statistics);
+        assert_eq!(Statistics::from(&sent), statistics);
+    }
+}
