@@ -6,6 +6,7 @@ mod campaigns;
 mod check;
 mod contestants;
 mod cubit;
+mod events;
 mod idl;
 mod ior;
 mod kernels;
