@@ -66,6 +66,8 @@ impl From<&ConsumerStatistics> for idl::ConsumerStatistics {
             },
             is_suspended: consumer.is_suspended,
             events: (&consumer.events).into(),
+            forgotten: consumer.forgotten,
+            timeouts_missed: consumer.timeouts_missed,
         }
     }
 }
@@ -83,6 +85,8 @@ impl From<&idl::ConsumerStatistics> for ConsumerStatistics {
             },
             is_suspended: consumer.is_suspended,
             events: (&consumer.events).into(),
+            forgotten: consumer.forgotten,
+            timeouts_missed: consumer.timeouts_missed,
         }
     }
 }
@@ -148,6 +152,8 @@ mod tests {
             connection,
             is_suspended: number == 2,
             events: counts,
+            forgotten: 10,
+            timeouts_missed: 11,
         };
         let statistics = Statistics {
             received: 1,
