@@ -1,8 +1,10 @@
 //! `rtorb naming`.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -416,5 +418,65 @@ fn other_commands_call_objects_by_their_names() {
     let assert = ping("corbaname:rir:#nobody").assert().code(1);
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("not bound"), "{said}");
+    names.end();
+}
+
+#[test]
+fn a_load_ends_when_the_service_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut names = Names::start(folder.path(), &[]);
+    let mut load = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+    load.args(["naming", "bind", "--from", "-", "--json", "--name-service"]);
+    load.arg(&names.ior_file).stdin(Stdio::piped());
+    let mut load = load
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = load.stdin.take().unwrap();
+    writeln!(input, "drive {SOMEBODY}").unwrap();
+    within(Duration::from_secs(20), || {
+        (names.told(&["list"]) == "drive\n").then_some(())
+    })
+    .expect("the first line is carried out");
+    names.running.signal(Signal::KILL);
+    names.running.ended();
+    // The load may end before it has read all of them.
+    let _ = (0..1000).try_for_each(|n| writeln!(input, "drive{n} {SOMEBODY}"));
+    drop(input);
+    let output = load.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let loaded = json(&output.stdout);
+    assert_eq!(
+        (&loaded["bound"], &loaded["failed"], &loaded["complete"]),
+        (&1.into(), &0.into(), &false.into())
+    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("standard input:") && said.contains("were not read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_listed_is_told_and_the_rest_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let mut gone = Names::start(other.path(), &[]);
+    names.told(&[
+        "bind",
+        "berlin",
+        gone.ior_file.to_str().unwrap(),
+        "--context",
+    ]);
+    names.told(&["bind", "plant/drive", SOMEBODY, "--parents"]);
+    gone.running.signal(Signal::KILL);
+    gone.running.ended();
+    let assert = names.ask(&["list", "--recursive"]).assert().code(1);
+    let listed = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert_eq!(listed, "berlin/\nplant/\n  drive\n");
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("`berlin`: TRANSIENT"), "{said}");
     names.end();
 }
