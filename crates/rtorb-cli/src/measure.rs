@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// the run.
     #[arg(long, value_name = "LOAD", default_value = "none")]
     load: Load,
-    /// Measure orb/histogram and orb/payload through real GPIO lines.
+    /// Measure the edges of orb/histogram, orb/payload and orb/event-channel through real GPIO lines.
     ///
     /// The generator of the square wave is wired to IN; the receiver sets OUT; MONITOR is an input that is wired to OUT, and
     /// without it a latency ends when the line was set. Given twice, the first lines are those of the more urgent wave.

@@ -6,6 +6,7 @@ use crate::experiment::Experiment;
 mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;
+pub mod orb_event_channel;
 pub mod orb_footprint;
 pub mod orb_histogram;
 pub mod orb_latency_jitter;
@@ -23,7 +24,7 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 16] = [
+pub const ALL: [&dyn Experiment; 17] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_services::OsServices,
@@ -39,6 +40,7 @@ pub const ALL: [&dyn Experiment; 16] = [
     &orb_priority_inversion::OrbPriorityInversion,
     &orb_histogram::OrbHistogram,
     &orb_payload::OrbPayload,
+    &orb_event_channel::OrbEventChannel,
     &orb_footprint::OrbFootprint,
 ];
 

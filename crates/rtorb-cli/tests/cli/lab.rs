@@ -39,7 +39,7 @@ fn a_quick_run_of_everything_takes_minutes_and_a_full_one_hours() {
     // The others, and what stands between runs, need about as much again when quick, and twenty minutes when full.
     let (quick, full) = (paced_s("parameters"), paced_s("parameters_full"));
     assert!((30..=100).contains(&quick), "{quick} s");
-    assert!((3_600..=160 * 60).contains(&full), "{full} s");
+    assert!((3_600..=165 * 60).contains(&full), "{full} s");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Events through the real-time event channel: a process that is the channel, one with [`consumers`], and one that is a
+//! Events through the real-time event channel: a process that is the [`channel`], one with [`consumers`], and one that is a
 //! [`supplier`].
 //!
 //! Each event that a supplier here sends carries its number and the moment at which it was sent, so that a consumer knows by
@@ -31,6 +31,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub mod channel;
 pub mod consumers;
 pub mod rtec;
 pub mod supplier;

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::contestants::burst;
 use crate::contestants::cubit::{Bench, Server, Serving};
 use crate::contestants::demux::{self, Kind};
+use crate::contestants::event_channel::channel::Server as ChannelServer;
 use crate::contestants::event_channel::consumers::Consumers;
 use crate::contestants::event_channel::supplier::Supplier as EventSupplier;
 use crate::contestants::ping_pong::{futex, tcp, unix};
@@ -284,6 +285,9 @@ fn events(role: &[&str]) -> Result<(), String> {
     // What is refused, the host's findings tell.
     let _ = rtorb_os::memory::lock_all();
     match *role {
+        ["channel", endpoint, served] => {
+            ChannelServer::open(endpoint, &served.parse()?)?.run(ready)
+        }
         ["consumers", endpoint, channel, subscribers] => {
             Consumers::open(endpoint, channel, &subscribers.parse()?)?.run(ready)
         }

@@ -2,6 +2,7 @@
 
 use rtorb::Orb;
 use rtorb::codegen::Any;
+use rtorb::rt::Priority;
 use rtorb_services::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
@@ -79,7 +80,21 @@ pub fn channel(orb: &Orb, reference: &str) -> Result<EventChannel, String> {
         .map_err(|exception| format!("the event channel: {exception}"))
 }
 
-/// Connects a consumer that wants all events of a source, dispatched at that CORBA priority.
+/// Gives the calling thread and its calls a CORBA priority; 0 leaves the scheduling as it is.
+///
+/// # Errors
+/// What the ORB or the host said.
+pub fn take_priority(orb: &Orb, priority: u8) -> Result<(), String> {
+    if priority == 0 {
+        return Ok(());
+    }
+    Priority::new(priority.into())
+        .and_then(|priority| orb.rt_current().set_the_priority(priority))
+        .map_err(|exception| exception.to_string())
+}
+
+/// Connects a consumer that wants all events of a source, dispatched at that CORBA priority. The calling thread takes it too,
+/// since the channel has lanes for no other one.
 ///
 /// # Errors
 /// What the channel said.
@@ -89,6 +104,7 @@ pub fn subscribe(
     source: i32,
     priority: u8,
 ) -> Result<ProxyPushSupplier, String> {
+    take_priority(channel.as_object().orb(), priority)?;
     let admin = channel
         .for_consumers()
         .map_err(|exception| exception.to_string())?
@@ -110,7 +126,7 @@ pub fn subscribe(
     Ok(proxy)
 }
 
-/// Connects a supplier of the events of a source that nobody needs to tell of its end.
+/// Connects a supplier of the events of a source that nobody needs to tell of its end. The calling thread takes the priority.
 ///
 /// # Errors
 /// What the channel said.
@@ -119,6 +135,7 @@ pub fn publish(
     source: i32,
     priority: u8,
 ) -> Result<ProxyPushConsumer, String> {
+    take_priority(channel.as_object().orb(), priority)?;
     let admin = channel
         .for_suppliers()
         .map_err(|exception| exception.to_string())?

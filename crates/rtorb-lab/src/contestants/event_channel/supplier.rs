@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use rtorb::rt::Priority;
 use rtorb::{Orb, Strategies, ThreadConfig};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::current_policy;
@@ -178,18 +177,8 @@ impl EventSender {
 
     /// The thread and its events have the priority from here on.
     fn take_priority(&self) -> Result<(), String> {
-        take_priority(&self.orb, self.priority)
+        rtec::take_priority(&self.orb, self.priority)
     }
-}
-
-/// Gives the calling thread and its calls a CORBA priority; 0 leaves the scheduling as it is.
-pub(in crate::contestants) fn take_priority(orb: &Orb, priority: u8) -> Result<(), String> {
-    if priority == 0 {
-        return Ok(());
-    }
-    Priority::new(priority.into())
-        .and_then(|priority| orb.rt_current().set_the_priority(priority))
-        .map_err(|exception| exception.to_string())
 }
 
 /// For the laboratory to have its answer before the first event.

@@ -12,6 +12,8 @@ use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
+use crate::processes::placement::obtained_by_priority;
+use crate::results::ObtainedScheduling;
 
 /// A running event channel.
 #[derive(Debug)]
@@ -49,6 +51,14 @@ impl Channel {
     #[must_use]
     pub fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// What its threads have, without its keeper: that is for what may wait, and hands over no event.
+    #[must_use]
+    pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
+        let mut found = obtained_by_priority(self.process.name(), self.process.id());
+        found.retain(|kind| !kind.process.ends_with(KEEPER));
+        found
     }
 
     /// How many events it has discarded until now, over all consumers.
@@ -288,5 +298,7 @@ pub fn within(
     }
 }
 
+/// How a kind of threads ends that is the keeper's alone.
+const KEEPER: &str = ": events-keeper";
 /// Short beside a run, long beside the answer to a question.
 const POLL: Duration = Duration::from_millis(2);

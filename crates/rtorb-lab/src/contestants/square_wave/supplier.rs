@@ -19,7 +19,7 @@ use super::idl::benchmark::Put;
 use super::pulse::{Input, Pulse};
 use super::{Called, EDGES_MAX, Path, Run, Wave};
 use crate::contestants::event_channel::rtec;
-use crate::contestants::event_channel::supplier::{client_orb, take_priority};
+use crate::contestants::event_channel::supplier::client_orb;
 use crate::contestants::rates::answer_lines;
 
 /// The supplier's process.
@@ -243,7 +243,7 @@ impl Caller {
 
     /// The thread and its calls have the wave's priority from here on.
     fn take_priority(&self) -> Result<(), String> {
-        take_priority(&self.orb, self.wave.priority)
+        rtec::take_priority(&self.orb, self.wave.priority)
     }
 
     fn call(&self, level: u64) -> Result<(), String> {

@@ -157,10 +157,10 @@ impl System {
     pub fn roll_call(&mut self, run: &Run) -> Result<Vec<ObtainedScheduling>, LabError> {
         self.prepare(run)?;
         let processes = self.receivers.iter().chain([&self.supplier]);
-        let processes = processes.chain(self.channel.as_ref().map(Channel::process));
-        let scheduling = processes
+        let mut scheduling: Vec<ObtainedScheduling> = processes
             .flat_map(|process| obtained_by_priority(process.name(), process.id()))
             .collect();
+        scheduling.extend(self.channel.iter().flat_map(Channel::scheduling));
         self.go(run)?;
         Ok(scheduling)
     }

@@ -1,0 +1,129 @@
+//! The process that is the event channel.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::{DispatchStrategy, Limits, Orb, ThreadConfig};
+use rtorb_os::sched::current_policy;
+use rtorb_services::events::{Channel, ChannelConfig, Statistics, WhenFull, strategies};
+
+use super::{CONSUMERS_MAX, Served};
+use crate::contestants::square_wave::receiver::lane;
+use crate::contestants::whitebox::counts::answer;
+use crate::contestants::whitebox::start_counting;
+
+/// A channel that listens, and does not serve yet.
+#[derive(Debug)]
+pub struct Server {
+    orb: Orb,
+    channel: Channel,
+}
+
+impl Server {
+    /// Makes the ORB, with a lane of one thread for each lane of the channel, and the channel.
+    ///
+    /// # Errors
+    /// What either said.
+    pub fn open(endpoint: &str, served: &Served) -> Result<Self, String> {
+        if served.counts {
+            start_counting();
+        }
+        let lanes = served.lanes.iter().filter(|priority| **priority > 0);
+        let lanes: Vec<ThreadpoolLane> = lanes
+            .map(|priority| lane(*priority))
+            .collect::<Result<_, _>>()?;
+        let limits = Limits {
+            connections_max: CONSUMERS_MAX + CONNECTIONS_BESIDE,
+            // For events and for questions.
+            shared_connections_max: 2 * PEERS_MAX,
+            ..Limits::default()
+        };
+        let own_threads = ThreadConfig {
+            policy: Some(current_policy()),
+            ..ThreadConfig::default()
+        };
+        let builder = match lanes.is_empty() {
+            true => Orb::builder().best_effort(),
+            false => Orb::builder(),
+        };
+        let orb = builder
+            .strategies(strategies(DispatchStrategy::Lanes))
+            .limits(limits)
+            .lanes(lanes.iter().copied())
+            .watchdog_thread(own_threads)
+            .listen(endpoint)
+            .and_then(rtorb::OrbBuilder::build)
+            .map_err(|error| error.to_string())?;
+        let channel =
+            Channel::serve(&orb, config(served, &lanes)).map_err(|error| error.to_string())?;
+        Ok(Self { orb, channel })
+    }
+
+    /// Serves, and answers questions on standard input, until that ends; then the process ends.
+    ///
+    /// # Errors
+    /// What the host refused.
+    pub fn run(self, ready: impl FnOnce(&str)) -> Result<(), String> {
+        let reference = self
+            .orb
+            .object_to_string(self.channel.reference().as_object());
+        let channel = self.channel;
+        let questions = move || {
+            let asked = |question: &str, text: &mut String| match question {
+                "discarded" => {
+                    let all = discarded(&channel.statistics());
+                    fmt::Write::write_fmt(text, format_args!("discarded {all}"))
+                        .map_err(|error| error.to_string())
+                }
+                _ => Err(format!("not understood: {question}")),
+            };
+            // An error means that the laboratory is gone, and then it is time to end too.
+            let _ = answer(io::stdin().lock(), io::stdout(), asked);
+            std::process::exit(0);
+        };
+        rtorb_os::thread::spawn("questions", &Default::default(), questions)
+            .map_err(|refused| refused.to_string())?;
+        ready(&reference);
+        self.orb.run().map_err(|error| error.to_string())
+    }
+}
+
+/// All events that some consumer did not get, and those that no consumer could have had.
+fn discarded(statistics: &Statistics) -> u64 {
+    let refused = &statistics.refused;
+    let connected = statistics.consumers.iter();
+    let of_connected: u64 = connected
+        .map(|consumer| consumer.events.discarded.all())
+        .sum();
+    let at_the_door = refused.too_large + refused.not_connected + refused.malformed;
+    at_the_door + of_connected + statistics.departed.events.discarded.all()
+}
+
+fn config(served: &Served, lanes: &[ThreadpoolLane]) -> ChannelConfig {
+    let priorities: Vec<Priority> = lanes.iter().map(|lane| lane.lane_priority).collect();
+    let default = ChannelConfig::default();
+    ChannelConfig {
+        lanes: match priorities.is_empty() {
+            true => default.lanes.clone(),
+            false => priorities,
+        },
+        queue_events: served.queue_events,
+        when_full: match served.wait_ms {
+            Some(wait_ms) => WhenFull::Wait {
+                at_most: Duration::from_millis(wait_ms),
+            },
+            None => WhenFull::DiscardOldest,
+        },
+        consumers_max: PEERS_MAX,
+        // One that is stopped stays for the whole of a run.
+        hang_timeout: HANG_TIMEOUT,
+        ..default
+    }
+}
+
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
+/// A few more than there are, since those that are killed are found out later.
+const PEERS_MAX: usize = CONSUMERS_MAX + 64;
+const CONNECTIONS_BESIDE: usize = 16;

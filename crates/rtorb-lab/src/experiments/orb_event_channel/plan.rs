@@ -1,0 +1,158 @@
+//! How much is measured.
+
+use crate::experiment::Effort;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) rounds: usize,
+    /// Of each path in each round.
+    pub(super) edges: usize,
+    /// What is run beside the edges, one after the other.
+    pub(super) loads: &'static [Beside],
+    /// The numbers of consumers, each larger than the one before.
+    pub(super) fan_out: &'static [usize],
+    /// Events in a round, for each number of consumers: of these and of [`DELIVERIES_MIN`], what takes longer.
+    pub(super) deliveries: usize,
+    /// Beside the urgent one.
+    pub(super) low_consumers: usize,
+    /// Events to the urgent one, in each round beside each kind of others.
+    pub(super) isolated_events: u64,
+    /// Events whose numbers are checked, with each policy.
+    pub(super) in_sequence: u64,
+    /// Events over which is counted what one costs, in each round.
+    pub(super) counted_events: u64,
+}
+
+/// What runs while it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Nothing.
+    Nothing,
+    /// The load, which this experiment sets.
+    Load,
+    /// The load that an emulated machine was booted for, which is there already and may be none.
+    LoadOfMachine,
+}
+
+impl Plan {
+    pub(super) fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Glance => Self {
+                rounds: 1,
+                edges: 20,
+                loads: &LOADS,
+                fan_out: &[1, 4],
+                deliveries: 20,
+                low_consumers: 4,
+                isolated_events: 20,
+                in_sequence: 2_000,
+                counted_events: 50,
+            },
+            Effort::Emulated { seeds } => Self {
+                rounds: usize::from(seeds),
+                edges: 125,
+                loads: &[Beside::LoadOfMachine],
+                fan_out: &[],
+                deliveries: 0,
+                low_consumers: 0,
+                isolated_events: 0,
+                in_sequence: 0,
+                counted_events: 0,
+            },
+            Effort::Quick => Self {
+                rounds: 2,
+                edges: 300,
+                loads: &LOADS,
+                fan_out: &[1, 10, 100, 1_000],
+                deliveries: 4_000,
+                low_consumers: 100,
+                isolated_events: 300,
+                in_sequence: 100_000,
+                counted_events: 500,
+            },
+            Effort::Full => Self {
+                rounds: 10,
+                edges: 1_000,
+                loads: &LOADS,
+                fan_out: &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
+                deliveries: 20_000,
+                low_consumers: 100,
+                isolated_events: 1_000,
+                in_sequence: 10_000_000,
+                counted_events: 2_000,
+            },
+        }
+    }
+
+    /// Events of a round of the fan-out.
+    pub(super) fn fan_out_events(&self, consumers: usize) -> u64 {
+        let events = (self.deliveries / consumers.max(1)).clamp(EVENTS_MIN, EVENTS_MAX);
+        events as u64
+    }
+
+    /// The number of steps that progress is told of.
+    pub(super) fn steps(&self) -> usize {
+        let edges = self.rounds * self.loads.len() * 4;
+        match self.loads {
+            [Beside::LoadOfMachine] => edges,
+            _ => {
+                let fan_out = 2 * self.fan_out.len();
+                let isolation = self.rounds * super::isolation::Others::ALL.len();
+                let sequences = 2 * super::sequence::chunks(self.in_sequence) as usize;
+                edges + fan_out + isolation + sequences + super::counted::CONSUMERS.len()
+            }
+        }
+    }
+
+    /// The time that is spent at a given rate.
+    pub(super) fn paced_ns(&self) -> u64 {
+        let edges = (self.rounds * self.loads.len() * 4 * self.edges) as u64 * PERIOD_NS;
+        let fan_out: u64 = self
+            .fan_out
+            .iter()
+            .map(|consumers| 2 * self.fan_out_events(*consumers) * fan_out_period_ns(*consumers))
+            .sum();
+        let others = super::isolation::Others::ALL.len() as u64;
+        let isolation = others * self.isolated_events * PERIOD_NS;
+        edges + (fan_out + isolation) * self.rounds as u64
+    }
+}
+
+/// From event to event of the fan-out: time enough for all consumers to have one before the next.
+pub(super) fn fan_out_period_ns(consumers: usize) -> u64 {
+    PERIOD_NS.max(consumers as u64 * PERIOD_NS_A_CONSUMER)
+}
+
+const LOADS: [Beside; 2] = [Beside::Nothing, Beside::Load];
+/// 1,000 edges a second, a square wave of 500 Hz.
+pub(super) const PERIOD_NS: u64 = 1_000_000;
+/// Several times what it takes to give one consumer an event.
+const PERIOD_NS_A_CONSUMER: u64 = 50_000;
+const EVENTS_MIN: usize = 10;
+const EVENTS_MAX: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_consumers_have_more_events_and_many_more_time() {
+        let plan = Plan::of(Effort::Quick);
+        assert_eq!(plan.fan_out_events(1), 500);
+        assert_eq!(plan.fan_out_events(1_000), 10);
+        assert_eq!(fan_out_period_ns(1), PERIOD_NS);
+        assert_eq!(fan_out_period_ns(1_000), 50_000_000);
+    }
+
+    #[test]
+    fn a_full_run_checks_ten_million_numbers_and_has_all_numbers_of_consumers() {
+        let plan = Plan::of(Effort::Full);
+        assert_eq!(plan.in_sequence, 10_000_000);
+        assert_eq!(
+            (plan.fan_out.first(), plan.fan_out.last()),
+            (Some(&1), Some(&1_000))
+        );
+        assert!(plan.fan_out.is_sorted());
+    }
+}
