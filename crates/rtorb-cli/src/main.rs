@@ -24,6 +24,7 @@ mod output;
 mod ping;
 mod progress;
 mod reference;
+mod scheduling;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 ///
@@ -44,6 +45,7 @@ enum Subcommands {
     Ior(ior::Ior),
     Ping(ping::Ping),
     Naming(naming::Naming),
+    Scheduling(scheduling::Scheduling),
     Events(events::Events),
     Idl(idl::Idl),
     /// One of the measured processes: started by `measure` and `lab run`.
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Naming(naming) => naming.run(),
+        Subcommands::Scheduling(scheduling) => scheduling.run(),
         Subcommands::Events(events) => events.run(),
         Subcommands::Idl(idl) => idl.run(),
         Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),

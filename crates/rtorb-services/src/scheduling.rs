@@ -22,6 +22,7 @@
 //! What levels, bounds and verdicts are made of is in `rtorb-sched`.
 
 mod description;
+mod priorities;
 mod raised;
 mod schedule;
 mod servant;
@@ -29,6 +30,7 @@ mod table;
 mod times;
 
 pub use description::{Description, FileError};
+pub use priorities::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Placed, Schedule};
 pub use times::{parse_ns, text_of_ns};
 
@@ -215,7 +217,8 @@ impl Scheduling {
 }
 
 impl Schedule {
-    /// What a Scheduler, ours or another, has computed.
+    /// What a Scheduler, ours or another, has computed. The deadline of an operation that has neither quantum nor period is
+    /// the shortest period of its level.
     ///
     /// # Errors
     /// What the calls answer; INTERNAL when the answers contradict each other; BAD_INV_ORDER when it has computed nothing.
@@ -248,6 +251,12 @@ impl Schedule {
                 .threads
                 .saturating_add(u32::try_from(info.threads).unwrap_or(0));
             operations.push(Placed {
+                deadline_ns: priorities::deadline_ns(&info)
+                    .or(known.periods_ns.first().copied())
+                    .unwrap_or(0),
+                worst_ns: info
+                    .worst_case_execution_time
+                    .saturating_mul(times::UNIT_NS),
                 name: info.entry_point,
                 handle: info.handle,
                 level,

@@ -1,10 +1,13 @@
 //! A scheduling service, asked over the wire: every operation of RtecScheduler::Scheduler.
 
 use rtorb::{ExceptionKind, Orb};
-use rtorb_services::scheduling::{Schedule, Scheduling, SchedulingConfig, analysis::Strategy};
+use rtorb_services::events::{DispatchOrder, PrioritySource, UnknownRtInfo};
+use rtorb_services::scheduling::analysis::Strategy;
+use rtorb_services::scheduling::{RemoteScheduler, Schedule, Scheduling, SchedulingConfig};
 use rtorb_services::stubs::rtec_scheduler::rtec_base::{DependencyEnabledTypeT, DependencyTypeT};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::*;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A service that runs until it is dropped, with a client ORB beside it.
 struct Serving {
@@ -136,6 +139,15 @@ fn rates_become_priorities_that_can_be_asked_for() {
     let own = serving.service.schedule().expect("a schedule");
     assert_eq!(asked.levels(), own.levels());
     assert_eq!(asked.operations(), own.operations());
+    let remote = RemoteScheduler(scheduler.clone());
+    for source in [&serving.service as &dyn PrioritySource, &asked, &remote] {
+        let urgency = source.urgency(fast).expect("scheduled");
+        assert_eq!(urgency.priority.get(), 30, "{source:?}");
+        assert_eq!(urgency.order, DispatchOrder::Arrival);
+        assert_eq!(urgency.deadline, Duration::from_millis(25));
+        assert_eq!(urgency.execution, Duration::from_millis(5));
+        assert_eq!(source.urgency(77), Err(UnknownRtInfo(77)));
+    }
 }
 
 #[test]

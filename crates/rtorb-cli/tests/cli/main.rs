@@ -16,5 +16,6 @@ mod naming;
 mod ping;
 mod priorities;
 mod runs;
+mod scheduling;
 mod support;
 mod traces;

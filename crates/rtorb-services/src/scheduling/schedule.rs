@@ -44,6 +44,10 @@ pub struct Placed {
     pub level: u32,
     /// Its place among those of its level, 0 first (the preemption subpriority).
     pub subpriority: u32,
+    /// Until when it must be done, in ns from the arrival of what began it; where it has none of its own, the period.
+    pub deadline_ns: u64,
+    /// The longest that it executes, in ns, without what it calls.
+    pub worst_ns: u64,
 }
 
 /// A schedule with what was found on the way.
@@ -109,6 +113,8 @@ impl Schedule {
                         handle: *handle,
                         level: scheduled.level?,
                         subpriority: scheduled.subpriority,
+                        deadline_ns: scheduled.deadline_ns?,
+                        worst_ns: operation.worst_ns,
                     })
                 });
         let schedule = Self::of(
@@ -274,7 +280,8 @@ impl Schedule {
             }
         }
         let operations = file.operation.iter().map(PlacedTable::placed);
-        Ok(Self::of(strategy, levels, operations.collect()))
+        let operations = operations.collect::<Result<_, _>>().map_err(whole)?;
+        Ok(Self::of(strategy, levels, operations))
     }
 }
 
@@ -348,6 +355,8 @@ struct PlacedTable {
     handle: i32,
     level: u32,
     subpriority: u32,
+    deadline: String,
+    worst: String,
 }
 
 impl PlacedTable {
@@ -357,16 +366,20 @@ impl PlacedTable {
             handle: placed.handle,
             level: placed.level,
             subpriority: placed.subpriority,
+            deadline: text_of_ns(placed.deadline_ns),
+            worst: text_of_ns(placed.worst_ns),
         }
     }
 
-    fn placed(&self) -> Placed {
-        Placed {
+    fn placed(&self) -> Result<Placed, String> {
+        Ok(Placed {
             name: self.name.clone(),
             handle: self.handle,
             level: self.level,
             subpriority: self.subpriority,
-        }
+            deadline_ns: parse_ns(&self.deadline)?,
+            worst_ns: parse_ns(&self.worst)?,
+        })
     }
 }
 
