@@ -200,14 +200,19 @@ fn build() -> PathBuf {
     needs.extend(files(&idl));
     once("omniorb", &needs, |folder| {
         for (interface, programs) in [
-            ("atlas", ["atlas_server", "atlas_client"]),
-            ("cubit", ["cubit_server", "cubit_client"]),
-            ("exchange", ["desk_server", "desk_client"]),
-            ("cos_event", ["plain_supplier", "plain_consumer"]),
-            ("rtec_event", ["rtec_supplier", "rtec_consumer"]),
+            ("atlas", &["atlas_server", "atlas_client"][..]),
+            ("cubit", &["cubit_server", "cubit_client"]),
+            ("exchange", &["desk_server", "desk_client"]),
+            ("cos_event", &["plain_supplier", "plain_consumer"]),
+            ("rtec_event", &["rtec_supplier", "rtec_consumer"]),
+            ("rtec_scheduler", &["scheduler_client"]),
         ] {
             let source = idl.join(interface).with_extension("idl");
-            step(folder, "omniidl", ["-bcxx", "-Wba", path(&source)]);
+            step(
+                folder,
+                "omniidl",
+                ["-bcxx", "-Wba", "-Wbinline", path(&source)],
+            );
             let objects = ["SK", "DynSK"].map(|part| format!("{interface}{part}"));
             for object in &objects {
                 step(
