@@ -134,7 +134,12 @@ fn rates_become_priorities_that_can_be_asked_for() {
         serving.service.priority("fast").map(|found| found.get()),
         Some(30)
     );
-    // What another process reads of it is what this one has.
+    what_others_read_is_the_same(&serving, fast);
+}
+
+/// What another process reads of the schedule is what this one has.
+fn what_others_read_is_the_same(serving: &Serving, fast: i32) {
+    let scheduler = &serving.scheduler;
     let asked = Schedule::ask(scheduler).expect("a schedule");
     let own = serving.service.schedule().expect("a schedule");
     assert_eq!(asked.levels(), own.levels());
