@@ -68,8 +68,10 @@ impl CountedEvents {
         consumers: usize,
         counted: &mut Counted,
     ) -> Result<(), LabError> {
+        // The connection of the sending thread, which is open now, belongs to no event.
+        counted.begin(events)?;
         let before = counted.channel.counts()?;
-        counted.send(events)?;
+        counted.finish(events)?;
         let after = counted.channel.counts()?;
         let (counts, threads) = (after.0.since(before.0), after.1.since(before.1));
         for (what, count) in [
@@ -149,13 +151,21 @@ impl Counted {
     }
 
     fn send(&mut self, events: u64) -> Result<(), LabError> {
+        self.begin(events)?;
+        self.finish(events)
+    }
+
+    fn begin(&mut self, events: u64) -> Result<(), LabError> {
         self.consumers.clear()?;
         self.supplier.begin(&Sending {
             first: 0,
             count: events,
             period_ns: PERIOD_NS,
             burst: 1,
-        })?;
+        })
+    }
+
+    fn finish(&mut self, events: u64) -> Result<(), LabError> {
         self.supplier
             .finish(Duration::from_nanos(events * PERIOD_NS))?;
         self.consumers.await_received(events, RECEIPT_TIMEOUT)
