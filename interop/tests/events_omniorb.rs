@@ -16,7 +16,7 @@ fn events_of_its_suppliers_reach_its_consumers() {
     let reference = text(ours.channel.reference().as_object());
     let ready = scratch.join("ready");
     // The consumer has a timeout each 20 ms as well.
-    let options = ["60", "--interval", "20"];
+    let options = ["60", "--interval", "20", IN_ORDER[0], IN_ORDER[1]];
     let consumer = omniorb.begin("rtec_consumer", &reference, &ready, &options);
     omniorb.call("rtec_supplier", &reference, &["60"]);
     consumer();
@@ -56,6 +56,9 @@ fn what_its_plain_suppliers_push_reaches_its_plain_consumers() {
     plain.destroy();
     ours.end();
 }
+
+/// omniORB serves requests of one connection with many threads at once, and so mixes up oneways, unless it may have only one.
+const IN_ORDER: [&str; 2] = ["-ORBmaxServerThreadPerConnection", "1"];
 
 /// A channel of ours in this process.
 struct Ours {
