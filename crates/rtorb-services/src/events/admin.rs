@@ -118,7 +118,7 @@ pub(crate) struct ConsumerProxy {
 #[derive(Debug)]
 enum Seat {
     Free,
-    Taken(Arc<Consumer>),
+    Taken(Arc<Consumer>, PushConsumer),
     /// Nobody any more, and nobody else.
     Over,
 }
@@ -126,14 +126,14 @@ enum Seat {
 impl ConsumerProxy {
     fn consumer(&self) -> Result<Arc<Consumer>, SystemException> {
         match &*self.seat.lock() {
-            Seat::Taken(consumer) => Ok(Arc::clone(consumer)),
+            Seat::Taken(consumer, _) => Ok(Arc::clone(consumer)),
             Seat::Free | Seat::Over => Err(ExceptionKind::BadInvOrder.into()),
         }
     }
 }
 
 impl ProxyPushSupplierServant for ConsumerProxy {
-    /// A second time is AlreadyConnected: TAO can be told to allow it; here who wants something else takes another proxy.
+    /// A second time changes the subscription of the same consumer; another consumer's is AlreadyConnected.
     fn connect_push_consumer(
         &self,
         consumer: Option<&PushConsumer>,
@@ -141,12 +141,12 @@ impl ProxyPushSupplierServant for ConsumerProxy {
     ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
         let consumer = consumer.ok_or(SystemException::from(ExceptionKind::BadParam))?;
         let mut seat = self.seat.lock();
-        match &*seat {
-            Seat::Free => {}
-            Seat::Taken(_) => return Err(AlreadyConnected.into()),
+        let connected = match &*seat {
+            Seat::Free => None,
+            Seat::Taken(connected, same) if same == consumer => Some(connected),
+            Seat::Taken(..) => return Err(AlreadyConnected.into()),
             Seat::Over => return Err(SystemException::from(ExceptionKind::ObjectNotExist).into()),
-        }
-        let outlet = Remote::new(consumer.as_object(), self.hub.config().ping_timeout)?;
+        };
         let subscription = self.hub.subscription(qos).map_err(|error| match error {
             SubscriptionError::TooManyEntries { .. } => {
                 SystemException::from(ExceptionKind::ImpLimit).into()
@@ -154,10 +154,14 @@ impl ProxyPushSupplierServant for ConsumerProxy {
             _ => ProxyPushSupplierConnectPushConsumerError::from(TypeError),
         })?;
         let wanted = (subscription, qos.is_gateway);
+        if let Some(connected) = connected {
+            return Ok(self.hub.resubscribe_consumer(connected, wanted)?);
+        }
+        let outlet = Remote::new(consumer.as_object(), self.hub.config().ping_timeout)?;
         let connected = self
             .hub
             .connect_consumer(self.number, wanted, Arc::new(outlet))?;
-        *seat = Seat::Taken(connected);
+        *seat = Seat::Taken(connected, consumer.clone());
         Ok(())
     }
 
@@ -177,7 +181,7 @@ impl PushSupplierServant for ConsumerProxy {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
         let seat = core::mem::replace(&mut *self.seat.lock(), Seat::Over);
         match seat {
-            Seat::Taken(consumer) => {
+            Seat::Taken(consumer, _) => {
                 consumer.depart(Departure::Disconnected);
                 self.hub.forget_consumer(&consumer);
             }

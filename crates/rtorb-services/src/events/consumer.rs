@@ -9,12 +9,13 @@ mod staged;
 mod state;
 
 use super::event::Incoming;
-use super::filter::Subscription;
+use super::filter::{Key, Subscription};
 use super::keeper::Mailbox;
 use super::lane::Lane;
 use super::outlet::Outlet;
 use super::statistics::{ConnectionState, ConsumerStatistics, Counts};
 use super::{ChannelConfig, WhenFull};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use state::{Attention, Phase, State};
@@ -30,8 +31,8 @@ pub(crate) struct Consumer {
     rules: Rules,
     outlet: Arc<dyn Outlet>,
     keeper: Arc<Mailbox>,
-    /// True if its subscription is more than the lookup of its keys.
-    is_filtered: bool,
+    /// Which of the channel's lanes is its own; changed under the lock.
+    lane: AtomicUsize,
     state: Mutex<State>,
     /// For suppliers' threads that wait for room in its queue.
     room: Condvar,
@@ -44,7 +45,16 @@ pub(crate) struct Place {
     pub(crate) number: u64,
     /// Its slot, which is given again when nobody knows it any more.
     pub(crate) slot: usize,
-    pub(crate) lane: Arc<Lane>,
+    /// All lanes of the channel.
+    pub(crate) lanes: Arc<[Arc<Lane>]>,
+}
+
+/// What a consumer has asked for, and how urgently it is served therefore.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) subscription: Subscription,
+    /// Which of the channel's lanes.
+    pub(crate) lane: usize,
     /// How long after an event came its turn is; `None` for order of arrival.
     pub(crate) turn_after_ns: Option<u64>,
 }
@@ -87,7 +97,7 @@ impl Consumer {
     /// One whose connection is still to be opened, by the keeper.
     pub(crate) fn new(
         place: Place,
-        subscription: Subscription,
+        service: Service,
         outlet: Arc<dyn Outlet>,
         (keeper, config): (Arc<Mailbox>, &ChannelConfig),
     ) -> Self {
@@ -101,8 +111,8 @@ impl Consumer {
             },
             outlet,
             keeper,
-            is_filtered: !subscription.is_plain(),
-            state: Mutex::new(State::new(subscription, config, monotonic_ns())),
+            lane: AtomicUsize::new(service.lane),
+            state: Mutex::new(State::new(service, config, monotonic_ns())),
             room: Condvar::new(),
         }
     }
@@ -117,8 +127,9 @@ impl Consumer {
         self.place.number
     }
 
+    /// The lane that serves it now.
     pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.place.lane
+        &self.place.lanes[self.lane.load(Ordering::Acquire)]
     }
 
     pub(crate) fn outlet(&self) -> &Arc<dyn Outlet> {
@@ -133,9 +144,12 @@ impl Consumer {
         now_ns: u64,
     ) -> bool {
         let mut state = self.state.lock();
-        if self.is_filtered {
+        if state.is_filtered {
             state = self.filter(state, event, now_ns);
         } else {
+            if state.may_be_late && !state.subscription.wants(Key::of(&event.header)) {
+                return false;
+            }
             state.counts.received += 1;
             if dispatch == Dispatch::InPlace && state.is_free() {
                 let job = state.begin_with(event.message.form);
@@ -171,13 +185,38 @@ impl Consumer {
         turn
     }
 
+    /// Lets it be served by another subscription from now on; what waits stays. False if it has departed.
+    ///
+    /// The lookup table is still the former one: an event that only the former subscription asked for comes to nothing until
+    /// [`caught_up`](Self::caught_up).
+    pub(crate) fn resubscribe(self: &Arc<Self>, service: Service) -> bool {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Gone {
+            return false;
+        }
+        state.serve(service.subscription, service.turn_after_ns);
+        state.may_be_late = true;
+        let former = Arc::clone(self.lane());
+        self.lane.store(service.lane, Ordering::Release);
+        drop(state);
+        // It gets a turn for the new timeouts; and a lane that is its own no more hands it on, so that its agenda forgets it.
+        former.add(Arc::clone(self), 0);
+        former.ring();
+        true
+    }
+
+    /// Says that nobody reads the lookup table of a former subscription any more.
+    pub(crate) fn caught_up(&self) {
+        self.state.lock().may_be_late = false;
+    }
+
     /// Makes it known to its lane, which looks after its timeouts.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut state = self.state.lock();
         state.attention = Attention::Standing;
         drop(state);
-        self.place.lane.add(Arc::clone(self), 0);
-        self.place.lane.ring();
+        self.lane().add(Arc::clone(self), 0);
+        self.lane().ring();
     }
 
     /// Says that its connection is open: what waits may go.
@@ -249,7 +288,7 @@ impl Consumer {
         let state = self.state.lock();
         ConsumerStatistics {
             number: self.place.number,
-            lane: self.place.lane.priority().get(),
+            lane: self.lane().priority().get(),
             connection: match (state.phase, state.blocked_since_ns) {
                 (Phase::Opening, _) => ConnectionState::Opening,
                 (Phase::Open, None) => ConnectionState::Open,
@@ -258,14 +297,14 @@ impl Consumer {
             },
             is_suspended: state.is_suspended,
             events: state.counts(),
-            forgotten: state.subscription.forgotten(),
-            timeouts_missed: state.subscription.timeouts_missed(),
+            forgotten: state.forgotten(),
+            timeouts_missed: state.timeouts_missed(),
         }
     }
 
     fn stand_and_ring(self: &Arc<Self>, state: Held<'_>) {
         if self.stand(state) {
-            self.place.lane.ring();
+            self.lane().ring();
         }
     }
 
@@ -285,8 +324,8 @@ impl Consumer {
         self.room.notify_all(&self.state);
         if state.attention != Attention::Standing {
             // The lane's agenda must not keep it.
-            self.place.lane.add(Arc::clone(self), 0);
-            self.place.lane.ring();
+            self.lane().add(Arc::clone(self), 0);
+            self.lane().ring();
         }
         self.keeper.call(Arc::clone(self));
         true

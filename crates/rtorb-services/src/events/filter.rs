@@ -192,6 +192,11 @@ impl Subscription {
         self.is_plain
     }
 
+    /// Whether a key matches that event's.
+    pub fn wants(&self, event: Key) -> bool {
+        self.keys.iter().any(|key| key.matches(event))
+    }
+
     /// When [`Subscription::expire`] has something to do next.
     pub fn next_timeout_ns(&self) -> Option<u64> {
         self.next_timeout_ns

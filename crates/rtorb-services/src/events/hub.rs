@@ -2,7 +2,7 @@
 
 mod registry;
 
-use super::consumer::{Consumer, Dispatch, Place};
+use super::consumer::{Consumer, Dispatch, Place, Service};
 use super::event::Incoming;
 use super::filter::{FilterLimits, Key, Subscription, SubscriptionError};
 use super::keeper::Mailbox;
@@ -31,7 +31,7 @@ pub(crate) struct Hub {
     orb: Orb,
     current: RtCurrent,
     poa: Poa,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Arc<[Arc<Lane>]>,
     mailbox: Arc<Mailbox>,
     subscriptions: Subscriptions<Arc<Consumer>>,
     registry: Mutex<Registry>,
@@ -181,33 +181,49 @@ impl Hub {
         (subscription, is_gateway): (Subscription, bool),
         outlet: Arc<dyn Outlet>,
     ) -> Result<Arc<Consumer>, SystemException> {
-        let (urgency, rt_info) = self.urgency(&subscription)?;
-        let keys = subscription.keys().to_vec();
+        let (service, urgency, wish) = self.service(subscription, is_gateway)?;
         let mut registry = self.registry.lock();
         let slot = registry.take_slot(number)?;
         let place = Place {
             number,
             slot,
-            lane: Arc::clone(self.lane_of(urgency.priority)),
-            turn_after_ns: urgency.turn_after().map(|after| after.as_nanos() as u64),
+            lanes: Arc::clone(&self.lanes),
         };
         let ends = (Arc::clone(&self.mailbox), &self.config);
-        let consumer = Arc::new(Consumer::new(place, subscription, outlet, ends));
-        let urgency = i32::from(urgency.priority.get());
+        let consumer = Arc::new(Consumer::new(place, service, outlet, ends));
         let subscriber = self
             .subscriptions
-            .insert(urgency, &keys, Arc::clone(&consumer));
-        let wish = Wish {
-            keys,
-            rt_info,
-            is_gateway,
-        };
+            .insert(urgency, &wish.keys, Arc::clone(&consumer));
         registry.connected(&consumer, subscriber, wish);
         drop(registry);
         consumer.start();
         self.note_change();
         self.mailbox.call(Arc::clone(&consumer));
         Ok(consumer)
+    }
+
+    /// Gives a connected consumer another subscription. An event that both ask for is neither lost nor repeated: what waits
+    /// stays, and every dispatch finds the consumer once.
+    ///
+    /// # Errors
+    /// BAD_PARAM for an `rt_info` that nobody knows; OBJECT_NOT_EXIST when the consumer has departed.
+    pub(crate) fn resubscribe_consumer(
+        &self,
+        consumer: &Arc<Consumer>,
+        (subscription, is_gateway): (Subscription, bool),
+    ) -> Result<(), SystemException> {
+        let (service, urgency, wish) = self.service(subscription, is_gateway)?;
+        let keys = wish.keys.clone();
+        let mut registry = self.registry.lock();
+        let subscriber = registry.resubscribed(consumer, wish);
+        let subscriber = subscriber.ok_or(ExceptionKind::ObjectNotExist)?;
+        if !consumer.resubscribe(service) {
+            return Err(ExceptionKind::ObjectNotExist.into());
+        }
+        self.subscriptions.replace(subscriber, urgency, &keys);
+        drop(registry);
+        self.note_change();
+        Ok(())
     }
 
     /// Takes a consumer that has departed, and its proxy, out of everything.
@@ -238,8 +254,12 @@ impl Hub {
 
     /// Frees consumers that have departed and that no thread knows any more.
     pub(crate) fn free_departed(&self) {
-        self.subscriptions.free_retired();
-        let freed = self.registry.lock().free_departed();
+        let mut registry = self.registry.lock();
+        if self.subscriptions.free_retired() == 0 {
+            registry.caught_up();
+        }
+        let freed = registry.free_departed();
+        drop(registry);
         drop(freed);
     }
 
@@ -304,6 +324,26 @@ impl Hub {
         }
     }
 
+    /// How a subscription is served, its urgency in the lookup table, and what observers are told of it.
+    fn service(
+        &self,
+        subscription: Subscription,
+        is_gateway: bool,
+    ) -> Result<(Service, i32, Wish), SystemException> {
+        let (urgency, rt_info) = self.urgency(&subscription)?;
+        let wish = Wish {
+            keys: subscription.keys().to_vec(),
+            rt_info,
+            is_gateway,
+        };
+        let service = Service {
+            subscription,
+            lane: self.lane_of(urgency.priority),
+            turn_after_ns: urgency.turn_after().map(|after| after.as_nanos() as u64),
+        };
+        Ok((service, i32::from(urgency.priority.get()), wish))
+    }
+
     /// The most urgent of those that the subscription names, and its `rt_info`.
     fn urgency(&self, subscription: &Subscription) -> Result<(Urgency, i32), SystemException> {
         let mut most: Option<(Urgency, i32)> = None;
@@ -318,10 +358,9 @@ impl Hub {
     }
 
     /// The least urgent lane that is at least that urgent; the most urgent one where there is none.
-    fn lane_of(&self, priority: Priority) -> &Arc<Lane> {
-        let urgent_enough = self.lanes.iter().rev();
-        let mut urgent_enough = urgent_enough.filter(|lane| lane.priority() >= priority);
-        urgent_enough.next().unwrap_or(&self.lanes[0])
+    fn lane_of(&self, priority: Priority) -> usize {
+        let urgent_enough = |lane: &Arc<Lane>| lane.priority() >= priority;
+        self.lanes.iter().rposition(urgent_enough).unwrap_or(0)
     }
 
     fn deactivate(&self, proxy: Option<ObjectRef>) {

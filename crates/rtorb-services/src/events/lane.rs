@@ -107,6 +107,14 @@ impl Lane {
     }
 
     fn turn(&self, consumer: &Arc<Consumer>, agenda: &mut Agenda) {
+        let lane = consumer.lane();
+        if !core::ptr::eq(&**lane, self) {
+            // It has another subscription by now, which is another lane's.
+            agenda.set(consumer, None);
+            lane.add(Arc::clone(consumer), 0);
+            lane.ring();
+            return;
+        }
         let Turn {
             stands_again,
             look_at_ns,

@@ -77,7 +77,7 @@ pub struct Counts {
     pub delivered: u64,
     /// Those that it will not get.
     pub discarded: Discarded,
-    /// Those that are in its queue or being sent.
+    /// Those that are in its queue, wait for room there, or are being sent.
     pub waiting: u64,
 }
 

@@ -62,29 +62,39 @@ impl<T: Clone> Subscriptions<T> {
         let mut writing = self.writing.lock();
         let subscriber = Subscriber(writing.next);
         writing.next += 1;
-        let place = writing
-            .entries
-            .partition_point(|entry| entry.urgency >= urgency);
-        writing.entries.insert(
-            place,
-            Entry {
-                subscriber,
-                urgency,
-                keys: keys.to_vec(),
-                value,
-            },
-        );
+        writing.insert(Entry {
+            subscriber,
+            urgency,
+            keys: keys.to_vec(),
+            value,
+        });
         self.publish(&mut writing);
         subscriber
+    }
+
+    /// Gives a subscriber other keys and another urgency; false if it is not there. In each snapshot it has the former ones or
+    /// these, and so an event that matches both finds it once.
+    pub fn replace(&self, subscriber: Subscriber, urgency: i32, keys: &[Key]) -> bool {
+        let mut writing = self.writing.lock();
+        let Some(value) = writing.take(subscriber) else {
+            return false;
+        };
+        writing.insert(Entry {
+            subscriber,
+            urgency,
+            keys: keys.to_vec(),
+            value,
+        });
+        self.publish(&mut writing);
+        true
     }
 
     /// Takes a subscriber away; what stood for it, if it was there. A reader that has an older snapshot may still come to it.
     pub fn remove(&self, subscriber: Subscriber) -> Option<T> {
         let mut writing = self.writing.lock();
-        let place = (writing.entries.iter()).position(|entry| entry.subscriber == subscriber)?;
-        let entry = writing.entries.remove(place);
+        let value = writing.take(subscriber)?;
         self.publish(&mut writing);
-        Some(entry.value)
+        Some(value)
     }
 
     /// Frees the tables that nobody reads any more; how many are still read. Every writer does so too.
@@ -116,6 +126,18 @@ impl<T: Clone> Default for Subscriptions<T> {
 }
 
 impl<T> Writing<T> {
+    /// Behind those that are as urgent.
+    fn insert(&mut self, entry: Entry<T>) {
+        let at_least = |other: &Entry<T>| other.urgency >= entry.urgency;
+        let place = self.entries.partition_point(at_least);
+        self.entries.insert(place, entry);
+    }
+
+    fn take(&mut self, subscriber: Subscriber) -> Option<T> {
+        let place = (self.entries.iter()).position(|entry| entry.subscriber == subscriber)?;
+        Some(self.entries.remove(place).value)
+    }
+
     fn free_retired(&mut self) {
         self.retired.retain(|table| Arc::strong_count(table) > 1);
     }

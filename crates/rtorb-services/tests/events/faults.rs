@@ -122,13 +122,14 @@ fn who_disconnects_is_gone_and_its_proxy_with_it() {
 }
 
 #[test]
-fn nobody_connects_twice_and_no_consumer_is_nil() {
+fn a_proxy_is_one_consumers_and_no_consumer_is_nil() {
     let served = serve(ChannelConfig::default());
     let consumer = Consumer::connect(&served, &[(0, 0)], 0);
+    let other = Consumer::connect(&served, &[(0, 0)], 0);
     let qos = subscription(&[(0, 0)], 0);
     let twice = consumer
         .proxy
-        .connect_push_consumer(Some(&consumer.reference), &qos);
+        .connect_push_consumer(Some(&other.reference), &qos);
     assert!(matches!(
         twice,
         Err(ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(

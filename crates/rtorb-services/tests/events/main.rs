@@ -2,4 +2,5 @@
 
 mod delivery;
 mod faults;
+mod resubscribing;
 mod setup;

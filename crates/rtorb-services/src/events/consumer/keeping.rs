@@ -77,10 +77,10 @@ impl Consumer {
     ) -> Held<'c> {
         let octets = message.octets.len();
         if !state.queue.has_room(octets) && state.queue.could_have_room(octets) {
-            state = self.make_room(state, octets, patience);
+            state = self.make_room(state, message, patience);
         }
         let events = u64::from(message.form.events);
-        let came_ns = self.place.turn_after_ns.map_or(0, |_| now_ns);
+        let came_ns = state.turn_after_ns.map_or(0, |_| now_ns);
         if state.phase == Phase::Gone {
             state.counts.discarded.gone += events;
         } else if state.is_suspended {
@@ -94,9 +94,10 @@ impl Consumer {
     fn make_room<'c>(
         self: &'c Arc<Self>,
         mut state: Held<'c>,
-        octets: usize,
+        message: Message<'_>,
         patience: Patience,
     ) -> Held<'c> {
+        let octets = message.octets.len();
         if !state.takes_events() {
             return state;
         }
@@ -115,14 +116,16 @@ impl Consumer {
             (WhenFull::Wait { at_most }, Patience::AsConfigured) => {
                 let deadline_ns = monotonic_ns().saturating_add(nanoseconds(at_most));
                 state.waiters += 1;
+                state.at_the_door += u64::from(message.form.events);
                 // Others of the lane that have this event are not to wait for it too.
-                self.place.lane.ring();
+                self.lane().ring();
                 while state.takes_events() && !state.queue.has_room(octets) {
                     if !self.room.wait_until(&mut state, deadline_ns) {
                         break;
                     }
                 }
                 state.waiters -= 1;
+                state.at_the_door -= u64::from(message.form.events);
             }
         }
         state

@@ -40,7 +40,7 @@ impl Consumer {
         state.attention = Attention::Standing;
         let turn_ns = self.turn_ns(&state);
         drop(state);
-        self.place.lane.add(Arc::clone(self), turn_ns);
+        self.lane().add(Arc::clone(self), turn_ns);
         true
     }
 
@@ -51,7 +51,7 @@ impl Consumer {
         let Some(turn_ns) = turn.stands_again.or(turn.look_at_ns.map(|_| 0)) else {
             return false;
         };
-        self.place.lane.add(Arc::clone(self), turn_ns);
+        self.lane().add(Arc::clone(self), turn_ns);
         true
     }
 
@@ -175,7 +175,7 @@ impl Consumer {
 
     /// When its turn is, among others of its lane.
     fn turn_ns(&self, state: &super::State) -> u64 {
-        let Some(after_ns) = self.place.turn_after_ns else {
+        let Some(after_ns) = state.turn_after_ns else {
             return 0;
         };
         let oldest = state.queue.oldest();

@@ -6,6 +6,7 @@ use crate::events::filter::Subscription;
 use crate::events::queue::EventQueue;
 use crate::events::statistics::Counts;
 
+use super::Service;
 use super::staged::Staged;
 
 #[derive(Debug)]
@@ -14,6 +15,14 @@ pub(super) struct State {
     pub(super) attention: Attention,
     pub(super) is_suspended: bool,
     pub(super) subscription: Subscription,
+    /// True if its subscription is more than the lookup of its keys.
+    pub(super) is_filtered: bool,
+    /// True while an event may come that only a former subscription asked for.
+    pub(super) may_be_late: bool,
+    /// How long after an event came its turn is; `None` for order of arrival.
+    pub(super) turn_after_ns: Option<u64>,
+    /// What former subscriptions have forgotten and missed.
+    before: (u64, u64),
     /// What its subscription let through just now; memory that is reused.
     pub(super) staged: Staged,
     /// True once its subscription has seen text, which it may remember.
@@ -24,6 +33,8 @@ pub(super) struct State {
     pub(super) outgoing: Vec<u8>,
     /// Suppliers' threads that wait for room.
     pub(super) waiters: u32,
+    /// The events that they wait with.
+    pub(super) at_the_door: u64,
     /// Since when its connection takes nothing; none while it does, or nothing is there to be taken.
     pub(super) blocked_since_ns: Option<u64>,
     /// When its connection took something last, or it answered.
@@ -99,18 +110,23 @@ pub(crate) enum Departure {
 }
 
 impl State {
-    pub(super) fn new(subscription: Subscription, config: &ChannelConfig, now_ns: u64) -> Self {
+    pub(super) fn new(service: Service, config: &ChannelConfig, now_ns: u64) -> Self {
         Self {
             phase: Phase::Opening,
             attention: Attention::Nobody,
             is_suspended: false,
-            subscription,
+            is_filtered: !service.subscription.is_plain(),
+            subscription: service.subscription,
+            may_be_late: false,
+            turn_after_ns: service.turn_after_ns,
+            before: (0, 0),
             staged: Staged::default(),
             has_seen_text: false,
             queue: EventQueue::new(config.queue_events, config.queue_octets),
             in_hand: InHand::Nothing,
             outgoing: Vec::with_capacity(config.event_octets_max.min(OUTGOING_OCTETS)),
             waiters: 0,
+            at_the_door: 0,
             blocked_since_ns: None,
             heard_ns: now_ns,
             breaks: 0,
@@ -118,6 +134,24 @@ impl State {
             departure: None,
             counts: Counts::default(),
         }
+    }
+
+    /// Takes another subscription in the place of the one that it has.
+    pub(super) fn serve(&mut self, subscription: Subscription, turn_after_ns: Option<u64>) {
+        self.before = (self.forgotten(), self.timeouts_missed());
+        self.is_filtered = !subscription.is_plain();
+        self.subscription = subscription;
+        self.turn_after_ns = turn_after_ns;
+    }
+
+    /// Events that its conjunctions had no room for, whichever subscription they were of.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.before.0 + self.subscription.forgotten()
+    }
+
+    /// Moments of its timeouts that went by unseen, whichever subscription they were of.
+    pub(super) fn timeouts_missed(&self) -> u64 {
+        self.before.1 + self.subscription.timeouts_missed()
     }
 
     /// True if an event may go at once: nothing waits, nobody sends.
@@ -207,7 +241,7 @@ impl State {
     /// All counts, what waits included.
     pub(super) fn counts(&self) -> Counts {
         Counts {
-            waiting: self.queue.events() + self.in_hand.events(),
+            waiting: self.queue.events() + self.in_hand.events() + self.at_the_door,
             ..self.counts
         }
     }

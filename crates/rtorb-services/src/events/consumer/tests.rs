@@ -124,11 +124,11 @@ impl Outlet for Fake {
     fn say_goodbye(&self) {}
 }
 
-/// A consumer with its lane, which the test steps.
+/// A consumer with its lanes, which the test steps; it begins in the second.
 struct Bench {
     consumer: Arc<Consumer>,
     fake: Arc<Fake>,
-    agenda: Agenda,
+    agendas: [Agenda; 2],
 }
 
 impl Bench {
@@ -141,7 +141,7 @@ impl Bench {
         let mut bench = Self {
             consumer,
             fake,
-            agenda: Agenda::new(16),
+            agendas: [Agenda::new(16), Agenda::new(16)],
         };
         bench.step();
         bench
@@ -166,9 +166,21 @@ impl Bench {
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
 
-    /// Lets the lane do all that is to be done now.
+    /// Lets the lanes do all that is to be done now.
     fn step(&mut self) {
-        while self.consumer.lane().step(&mut self.agenda) {}
+        while self.step_once() {}
+    }
+
+    /// Lets each lane do one thing; false if there was nothing to do.
+    fn step_once(&mut self) -> bool {
+        let lanes = self.consumer.place.lanes.iter().zip(&mut self.agendas);
+        let did = lanes.map(|(lane, agenda)| lane.step(agenda));
+        did.fold(false, |any, did| any | did)
+    }
+
+    /// Gives it another subscription, and that lane.
+    fn resubscribe(&self, qos: &ConsumerQos, lane: usize) {
+        assert!(self.consumer.resubscribe(service(qos, lane)));
     }
 
     /// Lets the lane do all that is to be done, until nothing waits.
@@ -185,6 +197,11 @@ impl Bench {
 
     fn single(&self) -> Vec<i32> {
         self.fake.taken().into_iter().map(|set| set[0]).collect()
+    }
+
+    fn is_in_no_agenda(&self) {
+        let next_ns = self.agendas.each_ref().map(Agenda::next_ns);
+        assert_eq!(next_ns, [None, None], "nobody waits for it any more");
     }
 
     fn balanced(&self) -> Counts {
@@ -243,17 +260,27 @@ fn consumer(
     outlet: Arc<dyn Outlet>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let limits = FilterLimits::default();
-    let subscription = Subscription::build(qos, FilterKind::Basic, &limits, monotonic_ns());
+    let lane = |priority| {
+        let priority = Priority::new(priority).expect("a priority");
+        Arc::new(Lane::new(priority, 16))
+    };
     let place = Place {
         number: slot as u64,
         slot,
-        lane: Arc::new(Lane::new(Priority::MIN, 16)),
-        turn_after_ns: None,
+        lanes: [1, 0].map(lane).into(),
     };
     let ends = (Arc::new(Mailbox::new(16)), config);
-    let subscription = subscription.expect("a subscription");
-    Arc::new(Consumer::new(place, subscription, outlet, ends))
+    Arc::new(Consumer::new(place, service(qos, 1), outlet, ends))
+}
+
+fn service(qos: &ConsumerQos, lane: usize) -> Service {
+    let limits = FilterLimits::default();
+    let subscription = Subscription::build(qos, FilterKind::Basic, &limits, monotonic_ns());
+    Service {
+        subscription: subscription.expect("a subscription"),
+        lane,
+        turn_after_ns: None,
+    }
 }
 
 /// A consumer in that slot that nothing is ever sent to.
@@ -472,8 +499,45 @@ fn timeouts_are_the_lanes() {
     assert_eq!(bench.single()[..3], [0, 0, 0]);
     bench.consumer.depart(Departure::Disconnected);
     bench.step();
-    assert_eq!(bench.agenda.next_ns(), None, "nobody waits for it any more");
+    bench.is_in_no_agenda();
     bench.balanced();
+}
+
+#[test]
+fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_asked_for() {
+    let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
+    bench.fake.behave(Manner::Busy);
+    for source in 1..=3 {
+        bench.offer(source, Dispatch::ByLane);
+    }
+    bench.resubscribe(&wanting(&[(16, 4), (16, 5)]), 0);
+    // Source 6 came through the former lookup table.
+    for source in [4, 6, 5] {
+        bench.offer(source, Dispatch::ByLane);
+    }
+    bench.fake.behave(Manner::Takes);
+    bench.drain();
+    assert_eq!(bench.single(), [1, 2, 3, 4, 5]);
+    assert_eq!(bench.consumer.lane().priority().get(), 1);
+    assert_eq!(bench.balanced().received, 5);
+}
+
+#[test]
+fn a_lane_that_is_another_ones_hands_on_timeouts_and_what_waits() {
+    let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
+    // A minute, which this test does not last.
+    qos.dependencies[0].event.header.creation_time = 600_000_000;
+    let mut bench = Bench::new(&ChannelConfig::default(), &qos);
+    let due = |bench: &Bench| bench.agendas.each_ref().map(|it| it.next_ns().is_some());
+    assert_eq!(due(&bench), [false, true]);
+    bench.resubscribe(&qos, 0);
+    bench.step();
+    assert_eq!(due(&bench), [true, false]);
+    bench.resubscribe(&wanting(&[(0, 0)]), 1);
+    bench.step();
+    bench.is_in_no_agenda();
+    bench.consumer.depart(Departure::Disconnected);
+    assert!(!bench.consumer.resubscribe(service(&qos, 0)));
 }
 
 #[test]
@@ -502,6 +566,8 @@ enum Step {
     Offer(Dispatch),
     Behave(Manner),
     Lane,
+    /// To the same events, by that lane.
+    Resubscribe(usize),
     Suspend,
     Resume,
     Open,
@@ -521,6 +587,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::Offer(Dispatch::ByLane)),
         3 => manner.prop_map(Step::Behave),
         3 => Just(Step::Lane),
+        1 => (0..2usize).prop_map(Step::Resubscribe),
         1 => Just(Step::Suspend),
         2 => Just(Step::Resume),
         2 => Just(Step::Open),
@@ -544,7 +611,8 @@ proptest! {
                     bench.offer(offered, dispatch);
                 }
                 Step::Behave(manner) => bench.fake.behave(manner),
-                Step::Lane => { bench.consumer.lane().step(&mut bench.agenda); }
+                Step::Lane => { bench.step_once(); }
+                Step::Resubscribe(lane) => { bench.consumer.resubscribe(service(&wanting(&[(0, 0)]), lane)); }
                 Step::Suspend => bench.consumer.suspend(),
                 Step::Resume => bench.consumer.resume(),
                 Step::Open => bench.consumer.opened(),

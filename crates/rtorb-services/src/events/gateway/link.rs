@@ -159,8 +159,7 @@ impl Link {
 
     /// Has the channel send what is wanted now, and nothing where nothing is.
     ///
-    /// A channel that lets a consumer change its subscription (ours; TAO's with `-ECConsumerReconnect 1`) loses and repeats
-    /// nothing meanwhile; with another one, what comes between the goodbye and the new subscription is missed.
+    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats nothing meanwhile; with another one, what comes between the goodbye and the new subscription is missed.
     fn subscribe(
         &mut self,
         mut wanted: Vec<Wanted>,

@@ -133,6 +133,20 @@ impl Registry {
         }
     }
 
+    /// Notes what a connected consumer wants instead; how it stands in the lookup table.
+    pub(super) fn resubscribed(&mut self, consumer: &Consumer, wish: Wish) -> Option<Subscriber> {
+        let side = self.consumers.get_mut(&consumer.number())?;
+        let (_, subscriber, former) = side.connected.as_mut()?;
+        *former = wish;
+        Some(*subscriber)
+    }
+
+    /// Tells everybody who changed its subscription that nobody reads the former table any more.
+    pub(super) fn caught_up(&self) {
+        let connected = self.consumers.values().flat_map(|side| &side.connected);
+        connected.for_each(|(consumer, _, _)| consumer.caught_up());
+    }
+
     /// Takes a departed consumer out, with its proxy.
     pub(super) fn forget_consumer(
         &mut self,
