@@ -110,6 +110,23 @@ pub struct Sending {
     pub period_ns: u64,
     /// Events a burst.
     pub burst: u64,
+    /// How much longer the second burst waits, in nanoseconds: for those who count what the others cost, once the first event
+    /// has made what is made once.
+    pub pause_ns: u64,
+}
+
+impl Sending {
+    /// So many events, one each period.
+    #[must_use]
+    pub fn paced(count: u64, period_ns: u64) -> Self {
+        Self {
+            first: 0,
+            count,
+            period_ns,
+            burst: 1,
+            pause_ns: 0,
+        }
+    }
 }
 
 impl FromStr for Sending {
@@ -196,6 +213,7 @@ mod tests {
             count: 1 << 40,
             period_ns: 0,
             burst: 1,
+            pause_ns: 5,
         };
         assert_eq!(sending.to_string().parse(), Ok(sending.clone()));
         let sent = Sent {
@@ -226,7 +244,7 @@ mod tests {
         for wrong in [none, too_many] {
             assert!(wrong.to_string().parse::<Subscribers>().is_err(), "{wrong}");
         }
-        let nothing = r#"{"first":0,"count":1,"period_ns":0,"burst":0}"#;
+        let nothing = r#"{"first":0,"count":1,"period_ns":0,"burst":0,"pause_ns":0}"#;
         assert!(nothing.parse::<Sending>().is_err());
         assert_eq!("sent 1".parse::<Sent>(), Err("sent 1".to_owned()));
     }

@@ -202,6 +202,20 @@ fn tables() -> Vec<TableView> {
             ..table("isolation", "The urgent consumer beside others", part(isolation::PART))
         },
         TableView {
+            caption: "The 99th percentile beside others, by that alone in the same round: the median over rounds.".to_owned(),
+            derived: conclusions::BESIDE_TO_ALONE.to_owned(),
+            rows: words(&["flood"]),
+            columns: words(&["transport"]),
+            ..table("isolation-ratio", "What the urgent consumer feels of others", Labels::new())
+        },
+        TableView {
+            caption: "Where there are any, queues were full while the urgent consumer was measured; over all rounds.".to_owned(),
+            derived: conclusions::DISCARDED.to_owned(),
+            rows: words(&["flood"]),
+            columns: words(&["transport"]),
+            ..table("isolation-discards", "Events for others that were discarded", Labels::new())
+        },
+        TableView {
             caption: "In the process of the channel.".to_owned(),
             rows: words(&["counted"]),
             columns: words(&["consumers"]),

@@ -273,7 +273,7 @@ fn put_supplier(channel: &str, receivers: &[&str]) -> Result<Supplier, String> {
     let supplier = Supplier::open(&receivers)?;
     let supplier = match channel {
         NO_CHANNEL => supplier,
-        _ => supplier.with_channel(channel)?,
+        _ => supplier.with_channel(channel),
     };
     let _ = rtorb_os::memory::lock_all();
     ready("");

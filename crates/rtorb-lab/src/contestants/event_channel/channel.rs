@@ -118,12 +118,14 @@ fn config(served: &Served, lanes: &[ThreadpoolLane]) -> ChannelConfig {
         },
         consumers_max: PEERS_MAX,
         // One that is stopped stays for the whole of a run.
-        hang_timeout: HANG_TIMEOUT,
+        hang_timeout: RARELY,
+        // What the keeper does belongs to no event.
+        ping_every: RARELY,
         ..default
     }
 }
 
-const HANG_TIMEOUT: Duration = Duration::from_secs(60);
+const RARELY: Duration = Duration::from_secs(60);
 /// A few more than there are, since those that are killed are found out later.
 const PEERS_MAX: usize = CONSUMERS_MAX + 64;
 const CONNECTIONS_BESIDE: usize = 16;

@@ -143,11 +143,11 @@ impl Asked {
             objects,
             ..
         } = &self.consumers;
-        let channel = rtec::channel(orb, channel)?;
+        let Subscribers {
+            source, priority, ..
+        } = *subscribers;
+        let channel = rtec::channel(orb, channel, priority)?;
         for object in &objects[self.proxies.len()..] {
-            let Subscribers {
-                source, priority, ..
-            } = *subscribers;
             let proxy = rtec::subscribe(&channel, object, source, priority)?;
             self.proxies.push(proxy);
         }

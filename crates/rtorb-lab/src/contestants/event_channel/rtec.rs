@@ -70,11 +70,13 @@ pub fn event(source: i32, r#type: i32, payload: Vec<u8>) -> Event {
     }
 }
 
-/// The channel of this reference.
+/// The channel of this reference. The calling thread takes the CORBA priority, since the channel, which is asked whether it is
+/// one, has lanes for no other.
 ///
 /// # Errors
 /// That it is none, or does not answer.
-pub fn channel(orb: &Orb, reference: &str) -> Result<EventChannel, String> {
+pub fn channel(orb: &Orb, reference: &str, priority: u8) -> Result<EventChannel, String> {
+    take_priority(orb, priority)?;
     orb.string_to_object(reference)
         .and_then(|object| EventChannel::narrow(&object))
         .map_err(|exception| format!("the event channel: {exception}"))
@@ -93,8 +95,7 @@ pub fn take_priority(orb: &Orb, priority: u8) -> Result<(), String> {
         .map_err(|exception| exception.to_string())
 }
 
-/// Connects a consumer that wants all events of a source, dispatched at that CORBA priority. The calling thread takes it too,
-/// since the channel has lanes for no other one.
+/// Connects a consumer that wants all events of a source, dispatched at that CORBA priority, which the calling thread takes too.
 ///
 /// # Errors
 /// What the channel said.

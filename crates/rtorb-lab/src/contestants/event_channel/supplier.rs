@@ -40,7 +40,7 @@ impl Supplier {
     /// What the ORB or the channel said.
     pub fn open(channel: &str, source: i32, priority: u8) -> Result<Self, String> {
         let orb = client_orb()?;
-        let channel = rtec::channel(&orb, channel)?;
+        let channel = rtec::channel(&orb, channel, priority)?;
         let proxy = rtec::publish(&channel, source, priority)?;
         Ok(Self {
             orb,
@@ -159,7 +159,8 @@ impl EventSender {
         while sent.count < sending.count && !self.stop.load(Ordering::Relaxed) {
             if sent.count % sending.burst == 0 && (sending.period_ns > 0 || sent.count == 0) {
                 let bursts = sent.count / sending.burst;
-                sleep_until(begin_ns + bursts * sending.period_ns);
+                let pause_ns = if bursts == 0 { 0 } else { sending.pause_ns };
+                sleep_until(begin_ns + pause_ns + bursts * sending.period_ns);
             }
             let stamp = Stamp {
                 number: sending.first + sent.count,

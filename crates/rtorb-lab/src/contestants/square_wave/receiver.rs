@@ -140,7 +140,7 @@ impl Receiver {
 
 impl Events {
     fn connect(&self, orb: &Orb, priority: u8) -> Result<(), String> {
-        let channel = rtec::channel(orb, &self.channel)?;
+        let channel = rtec::channel(orb, &self.channel, priority)?;
         rtec::subscribe(&channel, &self.consumer, self.source, priority).map(drop)
     }
 }

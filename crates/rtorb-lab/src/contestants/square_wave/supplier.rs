@@ -10,9 +10,7 @@ use std::time::Duration;
 use rtorb::{Orb, ThreadConfig};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::thread::{JoinHandle, spawn};
-use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
-    EventChannel, ProxyPushConsumer,
-};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 
 use super::idl::benchmark::Put;
@@ -26,8 +24,8 @@ use crate::contestants::rates::answer_lines;
 #[derive(Debug)]
 pub struct Supplier {
     orb: Orb,
-    /// Through which events go, where there is one.
-    channel: Option<EventChannel>,
+    /// The reference of the channel through which events go, where there is one.
+    channel: Option<String>,
     /// What the channel gave for each receiver's events.
     proxies: BTreeMap<usize, ProxyPushConsumer>,
     /// A pair for each receiver.
@@ -68,15 +66,12 @@ impl Supplier {
 
     /// Can send events too, through the channel of this reference. The events of a receiver's wave have its number, counted
     /// from 1, as their source.
-    ///
-    /// # Errors
-    /// What the channel said.
-    pub fn with_channel(self, reference: &str) -> Result<Self, String> {
-        let channel = rtec::channel(&self.orb, reference)?;
-        Ok(Self {
-            channel: Some(channel),
+    #[must_use]
+    pub fn with_channel(self, reference: &str) -> Self {
+        Self {
+            channel: Some(reference.to_owned()),
             ..self
-        })
+        }
     }
 
     /// Answers questions until standard input ends.
@@ -148,7 +143,8 @@ impl Supplier {
                 let proxy = match self.proxies.entry(wave.receiver) {
                     Entry::Occupied(known) => known.get().clone(),
                     Entry::Vacant(place) => {
-                        let proxy = rtec::publish(channel, source, wave.priority)?;
+                        let channel = rtec::channel(&self.orb, channel, wave.priority)?;
+                        let proxy = rtec::publish(&channel, source, wave.priority)?;
                         place.insert(proxy).clone()
                     }
                 };

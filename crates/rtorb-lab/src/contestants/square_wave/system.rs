@@ -38,7 +38,7 @@ impl Role {
 
     /// The CORBA priority, which is the native one too.
     #[must_use]
-    pub fn priority(self) -> u8 {
+    pub const fn priority(self) -> u8 {
         match self {
             Self::High => 60,
             Self::Low => 40,

@@ -3,13 +3,13 @@
 use super::Measured;
 use super::edges::Cell;
 use super::fan_out::{Priorities, Receipt};
-use super::isolation::Others;
+use super::isolation::{Key, Others};
 use super::sequence::Policy;
 use crate::contestants::Transport;
 use crate::contestants::square_wave::recorded::{Recorded, RecordedTimes};
 use crate::contestants::square_wave::{Part, Path};
 use crate::results::statistics::{Statistics, median};
-use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
+use crate::results::{Derived, Highlight, Published, Target};
 
 /// The quotients of events and calls, of the urgent consumer beside others and alone, and what became of the sequences.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -19,13 +19,14 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
             derived.extend(pair.quotient(measured, (name, part), which));
         }
     }
-    for (others, recorded) in &measured.isolation.recorded {
+    for key in measured.isolation.recorded.keys() {
         for (name, which) in [
             ("beside_to_alone_p50", p50 as fn(&Statistics) -> f64),
-            ("beside_to_alone_p99", p99),
+            (BESIDE_TO_ALONE, p99),
         ] {
-            derived.extend(beside_to_alone(measured, (*others, recorded), name, which));
+            derived.extend(beside_to_alone(measured, *key, name, which));
         }
+        derived.extend(discarded(measured, *key));
     }
     derived.extend(measured.sequences.derived());
     derived
@@ -47,11 +48,12 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
             targets.extend(value.map(|value| Target::at_most(what, value, TO_CALL_MAX, "ratio")));
         }
     }
-    for (others, recorded) in &measured.isolation.recorded {
-        let found = beside_to_alone(measured, (*others, recorded), "", p99);
+    for (transport, others) in measured.isolation.recorded.keys() {
+        let found = beside_to_alone(measured, (*transport, *others), BESIDE_TO_ALONE, p99);
         targets.extend(found.map(|found| {
             let what = format!(
-                "the urgent consumer's 99th percentile beside {} others that are {}, by that alone",
+                "{}: the urgent consumer's 99th percentile beside {} others that are {}, by that alone",
+                transport.label(),
                 measured.isolation.low_consumers,
                 others.name()
             );
@@ -95,11 +97,10 @@ pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
     let worst = measured
         .isolation
         .recorded
-        .iter()
-        .filter(|(others, _)| **others != Others::Absent)
-        .filter_map(|(others, recorded)| {
-            let found = beside_to_alone(measured, (*others, recorded), "", p99)?;
-            Some((others.name(), found.value))
+        .keys()
+        .filter_map(|key| {
+            let found = beside_to_alone(measured, *key, BESIDE_TO_ALONE, p99)?;
+            Some((key.1.name(), found.value))
         })
         .max_by(|one, other| one.1.total_cmp(&other.1));
     highlights.extend(worst.map(|(others, value)| {
@@ -120,24 +121,8 @@ pub(super) fn words(measured: &Measured) -> Vec<String> {
         .filter_map(|pair| edge_words(measured, pair))
         .collect();
     words.extend(fan_out_words(measured));
-    for (others, recorded) in &measured.isolation.recorded {
-        let Some(found) = beside_to_alone(measured, (*others, recorded), "", p99) else {
-            continue;
-        };
-        let judged = match found.value <= BESIDE_MAX {
-            true => "feels next to nothing",
-            false => "feels it",
-        };
-        let discarded = measured.isolation.discarded.get(others).unwrap_or(&0);
-        words.push(format!(
-            "Beside {} others that are {}, the urgent consumer {judged}: its 99th percentile is {:.2} times that alone ({:.1} us in the \
-             median round); {discarded} events for others were discarded meanwhile.",
-            measured.isolation.low_consumers,
-            others.name(),
-            found.value,
-            median(&recorded.rounds(p99)).unwrap_or(0.0) / 1e3,
-        ));
-    }
+    let isolated = measured.isolation.recorded.iter();
+    words.extend(isolated.filter_map(|(key, recorded)| beside_words(measured, *key, recorded)));
     words.extend(sequence_words(measured));
     words.extend(count_words(measured));
     words
@@ -178,6 +163,26 @@ fn edge_words(measured: &Measured, pair: &Pair<'_>) -> Option<String> {
         pair.ratio(Part::Request, p50)?,
         us(pair.event, p99),
         us(pair.call, p99),
+    ))
+}
+
+fn beside_words(measured: &Measured, key: Key, recorded: &RecordedTimes) -> Option<String> {
+    let found = beside_to_alone(measured, key, BESIDE_TO_ALONE, p99)?;
+    let judged = match found.value <= BESIDE_MAX {
+        true => "feels next to nothing",
+        false => "feels it",
+    };
+    let (transport, others) = key;
+    let discarded = measured.isolation.discarded.get(&key)?;
+    Some(format!(
+        "{}, beside {} others that are {}: the urgent consumer {judged}; its 99th percentile is {:.2} times that alone in the median \
+         round ({:.1} us); {} events for others were discarded meanwhile.",
+        transport.label(),
+        measured.isolation.low_consumers,
+        others.name(),
+        found.value,
+        median(&recorded.rounds(p99))? / 1e3,
+        discarded.iter().sum::<f64>(),
     ))
 }
 
@@ -291,33 +296,43 @@ fn pairs(measured: &Measured) -> Vec<Pair<'_>> {
     pairs.collect()
 }
 
-/// Of the medians over rounds; nothing for the urgent consumer alone.
+/// The median over rounds of the quotient in each, since what the machine does beside differs from round to round; nothing for
+/// the urgent consumer alone.
 fn beside_to_alone(
     measured: &Measured,
-    (others, recorded): (Others, &RecordedTimes),
+    (transport, others): Key,
     name: &str,
     which: fn(&Statistics) -> f64,
 ) -> Option<Derived> {
-    let alone = measured.isolation.recorded.get(&Others::Absent)?;
-    let (beside, alone) = match others {
-        Others::Absent => return None,
-        _ => (recorded.rounds(which), alone.rounds(which)),
-    };
-    let labels: Labels = labels([
-        ("role", "high".into()),
-        ("flood", others.name().into()),
-        ("consumers", (1 + measured.isolation.low_consumers).into()),
-    ]);
+    if others == Others::Absent {
+        return None;
+    }
+    let isolation = &measured.isolation;
+    let rounds = |others| Some(isolation.recorded.get(&(transport, others))?.rounds(which));
+    let (beside, alone) = (rounds(others)?, rounds(Others::Absent)?);
+    let quotients: Vec<f64> = beside
+        .iter()
+        .zip(&alone)
+        .map(|(beside, alone)| beside / alone.max(1.0))
+        .collect();
     Some(Derived {
         name: name.to_owned(),
-        labels,
+        labels: isolation.labels((transport, others)),
         unit: "ratio".to_owned(),
-        value: median(&beside)? / median(&alone)?.max(1.0),
-        rounds: beside
-            .iter()
-            .zip(&alone)
-            .map(|(beside, alone)| beside / alone.max(1.0))
-            .collect(),
+        value: median(&quotients)?,
+        rounds: quotients,
+    })
+}
+
+/// Over all rounds.
+fn discarded(measured: &Measured, key: Key) -> Option<Derived> {
+    let rounds = measured.isolation.discarded.get(&key)?;
+    Some(Derived {
+        name: DISCARDED.to_owned(),
+        labels: measured.isolation.labels(key),
+        unit: "events".to_owned(),
+        value: rounds.iter().sum(),
+        rounds: rounds.clone(),
     })
 }
 
@@ -329,6 +344,9 @@ fn p99(statistics: &Statistics) -> f64 {
     statistics.p99
 }
 
+/// Names of derived numbers that are shown in tables.
+pub(super) const BESIDE_TO_ALONE: &str = "beside_to_alone_p99";
+pub(super) const DISCARDED: &str = "discarded_for_others";
 type Ratio = (&'static str, Part, fn(&Statistics) -> f64);
 const RATIOS: [Ratio; 3] = [
     ("event_to_call_p50", Part::Call, p50),
@@ -364,8 +382,10 @@ mod tests {
             measured.edges.add(cell, &latencies);
         }
         for (others, ns) in [(Others::Absent, 10_000), (Others::Slow, beside_ns)] {
-            let recorded = measured.isolation.recorded.entry(others).or_default();
+            let key = (Transport::Unix, others);
+            let recorded = measured.isolation.recorded.entry(key).or_default();
             recorded.add([ns; 100], 0);
+            measured.isolation.discarded.insert(key, vec![5.0]);
         }
         measured
     }
@@ -385,7 +405,7 @@ mod tests {
             "{said}"
         );
         assert!(
-            said.contains("are slow, the urgent consumer feels it"),
+            said.contains("are slow: the urgent consumer feels it"),
             "{said}"
         );
         let shown = highlights(&bad);

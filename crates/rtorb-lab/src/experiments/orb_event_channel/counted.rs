@@ -68,10 +68,14 @@ impl CountedEvents {
         consumers: usize,
         counted: &mut Counted,
     ) -> Result<(), LabError> {
-        // The connection of the sending thread, which is open now, belongs to no event.
-        counted.begin(events)?;
+        // The connection of the sending thread belongs to no event, nor what the first event on it makes.
+        counted.begin(&Sending {
+            pause_ns: PAUSE_NS,
+            ..Sending::paced(events + 1, PERIOD_NS)
+        })?;
+        counted.consumers.await_received(1, RECEIPT_TIMEOUT)?;
         let before = counted.channel.counts()?;
-        counted.finish(events)?;
+        counted.finish(events + 1)?;
         let after = counted.channel.counts()?;
         let (counts, threads) = (after.0.since(before.0), after.1.since(before.1));
         for (what, count) in [
@@ -151,23 +155,18 @@ impl Counted {
     }
 
     fn send(&mut self, events: u64) -> Result<(), LabError> {
-        self.begin(events)?;
+        self.begin(&Sending::paced(events, PERIOD_NS))?;
         self.finish(events)
     }
 
-    fn begin(&mut self, events: u64) -> Result<(), LabError> {
+    fn begin(&mut self, sending: &Sending) -> Result<(), LabError> {
         self.consumers.clear()?;
-        self.supplier.begin(&Sending {
-            first: 0,
-            count: events,
-            period_ns: PERIOD_NS,
-            burst: 1,
-        })
+        self.supplier.begin(sending)
     }
 
     fn finish(&mut self, events: u64) -> Result<(), LabError> {
         self.supplier
-            .finish(Duration::from_nanos(events * PERIOD_NS))?;
+            .finish(Duration::from_nanos(PAUSE_NS + events * PERIOD_NS))?;
         self.consumers.await_received(events, RECEIPT_TIMEOUT)
     }
 }
@@ -179,6 +178,8 @@ pub(super) const CONSUMERS: [usize; 2] = [1, 10];
 const TRANSPORT: Transport = Transport::Tcp;
 const SOURCE: i32 = 1;
 const PERIOD_NS: u64 = 500_000;
+/// A hundred times what it takes to ask for the counts.
+const PAUSE_NS: u64 = 50_000_000;
 const WARM_UP_EVENTS: u64 = 100;
 /// Fewer, since every system call stops its thread twice.
 const TRACED_EVENTS: u64 = 100;

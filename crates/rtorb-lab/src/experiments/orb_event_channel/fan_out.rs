@@ -244,12 +244,7 @@ impl Crowd {
         }
         let paced = Duration::from_nanos(events * period_ns);
         let awake = Awake::keep(self.cpu, paced + RECEIPT_TIMEOUT);
-        self.supplier.begin(&Sending {
-            first: 0,
-            count: events,
-            period_ns,
-            burst: 1,
-        })?;
+        self.supplier.begin(&Sending::paced(events, period_ns))?;
         let sent = self.supplier.finish(paced + RECEIPT_TIMEOUT)?;
         for group in &mut self.groups {
             group.await_received(events, RECEIPT_TIMEOUT)?;

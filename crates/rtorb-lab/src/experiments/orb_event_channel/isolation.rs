@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::edges::served;
-use super::plan::{PERIOD_NS, Plan};
+use super::plan::{ISOLATED_PERIOD_NS, Plan};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{Channel, Consumers, Supplier, within};
@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::awake::Awake;
 use crate::processes::placement::obtained_by_priority;
-use crate::results::{ObtainedScheduling, Series, labels};
+use crate::results::{Labels, ObtainedScheduling, Series, labels};
 
 /// What the others do meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,11 +28,12 @@ pub(super) enum Others {
     Served,
     /// They sleep over each event, so that their queues are full.
     Slow,
-    /// They are sent more events at a time than their queues hold.
+    /// They are sent more events at a time than their queues hold, by a supplier that is more urgent than they are.
     Flooded,
-    /// They are served, and one of them after another is killed while events are sent to it.
+    /// They are served, and beside them one after another is killed while events are sent to it, every other one when it has
+    /// taken none for a while.
     Killed,
-    /// They are served, and one of them is stopped, so that it takes nothing.
+    /// They are served, and beside them one is stopped, so that it takes nothing.
     Hung,
 }
 
@@ -67,11 +68,14 @@ impl Others {
 pub(super) struct Isolation {
     /// How many others there are.
     pub(super) low_consumers: usize,
-    pub(super) recorded: BTreeMap<Others, RecordedTimes>,
-    /// Events that the channel discarded meanwhile, over all rounds.
-    pub(super) discarded: BTreeMap<Others, u64>,
+    pub(super) recorded: BTreeMap<Key, RecordedTimes>,
+    /// Events that the channel discarded meanwhile, round by round.
+    pub(super) discarded: BTreeMap<Key, Vec<f64>>,
     pub(super) scheduling: Vec<ObtainedScheduling>,
 }
+
+/// What is told apart.
+pub(super) type Key = (Transport, Others);
 
 impl Isolation {
     pub(super) fn measure(
@@ -80,47 +84,67 @@ impl Isolation {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         self.low_consumers = plan.low_consumers;
-        let mut alone = Neighbourhood::start(context, plan, 0)?;
-        let mut crowded = Neighbourhood::start(context, plan, plan.low_consumers)?;
+        for transport in plan.isolated_over {
+            self.over(*transport, (context, plan), progress)?;
+        }
+        Ok(())
+    }
+
+    /// All conditions in each round; which goes first differs from round to round.
+    fn over(
+        &mut self,
+        transport: Transport,
+        (context, plan): (&Context, &Plan),
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let mut alone = Neighbourhood::start(context, plan, (transport, 0))?;
+        let mut crowded = Neighbourhood::start(context, plan, (transport, plan.low_consumers))?;
         crowded.calibrate(plan)?;
-        for round in 0..plan.rounds {
-            for others in Others::ALL {
+        let rounds = plan.isolated_rounds;
+        for round in 0..rounds {
+            for turn in 0..Others::ALL.len() {
                 if context.interrupted() {
                     return Err(LabError::Interrupted);
                 }
+                let others = Others::ALL[(turn + round) % Others::ALL.len()];
                 let neighbourhood = match others {
                     Others::Absent => &mut alone,
                     _ => &mut crowded,
                 };
                 let (times_ns, wrong) = neighbourhood.round((context, plan), others)?;
-                self.recorded
-                    .entry(others)
-                    .or_default()
-                    .add(times_ns, wrong);
-                *self.discarded.entry(others).or_default() += neighbourhood.newly_discarded()?;
-                let (name, rounds) = (others.name(), plan.rounds);
+                let discarded = neighbourhood.newly_discarded()? as f64;
+                let key = (transport, others);
+                self.recorded.entry(key).or_default().add(times_ns, wrong);
+                self.discarded.entry(key).or_default().push(discarded);
                 progress.step(&format!(
-                    "isolation, round {} of {rounds}: others {name}",
-                    round + 1
+                    "isolation, {}, round {} of {rounds}: others {}",
+                    transport.label(),
+                    round + 1,
+                    others.name()
                 ));
             }
         }
-        self.scheduling = crowded.scheduling();
+        self.scheduling.append(&mut crowded.scheduling());
         Ok(())
     }
 
     pub(super) fn series(&self) -> Vec<Series> {
-        let series = self.recorded.iter().map(|(others, recorded)| {
-            recorded.series(labels([
-                ("path", "event".into()),
-                ("transport", TRANSPORT.label().into()),
-                ("role", Role::High.name().into()),
-                ("consumers", self.consumers(*others).into()),
-                ("flood", others.name().into()),
-                ("part", PART.into()),
-            ]))
+        let series = self.recorded.iter().map(|(key, recorded)| {
+            let mut labels = self.labels(*key);
+            labels.insert("path".to_owned(), "event".into());
+            labels.insert("part".to_owned(), PART.into());
+            recorded.series(labels)
         });
         series.collect()
+    }
+
+    pub(super) fn labels(&self, (transport, others): Key) -> Labels {
+        labels([
+            ("transport", transport.label().into()),
+            ("role", Role::High.name().into()),
+            ("consumers", self.consumers(others).into()),
+            ("flood", others.name().into()),
+        ])
     }
 
     /// Together with the urgent one.
@@ -137,10 +161,13 @@ struct Neighbourhood {
     // In this order: clients are ended before the channel that they are connected to.
     high_supplier: Supplier,
     low_supplier: Supplier,
+    /// Of the same events, and more urgent than who wants them.
+    flood_supplier: Supplier,
     victims_supplier: Supplier,
     high: Consumers,
     low: Option<Consumers>,
     channel: Channel,
+    transport: Transport,
     cpu: Option<usize>,
     real_time: bool,
     discarded: u64,
@@ -151,16 +178,24 @@ struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    fn start(context: &Context, plan: &Plan, low_consumers: usize) -> Result<Self, LabError> {
+    fn start(
+        context: &Context,
+        plan: &Plan,
+        (transport, low_consumers): (Transport, usize),
+    ) -> Result<Self, LabError> {
         let real_time = context.launcher.placement.fifo.is_some();
         let name = |what: &str| format!("{what}-{low_consumers}");
-        let served = Served {
+        let priorities = [Role::High.priority(), FLOOD, Role::Low.priority()];
+        let [high, flood, low] = if real_time { priorities } else { [0; 3] };
+        let mut served = Served {
             queue_events: QUEUE_EVENTS,
             wait_ms: None,
             ..served(context, &Role::ALL)
         };
-        let channel = Channel::start(context, (TRANSPORT, &name("isolation")), &served)?;
-        let [high, low] = Role::ALL.map(|role| if real_time { role.priority() } else { 0 });
+        if real_time {
+            served.lanes = priorities.to_vec();
+        }
+        let channel = Channel::start(context, (transport, &name("isolation")), &served)?;
         let consumers = |what: &str, count, source, priority, events_max| {
             let subscribers = Subscribers {
                 count,
@@ -168,7 +203,7 @@ impl Neighbourhood {
                 priority,
                 events_max,
             };
-            Consumers::start(context, (TRANSPORT, &name(what)), &channel, &subscribers)
+            Consumers::start(context, (transport, &name(what)), &channel, &subscribers)
         };
         let remembered = usize::try_from(plan.isolated_events).unwrap_or(usize::MAX);
         let crowd = match low_consumers {
@@ -178,10 +213,12 @@ impl Neighbourhood {
         let mut started = Self {
             high_supplier: Supplier::start(context, &channel, (HIGH_SOURCE, high))?,
             low_supplier: Supplier::start(context, &channel, (LOW_SOURCE, low))?,
+            flood_supplier: Supplier::start(context, &channel, (LOW_SOURCE, flood))?,
             victims_supplier: Supplier::start(context, &channel, (VICTIMS_SOURCE, low))?,
             high: consumers("high", 1, HIGH_SOURCE, high, remembered)?,
             low: crowd,
             channel,
+            transport,
             cpu: context.launcher.placement.cpu,
             real_time,
             discarded: 0,
@@ -199,12 +236,8 @@ impl Neighbourhood {
         };
         for events in [WARM_UP_EVENTS, CALIBRATION_EVENTS] {
             low.clear()?;
-            self.low_supplier.begin(&Sending {
-                first: 0,
-                count: events,
-                period_ns: CALIBRATION_PERIOD_NS,
-                burst: 1,
-            })?;
+            let sending = Sending::paced(events, CALIBRATION_PERIOD_NS);
+            self.low_supplier.begin(&sending)?;
             let paced = Duration::from_nanos(events * CALIBRATION_PERIOD_NS);
             self.low_supplier.finish(paced)?;
             low.await_received(events, RECEIPT_TIMEOUT)?;
@@ -213,17 +246,12 @@ impl Neighbourhood {
         let burst = QUEUE_EVENTS as u64 / 2;
         low.clear()?;
         let begin_ns = rtorb_os::clock::monotonic_ns();
-        self.low_supplier.begin(&Sending {
-            first: 0,
-            count: burst,
-            period_ns: 0,
-            burst: 1,
-        })?;
+        self.low_supplier.begin(&Sending::paced(burst, 0))?;
         self.low_supplier.finish(Duration::ZERO)?;
         low.await_received(burst, RECEIPT_TIMEOUT)?;
         let elapsed_ns = rtorb_os::clock::monotonic_ns() - begin_ns;
         self.low_event_ns = elapsed_ns / burst;
-        let most_ns = plan.isolated_events * PERIOD_NS / QUEUE_EVENTS as u64;
+        let most_ns = plan.isolated_events * ISOLATED_PERIOD_NS / QUEUE_EVENTS as u64;
         self.low_event_ns = self.low_event_ns.min(most_ns.max(1));
         Ok(())
     }
@@ -239,14 +267,11 @@ impl Neighbourhood {
         self.newly_discarded()?;
         let events = plan.isolated_events;
         self.high.clear()?;
-        let paced = Duration::from_nanos(events * PERIOD_NS);
+        let paced = Duration::from_nanos(events * ISOLATED_PERIOD_NS);
         let awake = Awake::keep(self.cpu, paced + RECEIPT_TIMEOUT);
         self.begin_high(events)?;
         if others == Others::Killed {
-            for victim in &victims {
-                std::thread::sleep(paced / (VICTIMS as u32 + 1));
-                victim.process().kill_group();
-            }
+            kill(&victims, paced / (VICTIMS as u32 + 1));
         }
         self.high_supplier.finish(paced)?;
         self.high.await_received(events, RECEIPT_TIMEOUT)?;
@@ -280,8 +305,12 @@ impl Neighbourhood {
         for _ in 0..count {
             self.victims += 1;
             let name = format!("victim-{}", self.victims);
-            let victim =
-                Consumers::start(context, (TRANSPORT, &name), &self.channel, &subscribers)?;
+            let victim = Consumers::start(
+                context,
+                (self.transport, &name),
+                &self.channel,
+                &subscribers,
+            )?;
             victims.push(victim);
         }
         Ok(victims)
@@ -289,27 +318,26 @@ impl Neighbourhood {
 
     /// Has the others do what they do, before the urgent consumer is measured.
     fn disturb(&mut self, others: Others, victims: &[Consumers]) -> Result<(), LabError> {
-        let low = match others {
-            Others::Absent | Others::Idle => return Ok(()),
-            Others::Flooded => {
+        let without_end = Sending::paced(u64::MAX, LOW_PERIOD_NS);
+        match (others, &mut self.low) {
+            (Others::Absent | Others::Idle, _) => return Ok(()),
+            (Others::Flooded, _) => {
                 let burst = 2 * QUEUE_EVENTS as u64;
-                // Most of the CPU's time, and not all: real-time threads that take all of it are stopped by the kernel.
-                let period_ns = burst * self.low_event_ns * 5 / 4;
-                (period_ns.max(LOW_PERIOD_NS), burst)
+                // The half that is kept takes most of the CPU's time, and not all: real-time threads that take all of it are
+                // stopped by the kernel.
+                let period_ns = (burst * self.low_event_ns).max(LOW_PERIOD_NS);
+                return self.flood_supplier.begin(&Sending {
+                    period_ns,
+                    burst,
+                    ..without_end
+                });
             }
-            Others::Served | Others::Slow | Others::Killed | Others::Hung => (LOW_PERIOD_NS, 1),
-        };
-        if let (Others::Slow, Some(consumers)) = (others, &mut self.low) {
-            consumers.work(WORK)?;
-            self.fill()?;
+            (Others::Slow, Some(consumers)) => {
+                consumers.work(WORK)?;
+                self.fill()?;
+            }
+            (Others::Served | Others::Slow | Others::Killed | Others::Hung, _) => {}
         }
-        let (period_ns, burst) = low;
-        let without_end = Sending {
-            first: 0,
-            count: u64::MAX,
-            period_ns,
-            burst,
-        };
         self.low_supplier.begin(&without_end)?;
         if !victims.is_empty() {
             let to_victims = Sending {
@@ -329,12 +357,9 @@ impl Neighbourhood {
 
     /// Sends to the slow ones until the channel has no room for more, or for a while.
     fn fill(&mut self) -> Result<(), LabError> {
-        self.low_supplier.begin(&Sending {
-            first: 0,
-            count: u64::MAX,
-            period_ns: self.low_event_ns.max(FILL_PERIOD_NS_MIN) * 2,
-            burst: 1,
-        })?;
+        let period_ns = self.low_event_ns.max(FILL_PERIOD_NS_MIN) * 5 / 4;
+        self.low_supplier
+            .begin(&Sending::paced(u64::MAX, period_ns))?;
         self.await_discards()?;
         self.low_supplier.stop().map(drop)
     }
@@ -349,7 +374,10 @@ impl Neighbourhood {
         if matches!(others, Others::Absent | Others::Idle) {
             return Ok(());
         }
-        self.low_supplier.stop()?;
+        match others {
+            Others::Flooded => self.flood_supplier.stop()?,
+            _ => self.low_supplier.stop()?,
+        };
         if !victims.is_empty() {
             self.victims_supplier.stop()?;
             victims
@@ -377,19 +405,15 @@ impl Neighbourhood {
     }
 
     fn begin_high(&mut self, events: u64) -> Result<(), LabError> {
-        self.high_supplier.begin(&Sending {
-            first: 0,
-            count: events,
-            period_ns: PERIOD_NS,
-            burst: 1,
-        })
+        self.high_supplier
+            .begin(&Sending::paced(events, ISOLATED_PERIOD_NS))
     }
 
     fn send_high(&mut self, events: u64) -> Result<(), LabError> {
         self.high.clear()?;
         self.begin_high(events)?;
         self.high_supplier
-            .finish(Duration::from_nanos(events * PERIOD_NS))?;
+            .finish(Duration::from_nanos(events * ISOLATED_PERIOD_NS))?;
         self.high.await_received(events, RECEIPT_TIMEOUT)
     }
 
@@ -416,9 +440,21 @@ impl Neighbourhood {
     }
 }
 
+/// One after the other; every other one has been stopped before, so that it dies with its queue full and half an event sent.
+fn kill(victims: &[Consumers], every: Duration) {
+    for (number, victim) in victims.iter().enumerate() {
+        if let Some(next) = victims.get(number + 1).filter(|_| number % 2 == 0) {
+            next.process().hang();
+        }
+        std::thread::sleep(every);
+        victim.process().kill_group();
+    }
+}
+
 /// The value of the label `part`.
 pub(super) const PART: &str = "isolation";
-const TRANSPORT: Transport = Transport::Unix;
+/// Between the two roles: of who sends more than the others can take, so that the events wait in the channel.
+const FLOOD: u8 = Role::Low.priority() + 10;
 const HIGH_SOURCE: i32 = 1;
 const LOW_SOURCE: i32 = 2;
 const VICTIMS_SOURCE: i32 = 3;
@@ -435,7 +471,7 @@ const WORK: Duration = Duration::from_millis(1);
 const VICTIMS: usize = 3;
 /// Faster than anybody who is killed can take it.
 const VICTIMS_PERIOD_NS: u64 = 3_141_000;
-const VICTIMS_BURST: u64 = 8;
+const VICTIMS_BURST: u64 = 16;
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_500);
 const QUIET: Duration = Duration::from_millis(30);
 const RECEIPT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,5 +1,6 @@
 //! How much is measured.
 
+use crate::contestants::Transport;
 use crate::experiment::Effort;
 
 /// How much is measured.
@@ -18,6 +19,9 @@ pub(super) struct Plan {
     pub(super) low_consumers: usize,
     /// Events to the urgent one, in each round beside each kind of others.
     pub(super) isolated_events: u64,
+    /// How often each kind of others is beside it.
+    pub(super) isolated_rounds: usize,
+    pub(super) isolated_over: &'static [Transport],
     /// Events whose numbers are checked, with each policy.
     pub(super) in_sequence: u64,
     /// Events over which is counted what one costs, in each round.
@@ -46,6 +50,8 @@ impl Plan {
                 deliveries: 20,
                 low_consumers: 4,
                 isolated_events: 20,
+                isolated_rounds: 1,
+                isolated_over: &[Transport::Unix],
                 in_sequence: 2_000,
                 counted_events: 50,
             },
@@ -57,18 +63,22 @@ impl Plan {
                 deliveries: 0,
                 low_consumers: 0,
                 isolated_events: 0,
+                isolated_rounds: 0,
+                isolated_over: &[],
                 in_sequence: 0,
                 counted_events: 0,
             },
             Effort::Quick => Self {
-                rounds: 2,
-                edges: 300,
+                rounds: 3,
+                edges: 200,
                 loads: &LOADS,
-                fan_out: &[1, 10, 100, 1_000],
-                deliveries: 4_000,
+                fan_out: &[1, 10, 100],
+                deliveries: 2_000,
                 low_consumers: 100,
-                isolated_events: 300,
-                in_sequence: 100_000,
+                isolated_events: 400,
+                isolated_rounds: 5,
+                isolated_over: &[Transport::Unix],
+                in_sequence: 50_000,
                 counted_events: 500,
             },
             Effort::Full => Self {
@@ -79,6 +89,8 @@ impl Plan {
                 deliveries: 20_000,
                 low_consumers: 100,
                 isolated_events: 1_000,
+                isolated_rounds: 20,
+                isolated_over: &[Transport::Tcp, Transport::Unix],
                 in_sequence: 10_000_000,
                 counted_events: 2_000,
             },
@@ -98,7 +110,7 @@ impl Plan {
             [Beside::LoadOfMachine] => edges,
             _ => {
                 let fan_out = 2 * self.fan_out.len();
-                let isolation = self.rounds * super::isolation::Others::ALL.len();
+                let isolation = self.isolations();
                 let sequences = 2 * super::sequence::chunks(self.in_sequence) as usize;
                 edges + fan_out + isolation + sequences + super::counted::CONSUMERS.len()
             }
@@ -113,9 +125,14 @@ impl Plan {
             .iter()
             .map(|consumers| 2 * self.fan_out_events(*consumers) * fan_out_period_ns(*consumers))
             .sum();
-        let others = super::isolation::Others::ALL.len() as u64;
-        let isolation = others * self.isolated_events * PERIOD_NS;
-        edges + (fan_out + isolation) * self.rounds as u64
+        let isolation = self.isolations() as u64 * self.isolated_events * ISOLATED_PERIOD_NS;
+        edges + fan_out * self.rounds as u64 + isolation
+    }
+
+    /// How often the urgent consumer is measured beside some kind of others.
+    fn isolations(&self) -> usize {
+        let others = super::isolation::Others::ALL.len();
+        self.isolated_over.len() * self.isolated_rounds * others
     }
 }
 
@@ -127,6 +144,8 @@ pub(super) fn fan_out_period_ns(consumers: usize) -> u64 {
 const LOADS: [Beside; 2] = [Beside::Nothing, Beside::Load];
 /// 1,000 edges a second, a square wave of 500 Hz.
 pub(super) const PERIOD_NS: u64 = 1_000_000;
+/// Twice as often, for a percentile needs many.
+pub(super) const ISOLATED_PERIOD_NS: u64 = 500_000;
 /// Several times what it takes to give one consumer an event.
 const PERIOD_NS_A_CONSUMER: u64 = 50_000;
 const EVENTS_MIN: usize = 10;
@@ -140,6 +159,7 @@ mod tests {
     fn few_consumers_have_more_events_and_many_more_time() {
         let plan = Plan::of(Effort::Quick);
         assert_eq!(plan.fan_out_events(1), 500);
+        assert_eq!(plan.fan_out_events(100), 20);
         assert_eq!(plan.fan_out_events(1_000), 10);
         assert_eq!(fan_out_period_ns(1), PERIOD_NS);
         assert_eq!(fan_out_period_ns(1_000), 50_000_000);

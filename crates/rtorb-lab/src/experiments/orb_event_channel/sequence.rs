@@ -134,9 +134,7 @@ fn run(
     for part in 1..=parts {
         supplier.begin(&Sending {
             first: sent,
-            count: CHUNK.min(plan.in_sequence - sent),
-            period_ns: 0,
-            burst: 1,
+            ..Sending::paced(CHUNK.min(plan.in_sequence - sent), 0)
         })?;
         sent += supplier.finish(CHUNK_TIMEOUT)?.count;
         progress.step(&format!(
