@@ -110,8 +110,8 @@ pub struct Sending {
     pub period_ns: u64,
     /// Events a burst.
     pub burst: u64,
-    /// How much longer the second burst waits, in nanoseconds: for those who count what the others cost, once the first event
-    /// has made what is made once.
+    /// How much longer the second burst waits, and how long the connection stays after the last, in nanoseconds: for those who
+    /// count what all events but the first cost, without what is made and unmade once.
     pub pause_ns: u64,
 }
 

@@ -173,6 +173,7 @@ impl EventSender {
             sent.count += 1;
         }
         sent.elapsed_ns = monotonic_ns().saturating_sub(begin_ns);
+        sleep_until(monotonic_ns() + sending.pause_ns);
         Ok(sent)
     }
 

@@ -68,15 +68,18 @@ impl CountedEvents {
         consumers: usize,
         counted: &mut Counted,
     ) -> Result<(), LabError> {
-        // The connection of the sending thread belongs to no event, nor what the first event on it makes.
+        // The connection of the sending thread belongs to no event: neither what the first event on it makes, nor its end.
         counted.begin(&Sending {
             pause_ns: PAUSE_NS,
             ..Sending::paced(events + 1, PERIOD_NS)
         })?;
         counted.consumers.await_received(1, RECEIPT_TIMEOUT)?;
         let before = counted.channel.counts()?;
-        counted.finish(events + 1)?;
+        counted
+            .consumers
+            .await_received(events + 1, RECEIPT_TIMEOUT)?;
         let after = counted.channel.counts()?;
+        counted.finish(events + 1)?;
         let (counts, threads) = (after.0.since(before.0), after.1.since(before.1));
         for (what, count) in [
             ("heap_calls", counts.heap_calls),
@@ -166,7 +169,7 @@ impl Counted {
 
     fn finish(&mut self, events: u64) -> Result<(), LabError> {
         self.supplier
-            .finish(Duration::from_nanos(PAUSE_NS + events * PERIOD_NS))?;
+            .finish(Duration::from_nanos(2 * PAUSE_NS + events * PERIOD_NS))?;
         self.consumers.await_received(events, RECEIPT_TIMEOUT)
     }
 }

@@ -129,6 +129,9 @@ fn run(
     let mut consumer =
         Consumers::start(context, (TRANSPORT, policy.name()), &channel, &subscribers)?;
     let mut supplier = Supplier::start(context, &channel, (SOURCE, priority))?;
+    if policy == Policy::Discarding {
+        consumer.work(WORK)?;
+    }
     let mut sent = 0;
     let parts = chunks(plan.in_sequence);
     for part in 1..=parts {
@@ -162,10 +165,13 @@ pub(super) fn chunks(events: u64) -> u64 {
     events.div_ceil(CHUNK)
 }
 
-const TRANSPORT: Transport = Transport::Tcp;
+/// Its sockets hold few events, so that they wait in the channel.
+const TRANSPORT: Transport = Transport::Unix;
 const SOURCE: i32 = 1;
 /// So few that a discarding channel discards.
 const QUEUE_EVENTS: usize = 16;
+/// How long a consumer sleeps over each event that a discarding channel sends it: longer than the channel takes for one.
+const WORK: Duration = Duration::from_micros(200);
 const CHUNK: u64 = 250_000;
 /// A hundred times what it takes.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(120);
