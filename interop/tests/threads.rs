@@ -1,6 +1,7 @@
 //! Every thread of a running server, as the kernel lists it: the names, policies and priorities of the configuration, and
 //! no thread besides.
 
+use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 
@@ -11,6 +12,7 @@ use rtorb_interop::running::{Running, until};
 use rtorb_interop::scheduling::{Task, tasks};
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::stubs::Relay;
+use rtorb_services::scheduling::{Description, Schedule};
 
 /// The thread that runs the ORB; the kernel shows 15 octets of a name, and these are fewer.
 const MAIN: &str = "rt-server";
@@ -85,6 +87,55 @@ fn tao_has_the_threads_of_its_lanes() {
         ("rtorb-p0l1-2", 30),
     ]);
 }
+
+#[test]
+fn a_computed_schedule_gives_an_orb_its_lanes() {
+    if !has_priorities() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (described, computed) = (scratch.join("schedule.toml"), scratch.join("computed.toml"));
+    fs::write(&described, RATES).expect("the scratch folder can be written");
+    let description = Description::read(&described).expect("a description");
+    let computation = Schedule::compute(&description).expect("a schedule");
+    let written = computation.schedule.write(&computed);
+    written.expect("the scratch folder can be written");
+    let server = Server::start(&["--schedule", computed.to_str().expect("UTF-8")]);
+    let _clients = [server.client(), server.client()];
+    server.has(&[
+        (MAIN, 0),
+        // Two threads that sampling asks for, and one for the filter.
+        ("rtorb-p0l0-1", 40),
+        ("rtorb-p0l0-2", 40),
+        ("rtorb-p0l0-3", 40),
+        // Showing asks for none, and a lane has one at least.
+        ("rtorb-p0l1-1", 39),
+    ]);
+}
+
+/// Two rates, so two levels of rate-monotonic scheduling.
+const RATES: &str = r#"
+[priorities]
+least_urgent = 10
+most_urgent = 40
+
+[[operation]]
+name = "sample"
+period = "10ms"
+worst = "1ms"
+threads = 2
+
+[[operation]]
+name = "filter"
+period = "10ms"
+worst = "1ms"
+threads = 1
+
+[[operation]]
+name = "show"
+period = "100ms"
+worst = "5ms"
+"#;
 
 #[test]
 fn a_pool_has_the_threads_of_its_lanes() {

@@ -1,4 +1,5 @@
-//! A server whose threads a test looks at from outside: `rt-server FILE [--lanes PRIORITY:THREADS,...] [-ORB...]`.
+//! A server whose threads a test looks at from outside: `rt-server FILE [--lanes PRIORITY:THREADS,...] [-ORB...]`, or
+//! `rt-server FILE --schedule COMPUTED [-ORB...]`: the ORB's own lanes are those of a computed schedule.
 //!
 //! FILE, when it is ready, has two lines: a Cubit of the root adapter, or of one with a pool of these lanes; and a Relay of
 //! an adapter without a pool. The clients of both adapters but the root propagate their priority.
@@ -8,24 +9,35 @@ use std::error::Error;
 use std::fs;
 
 use rtorb::rt::{LanedThreadpool, Policy, PriorityModel, ThreadpoolLane};
-use rtorb::{Orb, Poa, PoaPolicies};
+use rtorb::{DispatchStrategy, Orb, Poa, PoaPolicies};
 use rtorb_interop::relay::{Relayer, model, priority};
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::{Cubit, Relay};
+use rtorb_services::scheduling::Schedule;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let builder = Orb::builder().args(std::env::args())?;
+    let mut builder = Orb::builder().args(std::env::args())?;
     let arguments = builder.remaining_arguments().to_vec();
+    if let [_, _, option, computed] = &arguments[..]
+        && option == "--schedule"
+    {
+        let lanes = Schedule::read(computed)?.lanes();
+        builder = builder.dispatch(DispatchStrategy::Lanes).lanes(lanes);
+    }
     let orb = builder.build()?;
     let root = orb.root_poa()?;
     let propagated = PoaPolicies::default().with(model(PriorityModel::ClientPropagated, 0));
     let relays = root.create_poa("Relays", propagated.clone())?;
     let (file, cubits) = match &arguments[..] {
         [_, file] => (file, root),
+        [_, file, option, _] if option == "--schedule" => (file, root),
         [_, file, option, lanes] if option == "--lanes" => {
             (file, with_lanes(&orb, &root, lanes, propagated)?)
         }
-        _ => return Err("usage: rt-server FILE [--lanes PRIORITY:THREADS,...] [-ORB...]".into()),
+        _ => return Err(
+            "usage: rt-server FILE [--lanes PRIORITY:THREADS,... | --schedule COMPUTED] [-ORB...]"
+                .into(),
+        ),
     };
     let cubit: Cubit = cubits.activate(Cubes { orb: orb.clone() })?;
     let relay: Relay = relays.activate(Relayer {
