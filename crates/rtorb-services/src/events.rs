@@ -30,7 +30,5 @@ pub mod wish;
 pub use channel::{Channel, strategies};
 pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};
 pub use counting::statistics_of;
-pub use priority_source::{
-    DispatchOrder, PrioritySource, RtInfoIsPriority, UnknownRtInfo, Urgency,
-};
+pub use priority_source::{DispatchOrder, PrioritySource, RtInfoIsPriority, Urgency, UrgencyError};
 pub use statistics::Statistics;

@@ -1,7 +1,7 @@
 //! A scheduling service, asked over the wire: every operation of RtecScheduler::Scheduler.
 
 use rtorb::{ExceptionKind, Orb};
-use rtorb_services::events::{DispatchOrder, PrioritySource, UnknownRtInfo};
+use rtorb_services::events::{DispatchOrder, PrioritySource, UrgencyError};
 use rtorb_services::scheduling::analysis::Strategy;
 use rtorb_services::scheduling::{RemoteScheduler, Schedule, Scheduling, SchedulingConfig};
 use rtorb_services::stubs::rtec_scheduler::rtec_base::{DependencyEnabledTypeT, DependencyTypeT};
@@ -151,7 +151,28 @@ fn what_others_read_is_the_same(serving: &Serving, fast: i32) {
         assert_eq!(urgency.order, DispatchOrder::Arrival);
         assert_eq!(urgency.deadline, Duration::from_millis(25));
         assert_eq!(urgency.execution, Duration::from_millis(5));
-        assert_eq!(source.urgency(77), Err(UnknownRtInfo(77)));
+        assert_eq!(source.urgency(77), Err(UrgencyError::UnknownRtInfo(77)));
+    }
+}
+
+#[test]
+fn a_priority_that_is_not_told_has_its_reason() {
+    let serving = Serving::new(SchedulingConfig::default());
+    let fast = serving.operation("fast", 10, 1);
+    let remote = RemoteScheduler(serving.scheduler.clone());
+    let error = serving.service.urgency(fast).unwrap_err();
+    assert_eq!(reason(&error), "nothing is scheduled yet");
+    let error = remote.urgency(fast).unwrap_err();
+    assert_eq!(reason(&error), "RtecScheduler::NOT_SCHEDULED");
+    drop(serving);
+    let error = remote.urgency(fast).unwrap_err();
+    assert!(reason(&error).contains("TRANSIENT"), "{error}");
+}
+
+fn reason(error: &UrgencyError) -> &str {
+    match error {
+        UrgencyError::NotTold { reason, .. } => reason,
+        other => panic!("{other}"),
     }
 }
 

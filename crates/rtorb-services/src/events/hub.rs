@@ -9,7 +9,7 @@ use super::keeper::Mailbox;
 use super::lane::Lane;
 use super::observers::{Observers, Unions};
 use super::outlet::Outlet;
-use super::priority_source::{PrioritySource, Urgency};
+use super::priority_source::{PrioritySource, Urgency, UrgencyError};
 use super::statistics::{Refused, Statistics};
 use super::subscriptions::Subscriptions;
 use super::supplier::Supplier;
@@ -349,7 +349,10 @@ impl Hub {
         let mut most: Option<(Urgency, i32)> = None;
         for &rt_info in subscription.rt_infos() {
             let urgency = self.priorities.urgency(rt_info);
-            let urgency = urgency.map_err(|_| SystemException::from(ExceptionKind::BadParam))?;
+            let urgency = urgency.map_err(|error| match error {
+                UrgencyError::UnknownRtInfo(_) => ExceptionKind::BadParam,
+                UrgencyError::NotTold { .. } => ExceptionKind::Transient,
+            })?;
             if most.is_none_or(|(most, _)| urgency.priority > most.priority) {
                 most = Some((urgency, rt_info));
             }

@@ -11,8 +11,8 @@ pub trait PrioritySource: fmt::Debug + Send + Sync {
     /// How urgent whoever has that handle is.
     ///
     /// # Errors
-    /// [`UnknownRtInfo`], which refuses the consumer (BAD_PARAM).
-    fn urgency(&self, rt_info: i32) -> Result<Urgency, UnknownRtInfo>;
+    /// [`UrgencyError`], which refuses the consumer.
+    fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError>;
 }
 
 /// How urgent a consumer is, and in which order it is served among those of its lane.
@@ -40,10 +40,22 @@ pub enum DispatchOrder {
     Laxity,
 }
 
-/// A handle of which nothing is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no priority is known of rt_info {0}")]
-pub struct UnknownRtInfo(pub i32);
+/// Why it is not known how urgent a handle is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UrgencyError {
+    /// There is no such handle: the consumer gets BAD_PARAM.
+    #[error("no priority is known of rt_info {0}")]
+    UnknownRtInfo(i32),
+    /// The source did not tell, and may later: the consumer gets TRANSIENT.
+    #[error("no priority was told of rt_info {rt_info}: {reason}")]
+    NotTold {
+        /// The handle.
+        rt_info: i32,
+        /// What the source says, or why it could not be asked.
+        reason: String,
+    },
+}
 
 impl Urgency {
     /// That priority, in order of arrival.
@@ -71,12 +83,12 @@ impl Urgency {
 pub struct RtInfoIsPriority;
 
 impl PrioritySource for RtInfoIsPriority {
-    fn urgency(&self, rt_info: i32) -> Result<Urgency, UnknownRtInfo> {
+    fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
         let number = i16::try_from(rt_info).ok();
         number
             .and_then(|number| Priority::new(number).ok())
             .map(Urgency::of)
-            .ok_or(UnknownRtInfo(rt_info))
+            .ok_or(UrgencyError::UnknownRtInfo(rt_info))
     }
 }
 
@@ -88,8 +100,14 @@ mod tests {
     fn a_handle_is_a_priority_if_it_can_be_one() {
         let seven = RtInfoIsPriority.urgency(7).expect("a priority");
         assert_eq!(seven.priority.get(), 7);
-        assert_eq!(RtInfoIsPriority.urgency(-1), Err(UnknownRtInfo(-1)));
-        assert_eq!(RtInfoIsPriority.urgency(40_000), Err(UnknownRtInfo(40_000)));
+        assert_eq!(
+            RtInfoIsPriority.urgency(-1),
+            Err(UrgencyError::UnknownRtInfo(-1))
+        );
+        assert_eq!(
+            RtInfoIsPriority.urgency(40_000),
+            Err(UrgencyError::UnknownRtInfo(40_000))
+        );
     }
 
     #[test]
