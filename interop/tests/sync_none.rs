@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rtorb::ior::Ior;
+use rtorb::ior::{Component, Ior};
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
 use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
@@ -16,6 +16,7 @@ use rtorb_interop::ours::Ours;
 use rtorb_interop::raw::{FRAGMENT, LOCATE_REQUEST, REQUEST, Request, Stream, fragments};
 use rtorb_interop::running::{PATIENCE, until};
 use rtorb_interop::stubs::{Relay, RelayServant, Seen};
+use rtorb_wire::code_sets::CodeSetComponentInfo;
 
 #[test]
 fn without_a_connection_nothing_is_sent_and_none_is_opened() {
@@ -302,6 +303,31 @@ fn an_object_that_moved_is_sent_to_where_it_was_found() {
 }
 
 #[test]
+fn a_server_that_needs_the_code_set_is_told_when_the_connection_is_validated() {
+    let server = Slow::new();
+    let orb = with(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = orb.string_to_object(&server.reference_with_code_sets());
+    let own = object
+        .expect("a reference")
+        .set_policy_overrides(&[Policy::PrivateConnection])
+        .expect("a client may")
+        .with_sync_scope(SyncScope::None);
+    let refused = own.validate_connection().expect_err("it is gone");
+    assert_eq!(refused.kind, ExceptionKind::ObjectNotExist, "{refused}");
+    // It has the code set, so that the second question is a LocateRequest.
+    server.read();
+    own.validate_connection().expect("the server answers");
+    assert_eq!(own.invoke_oneway_at_once("push", |_| Ok(())), Ok(true));
+    let pushed = server.pushed_after_reading(1);
+    let request = Request {
+        id: 4,
+        reply: false,
+        ..Request::two_way(b"object", "push")
+    };
+    assert!(pushed[0] == request.head().message(), "{pushed:?}");
+}
+
+#[test]
 fn the_scope_goes_with_a_reference_through_its_other_choices() {
     let server = Slow::new();
     let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
@@ -385,6 +411,18 @@ impl Slow {
         object
             .expect("a client may")
             .with_sync_scope(SyncScope::None)
+    }
+
+    /// As the server's reference, of one that has chosen code sets and speaks UTF-8.
+    fn reference_with_code_sets(&self) -> String {
+        let ior: Ior = self.server.reference().parse().expect("a reference");
+        let mut profile = ior.iiop_profiles().next().expect("a profile");
+        let code_sets = Component::CodeSets(CodeSetComponentInfo::ours());
+        profile
+            .components
+            .push(code_sets.to_tagged().expect("it fits"));
+        let profiles = vec![profile.to_tagged().expect("it fits")];
+        Ior { profiles, ..ior }.to_string()
     }
 
     fn read(&self) {

@@ -241,8 +241,22 @@ impl ObjectRef {
             SyncScope::WithTransport => {
                 self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
             }
-            SyncScope::None => self.send_at_once(operation, &arguments),
+            SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
+    }
+
+    /// As [`invoke_oneway`](Self::invoke_oneway) with [`SyncScope::None`], whatever the reference's own is; and tells what
+    /// [`flush`](Self::flush) would: true when nothing of it is left, so that nobody has to ask.
+    ///
+    /// # Errors
+    /// As with [`SyncScope::None`].
+    #[inline]
+    pub fn invoke_oneway_at_once<'a>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+    ) -> Result<bool, SystemException> {
+        self.send_at_once(operation, &arguments)
     }
 
     #[inline]

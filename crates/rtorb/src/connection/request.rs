@@ -30,7 +30,8 @@ pub(crate) struct Request<'x> {
 pub(crate) enum Ask {
     /// An operation.
     Operation,
-    /// Whether the object is there (LocateRequest).
+    /// Whether the object is there: LocateRequest; where the server still has to be told the code set, the operation of the
+    /// request, since a LocateRequest has no service contexts.
     Whereabouts,
     /// That the connection be for the priorities of its band (`_bind_priority_band`).
     Band,
@@ -81,7 +82,7 @@ impl Request<'_> {
                     priority,
                 )?;
             }
-            (_, Ask::Whereabouts, _) => {
+            (_, Ask::Whereabouts, _) if numbered.code_set_told => {
                 return giop::write_locate_request(w, version, id, &self.route.object_key);
             }
             _ => self.begin(w, numbered)?,

@@ -119,13 +119,14 @@ impl Connection {
 
     /// Sends what the transport takes of a oneway at once. What it does not take is kept, and goes before anything else.
     ///
-    /// While something is kept of another, the answer is TRANSIENT, and nothing of this one goes.
+    /// True when nothing of it is kept. While something is kept of another, the answer is TRANSIENT, and nothing of this one
+    /// goes.
     #[inline]
     pub(super) fn send_now<'a>(
         &mut self,
         request: &Request<'_>,
         arguments: Arguments<'_, 'a>,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         if !self.flush()? {
             return Err(self.attempt(Deadline::after(None)).behind_another());
         }
@@ -135,7 +136,8 @@ impl Connection {
             own.rest
                 .send(request.orb, &own.wait.stream, message)
                 .map_err(|errno| own.broken_by(errno))
-        })
+        })?;
+        Ok(self.is_flushed())
     }
 
     /// Sends what the transport takes of what is kept; true when nothing is left.
@@ -147,6 +149,7 @@ impl Connection {
     }
 
     /// True if nothing of a oneway is kept.
+    #[inline]
     pub(super) fn is_flushed(&self) -> bool {
         self.rest.is_empty()
     }

@@ -19,9 +19,13 @@ pub(super) enum Unavailable {
     OfAllThreads,
 }
 
-/// Hands a oneway to the open connection that a call would take; what the transport does not take now is kept there.
+/// Hands a oneway to the open connection that a call would take; what the transport does not take now is kept there. True when
+/// it took all.
 #[inline]
-pub(crate) fn send<'a>(request: &Request<'_>, arguments: Arguments<'_, 'a>) -> Result<(), Failure> {
+pub(crate) fn send<'a>(
+    request: &Request<'_>,
+    arguments: Arguments<'_, 'a>,
+) -> Result<bool, Failure> {
     match at_once(request, |connection| {
         connection.send_now(request, arguments)
     }) {

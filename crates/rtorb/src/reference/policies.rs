@@ -4,6 +4,7 @@ use super::{ObjectRef, Question};
 use crate::connection::Ask;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::rt::{Policy, Priority};
+use rtorb_wire::Decode;
 use rtorb_wire::giop::Response;
 use std::sync::Arc;
 
@@ -50,7 +51,8 @@ impl ObjectRef {
     }
 
     /// Opens the calling thread's connection to the object, or with bands one for each of them, and asks its server
-    /// whether it is there (CORBA::Object::validate_connection): so that no call has to wait for that.
+    /// whether it is there (CORBA::Object::validate_connection): so that no call has to wait for that, nor to tell the server
+    /// its code set.
     ///
     /// # Errors
     /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
@@ -88,10 +90,26 @@ impl ObjectRef {
     fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
         let question = Question {
             ask: Ask::Whereabouts,
-            operation: "",
+            operation: "_non_existent",
             response: Response::FromTarget,
             at,
         };
-        self.ask(&question, &|_| Ok(()), &mut |_, _| Ok(()))
+        let mut is_gone = false;
+        let mut ask = || {
+            // Only a Reply has results: a LocateReply says no more than its status.
+            self.ask(&question, &|_| Ok(()), &mut |_, r| {
+                is_gone = bool::decode(r)?;
+                Ok(())
+            })
+        };
+        match ask() {
+            // GIOP 1.0 and 1.1 know the operation by an older name; but whoever answered has seen the code set.
+            Err(exception) if exception.kind == ExceptionKind::BadOperation => ask()?,
+            answer => answer?,
+        }
+        match is_gone {
+            true => Err(ExceptionKind::ObjectNotExist.into()),
+            false => Ok(()),
+        }
     }
 }

@@ -14,9 +14,8 @@ pub enum SyncScope {
     /// Nowhere (SYNC_NONE): the caller waits for nothing, neither for room in the socket nor for a connection, nor for another
     /// thread.
     ///
-    /// It goes by a connection that is open already ([`ObjectRef::validate_connection`] opens it, or a call; before the first
-    /// reply to a call, each oneway has to tell the server its code set, in 20 octets more): one system call, by which
-    /// the socket takes what it has room for. What it has no room for is kept in the connection: the rest of one message at
+    /// It goes by a connection that is open already ([`ObjectRef::validate_connection`] opens it, or a call): one system call, by
+    /// which the socket takes what it has room for. What it has no room for is kept in the connection: the rest of one message at
     /// most, which goes before anything else does, by [`ObjectRef::flush`], the next oneway, or a call, which waits for that as
     /// it waits for all. A oneway is refused with TRANSIENT, COMPLETED_NO, and nothing of it is sent,
     /// * [`UNCONNECTED`](Self::UNCONNECTED): while there is no open connection;
@@ -106,7 +105,7 @@ impl ObjectRef {
         &self,
         operation: &str,
         arguments: Arguments<'_, 'a>,
-    ) -> Result<(), SystemException> {
+    ) -> Result<bool, SystemException> {
         self.at_once(operation, |request| {
             without_waiting::send(request, arguments)
         })
