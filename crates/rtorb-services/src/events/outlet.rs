@@ -49,6 +49,15 @@ pub(crate) enum Progress {
     Partly,
 }
 
+impl Progress {
+    fn of(is_whole: bool) -> Self {
+        match is_whole {
+            true => Self::Whole,
+            false => Self::Partly,
+        }
+    }
+}
+
 /// Why a message did not go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotSent {
@@ -65,10 +74,8 @@ pub(crate) enum NotSent {
 /// A consumer behind its reference.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    /// For events: with a connection of its own, that waits for nothing.
+    /// For events, with a connection of its own; it opens that too, since only so it knows where the object has moved to.
     events: ObjectRef,
-    /// For opening that connection, with a bound on how long.
-    opening: ObjectRef,
     /// For questions and the goodbye, by another connection: an event must not stand behind an answer that does not come.
     questions: ObjectRef,
     /// True once octets turned out not to fit this consumer: another GIOP version or byte order.
@@ -84,19 +91,18 @@ impl Remote {
         consumer: &ObjectRef,
         answer_timeout: Duration,
     ) -> Result<Self, SystemException> {
-        let private = consumer.set_policy_overrides(&[Policy::PrivateConnection])?;
+        let bounded = consumer.with_round_trip_timeout(Some(answer_timeout));
         Ok(Self {
-            opening: private.with_round_trip_timeout(Some(answer_timeout)),
-            events: private.with_sync_scope(SyncScope::None),
-            questions: consumer.with_round_trip_timeout(Some(answer_timeout)),
+            events: bounded.set_policy_overrides(&[Policy::PrivateConnection])?,
+            questions: bounded,
             needs_values: AtomicBool::new(false),
         })
     }
 
     /// Sends the octets; `None` if they do not fit the consumer.
-    fn push_octets(&self, message: Message<'_>) -> Option<Result<(), SystemException>> {
+    fn push_octets(&self, message: Message<'_>) -> Option<Result<bool, SystemException>> {
         let fits = Cell::new(true);
-        let sent = self.events.invoke_oneway("push", |w| {
+        let sent = self.events.invoke_oneway_at_once("push", |w| {
             fits.set(message.goes_into(w));
             match fits.get() {
                 true => message.write(w),
@@ -108,10 +114,10 @@ impl Remote {
     }
 
     #[cold]
-    fn push_values(&self, message: Message<'_>) -> Result<(), SystemException> {
+    fn push_values(&self, message: Message<'_>) -> Result<bool, SystemException> {
         let events = message.values()?;
         self.events
-            .invoke_oneway("push", |w| rtorb::codegen::Encode::encode(&events, w))
+            .invoke_oneway_at_once("push", |w| rtorb::codegen::Encode::encode(&events, w))
     }
 }
 
@@ -125,20 +131,16 @@ impl Outlet for Remote {
             self.needs_values.store(true, Ordering::Relaxed);
             self.push_values(message)
         });
-        sent.map_err(|exception| not_sent(&exception))?;
-        // It was taken: what a flush finds broken is this very message.
-        self.flush().map_err(|_| NotSent::BrokenMeanwhile)
+        let is_whole = sent.map_err(|exception| not_sent(&exception))?;
+        Ok(Progress::of(is_whole))
     }
 
     fn flush(&self) -> Result<Progress, SystemException> {
-        Ok(match self.events.flush()? {
-            true => Progress::Whole,
-            false => Progress::Partly,
-        })
+        self.events.flush().map(Progress::of)
     }
 
     fn open(&self, priority: Priority) -> Result<(), SystemException> {
-        self.opening.validate_connection_at(priority)
+        self.events.validate_connection_at(priority)
     }
 
     fn ask(&self) -> Result<(), SystemException> {
