@@ -34,7 +34,8 @@ pub struct ChannelConfig {
     pub queue_octets: usize,
     /// Octets of one event, header included, 64 to 16 MiB (default 16 KiB); a larger one is discarded, and counted.
     pub event_octets_max: usize,
-    /// Entries of one subscription or publication, 1 to 65,536 (default 256): each one costs a lookup that is made anew.
+    /// Entries of one subscription or publication, 1 to 4,096 (default 256): a filtered one looks at each of them for every event
+    /// that its keys match, while its consumer's lock is held; each one also costs a lookup that is made anew.
     pub entries_max: usize,
     /// Events that a lane sends to one consumer before it turns to the next, 1 to 65,536 (default 16).
     pub turn_events: usize,
@@ -187,7 +188,7 @@ impl ChannelConfig {
             self.queue_octets,
             self.event_octets_max..=1 << 30,
         )?;
-        within("entries_max", self.entries_max, 1..=65_536)?;
+        within("entries_max", self.entries_max, 1..=4096)?;
         within("turn_events", self.turn_events, 1..=65_536)?;
         let (ms, minute, hour) = (
             Duration::from_millis,

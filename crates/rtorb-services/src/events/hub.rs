@@ -376,3 +376,6 @@ impl Hub {
 
 /// Gateways of one channel, and whoever else looks.
 const OBSERVERS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;
