@@ -108,6 +108,26 @@ impl Any {
         Reader::new(&self.octets, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
     }
 
+    /// Reads an any in the place of this one, into the memory that its value has: no heap call where that is large enough and the
+    /// type is one without parameters. Nothing ([`NULL`](Self::NULL)) is left after an error.
+    ///
+    /// # Errors
+    /// As [`decode`](Decode::decode).
+    pub fn decode_over(&mut self, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let memory = core::mem::take(self).octets;
+        let (type_code, w) = read(r, memory)?;
+        let char_code_set = w.char_code_set();
+        // Nothing is lent to it: a value is copied.
+        let (mut octets, count, _) = w.finish();
+        octets.truncate(count);
+        *self = Self {
+            type_code,
+            octets,
+            char_code_set,
+        };
+        Ok(())
+    }
+
     /// Writes the any without lending its octets.
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
@@ -183,23 +203,11 @@ impl Decode for Any {
     const OCTETS_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.nested(|r| {
-            let type_code = TypeCode::decode(r)?;
-            let char_code_set = r.char_code_set();
-            let mut w = writer(char_code_set);
-            transcode::copy(&type_code, r, &mut w).map_err(|refused| match refused {
-                Refused::Decode(error) => error,
-                // Only memory can be short: what was read can be written.
-                Refused::Encode(_) => DecodeError::TooLarge {
-                    octets: w.len() as u64,
-                    limit: w.len(),
-                },
-            })?;
-            Ok(Self {
-                type_code,
-                octets: w.to_octets(),
-                char_code_set,
-            })
+        let (type_code, w) = read(r, Vec::new())?;
+        Ok(Self {
+            type_code,
+            char_code_set: w.char_code_set(),
+            octets: w.to_octets(),
         })
     }
 }
@@ -223,7 +231,28 @@ impl fmt::Debug for Any {
     }
 }
 
-/// A writer without a limit of its own: what goes into an any is in memory already.
+/// Reads a type and a value of it, into that memory.
+fn read<'w>(r: &mut Reader<'_>, memory: Vec<u8>) -> Result<(TypeCode, Writer<'w>), DecodeError> {
+    r.nested(|r| {
+        let type_code = TypeCode::decode(r)?;
+        let mut w = writer_into(memory, r.char_code_set());
+        transcode::copy(&type_code, r, &mut w).map_err(|refused| match refused {
+            Refused::Decode(error) => error,
+            // Only memory can be short: what was read can be written.
+            Refused::Encode(_) => DecodeError::TooLarge {
+                octets: w.len() as u64,
+                limit: w.len(),
+            },
+        })?;
+        Ok((type_code, w))
+    })
+}
+
 fn writer<'a>(set: CharCodeSet) -> Writer<'a> {
-    Writer::new(Vec::new(), isize::MAX as usize).with_char_code_set(set)
+    writer_into(Vec::new(), set)
+}
+
+/// A writer without a limit of its own: what goes into an any is in memory already.
+fn writer_into<'a>(memory: Vec<u8>, set: CharCodeSet) -> Writer<'a> {
+    Writer::new(memory, isize::MAX as usize).with_char_code_set(set)
 }

@@ -130,9 +130,10 @@ impl Watch {
     ) -> anyhow::Result<End> {
         let begin_ns = monotonic_ns();
         let mut ask_ns = begin_ns + ASK_EVERY_NS;
+        let mut arrival = Arrival::default();
         while !interrupt.requested() {
-            match receiver.next(monotonic_ns() + LOOK_EVERY_NS) {
-                Received::Event(arrival) => {
+            match receiver.next(&mut arrival, monotonic_ns() + LOOK_EVERY_NS) {
+                Received::Event => {
                     seen.note(&arrival);
                     if !self.quiet {
                         self.show(&arrival, begin_ns)?;
