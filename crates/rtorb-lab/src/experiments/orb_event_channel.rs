@@ -123,9 +123,12 @@ impl Measured {
         (context, plan, load): (&Context, &Plan, &Load),
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        self.edges
-            .measure((context, plan, load), &mut self.notes, progress)?;
+        let edges = self
+            .edges
+            .measure((context, plan, load), &mut self.notes, progress);
+        // Also of a run that was interrupted.
         self.scheduling.append(&mut self.edges.scheduling);
+        edges?;
         if plan.loads == [Beside::LoadOfMachine] {
             return Ok(());
         }
@@ -183,7 +186,8 @@ fn tables() -> Vec<TableView> {
             ..table("edge-to-output", "A call, and an event through the channel", part("call"))
         },
         TableView {
-            caption: "From sending an event until consumers have it.".to_owned(),
+            caption: "From sending an event until consumers have it: the first of them, the urgent one (high), the median one, the last one. \
+                      Mixed: the others are less urgent; equal: all are urgent.".to_owned(),
             rows: words(&["priorities", "consumers"]),
             columns: words(&["receipt"]),
             ..table("fan-out", "One event to many consumers", part(fan_out::PART))
@@ -196,7 +200,7 @@ fn tables() -> Vec<TableView> {
             ..table("sustained", "Events a second", part(fan_out::SUSTAINED))
         },
         TableView {
-            caption: "From sending an event until the urgent consumer has it.".to_owned(),
+            caption: format!("From sending an event until the urgent consumer has it. {OTHERS}"),
             rows: words(&["flood"]),
             columns: words(&["transport"]),
             ..table("isolation", "The urgent consumer beside others", part(isolation::PART))
@@ -245,7 +249,7 @@ fn plots() -> Vec<Plot> {
             ..plot("event-and-call", "An event through the channel (P4 Figure 12), and a call", PlotKind::Histogram)
         },
         Plot {
-            caption: "The first consumer, the median one, the last one, and the urgent one.".to_owned(),
+            caption: "The first consumer that has it, the urgent one (high), the median one and the last one.".to_owned(),
             of: labels([("part", fan_out::PART.into())]),
             choose: words(&["priorities"]),
             lines: words(&["receipt"]),
@@ -268,7 +272,7 @@ fn plots() -> Vec<Plot> {
             ..plot("sustained", "Events a second, against the number of consumers", PlotKind::Lines)
         },
         Plot {
-            caption: "Where nothing is felt of the others, the lines are one.".to_owned(),
+            caption: format!("Where nothing is felt of the others, the lines are one. {OTHERS}"),
             of: labels([("part", isolation::PART.into())]),
             choose: words(&["transport"]),
             lines: words(&["flood"]),
@@ -280,8 +284,10 @@ fn plots() -> Vec<Plot> {
 
 const ONE_WAY: &str = "Nobody answers an event: its series have no `round_trip`. The channel sends an event on as it comes, in the thread \
                        that received it, where consumer and supplier are equally urgent.";
-const MANY: &str = "Consumers share processes: those that a step of the sweep adds are in one, the 100 beside the urgent one in another; \
+const MANY: &str = "Consumers share processes: those that a step of the sweep adds are in one, those beside the urgent one in another; \
                     each has a connection of its own. All processes are on one CPU.";
+const OTHERS: &str = "The others: absent (there are none), idle (nothing is sent to them), served (they are sent events, and take them), slow (they \
+                      sleep over each), flooded (they are sent more at a time than their queues hold), killed, hung (one of them is stopped).";
 const EDGES_ALONE: &str = "In an emulated machine edges are measured alone: many consumers and those that misbehave would take its emulator \
                            too long.";
 const NOT_REAL_TIME: &str =

@@ -46,16 +46,7 @@ impl CountedEvents {
                 self.round(plan.counted_events, consumers, &mut counted)?;
             }
             if traces {
-                let process = counted.channel.process().id();
-                let strace = Strace::attach(context.folder(), process)?;
-                counted.send(TRACED_EVENTS)?;
-                let calls = strace.finish()?;
-                let all: u64 = calls.values().sum();
-                self.add("system_calls", consumers, (all, TRACED_EVENTS));
-                for (name, count) in &calls {
-                    let name = format!("system_call_{name}");
-                    self.add(&name, consumers, (*count, TRACED_EVENTS));
-                }
+                self.trace(context, consumers, &mut counted)?;
             }
             progress.step(&format!("counts, {consumers} consumers"));
         }
@@ -89,6 +80,34 @@ impl CountedEvents {
             ("involuntary_switches", threads.involuntary_switches),
         ] {
             self.add(what, consumers, (count, events));
+        }
+        Ok(())
+    }
+
+    fn trace(
+        &mut self,
+        context: &Context,
+        consumers: usize,
+        counted: &mut Counted,
+    ) -> Result<(), LabError> {
+        counted.begin(&Sending {
+            pause_ns: TRACE_PAUSE_NS,
+            ..Sending::paced(TRACED_EVENTS + 1, PERIOD_NS)
+        })?;
+        counted.consumers.await_received(1, RECEIPT_TIMEOUT)?;
+        let process = counted.channel.process().id();
+        let strace = Strace::attach(context.folder(), process)?;
+        let before = counted.consumers.received()?.0;
+        counted
+            .consumers
+            .await_received(TRACED_EVENTS + 1, RECEIPT_TIMEOUT)?;
+        let calls = strace.finish()?;
+        counted.finish(TRACED_EVENTS + 1)?;
+        let events = (TRACED_EVENTS + 1).saturating_sub(before);
+        let all: u64 = calls.values().sum();
+        self.add("system_calls", consumers, (all, events));
+        for (name, count) in &calls {
+            self.add(&format!("system_call_{name}"), consumers, (*count, events));
         }
         Ok(())
     }
@@ -168,8 +187,9 @@ impl Counted {
     }
 
     fn finish(&mut self, events: u64) -> Result<(), LabError> {
-        self.supplier
-            .finish(Duration::from_nanos(2 * PAUSE_NS + events * PERIOD_NS))?;
+        self.supplier.finish(Duration::from_nanos(
+            2 * TRACE_PAUSE_NS + events * PERIOD_NS,
+        ))?;
         self.consumers.await_received(events, RECEIPT_TIMEOUT)
     }
 }
@@ -183,6 +203,8 @@ const SOURCE: i32 = 1;
 const PERIOD_NS: u64 = 500_000;
 /// A hundred times what it takes to ask for the counts.
 const PAUSE_NS: u64 = 50_000_000;
+/// Longer than it takes to attach strace, and to be rid of it.
+const TRACE_PAUSE_NS: u64 = 400_000_000;
 const WARM_UP_EVENTS: u64 = 100;
 /// Fewer, since every system call stops its thread twice.
 const TRACED_EVENTS: u64 = 100;
