@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::Args;
 use rtorb_lab::results::summary::Table;
-use rtorb_services::events::statistics::{ConnectionState, ConsumerStatistics};
+use rtorb_services::events::statistics::{
+    ConnectionState, ConsumerStatistics, Published, SupplierStatistics,
+};
 use rtorb_services::events::{Statistics, statistics_of};
 
 use crate::output::{line, print_json, print_table};
@@ -50,6 +52,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         suppliers,
         consumers,
         departed,
+        connected_suppliers,
         ..
     } = statistics;
     line(format!(
@@ -65,11 +68,24 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
             "delivered",
             "discarded",
             "waiting",
+            "octets",
         ];
         print_table(&Table {
             head: head.map(str::to_owned).to_vec(),
             rows: consumers.iter().map(row).collect(),
         })?;
+    }
+    for consumer in consumers {
+        let (forgotten, missed) = (consumer.forgotten, consumer.timeouts_missed);
+        if forgotten > 0 || missed > 0 {
+            line(format!(
+                "consumer {}: its conjunctions had no room for {forgotten} events, and {missed} timeouts went by unseen",
+                consumer.number
+            ))?;
+        }
+    }
+    for supplier in connected_suppliers {
+        line(offer(supplier))?;
     }
     let gone = departed.all();
     if gone > 0 {
@@ -104,5 +120,34 @@ fn row(consumer: &ConsumerStatistics) -> Vec<String> {
         events.delivered.to_string(),
         events.discarded.all().to_string(),
         events.waiting.to_string(),
+        consumer.queued_octets.to_string(),
     ]
+}
+
+fn offer(supplier: &SupplierStatistics) -> String {
+    let or_any = |number: i32| match number {
+        0 => "any".to_owned(),
+        number => number.to_string(),
+    };
+    let shown = |it: &Published| {
+        format!(
+            "type {} of source {}",
+            or_any(it.event_type),
+            or_any(it.source)
+        )
+    };
+    let mut all: Vec<String> = supplier.publications.iter().map(shown).collect();
+    if all.is_empty() {
+        all.push("it does not say what".to_owned());
+    }
+    let kind = if supplier.is_gateway {
+        " (a gateway)"
+    } else {
+        ""
+    };
+    format!(
+        "supplier {}{kind} publishes {}",
+        supplier.number,
+        all.join(", ")
+    )
 }

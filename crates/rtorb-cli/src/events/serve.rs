@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -14,14 +15,17 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{
-    Channel, ChannelConfig, ChannelError, Dispatching, WhenFull, strategies,
+    Channel, ChannelConfig, ChannelError, Dispatching, PrioritySource, RtInfoIsPriority, WhenFull,
+    strategies,
 };
 use rtorb_services::naming::client::{Context, Existing, Name, parse_name};
+use rtorb_services::scheduling::{RemoteScheduler, Schedule};
+use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
 use super::list;
 use crate::orb_options::{ClientChoices, Misuse, ServerChoices, in_our_words};
 use crate::output::print_json;
-use crate::reference::{builder, duration};
+use crate::reference::{builder, duration, object};
 
 /// Serve an event channel until SIGTERM or SIGINT, or until somebody destroys it.
 ///
@@ -29,7 +33,8 @@ use crate::reference::{builder, duration};
 #[derive(Debug, Args)]
 #[command(mut_arg("lanes", |arg| arg.help(
     "The CORBA priorities of the channel's lanes, most urgent first, each with a thread: 50,30,10. With --dispatch lanes, \
-     suppliers are served by two threads of each as well [default: 0]"
+     suppliers are served by two threads of each as well, and of 0, and a client of any other priority is refused \
+     (INV_POLICY) [default: 0]"
 )))]
 pub(super) struct Serve {
     /// Where to write the channel's reference, in whole and only when it is ready.
@@ -54,6 +59,14 @@ pub(super) struct Serve {
     /// waits), disconnect (the consumer).
     #[arg(long, value_name = "POLICY", value_parser = when_full)]
     when_full: Option<WhenFull>,
+    /// What an RT_Info of a consumer is: its priority in this schedule, from `rtorb scheduling compute --out`. Without --lanes,
+    /// the lanes are its priorities.
+    #[arg(long, value_name = "FILE", conflicts_with = "scheduler")]
+    schedule: Option<PathBuf>,
+    /// The same by a Scheduler, which is asked each time when a consumer connects: an IOR:, a corbaloc: or corbaname:, or a file
+    /// that holds one.
+    #[arg(long, value_name = "REF")]
+    scheduler: Option<String>,
     /// Consumers at a time.
     #[arg(long, value_name = "N")]
     consumers_max: Option<usize>,
@@ -108,9 +121,11 @@ enum Filtering {
 impl Serve {
     pub(super) fn run(mut self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals()?;
-        let config = self.config()?;
+        let schedule = self.schedule()?;
+        let config = self.config(schedule.as_ref())?;
         let orb = self.orb(&config)?;
-        let channel = Channel::serve(&orb, config).map_err(in_words)?;
+        let priorities = self.priorities(&orb, schedule)?;
+        let channel = Channel::serve_with(&orb, config, priorities).map_err(in_words)?;
         let poa = orb.root_poa()?;
         let serving = super::serve_beside(&orb)?;
         let plain = match &self.cos_ior_file {
@@ -134,6 +149,12 @@ impl Serve {
         for endpoint in orb.endpoints() {
             eprintln!("serving an event channel at {endpoint}, key EventService");
         }
+        if orb.strategies().dispatch == DispatchStrategy::Lanes {
+            let lanes = self.server.take_lanes().unwrap_or_default();
+            eprintln!(
+                "suppliers and other clients need the priority of a lane, or get INV_POLICY: PRIORITY:THREADS are {lanes}"
+            );
+        }
         while !interrupt.requested() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
@@ -154,17 +175,39 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn config(&mut self) -> anyhow::Result<ChannelConfig> {
-        let usual = ChannelConfig::default();
-        let lanes = match self.server.take_lanes() {
-            Some(text) => lanes(&text).map_err(|error| anyhow!(Misuse::new(error)))?,
-            None => usual.lanes.clone(),
+    fn schedule(&self) -> anyhow::Result<Option<Schedule>> {
+        let read = |file: &PathBuf| {
+            Schedule::read(file)
+                .map_err(|error| anyhow!(Misuse::new(format!("--schedule: {error}"))))
         };
-        let each: Vec<String> = lanes
-            .iter()
-            .map(|lane| format!("{}:2", lane.get()))
-            .collect();
-        self.server.set_lanes(each.join(","));
+        self.schedule.as_ref().map(read).transpose()
+    }
+
+    /// Who knows how urgent an RT_Info is.
+    fn priorities(
+        &self,
+        orb: &Orb,
+        schedule: Option<Schedule>,
+    ) -> anyhow::Result<Arc<dyn PrioritySource>> {
+        if let Some(schedule) = schedule {
+            return Ok(Arc::new(schedule));
+        }
+        let Some(reference) = &self.scheduler else {
+            return Ok(Arc::new(RtInfoIsPriority));
+        };
+        let scheduler = Scheduler::narrow(&object(orb, reference)?)
+            .map_err(|exception| anyhow!("--scheduler {reference}: {exception}"))?;
+        Ok(Arc::new(RemoteScheduler(scheduler)))
+    }
+
+    fn config(&mut self, schedule: Option<&Schedule>) -> anyhow::Result<ChannelConfig> {
+        let usual = ChannelConfig::default();
+        let lanes = match (self.server.take_lanes(), schedule) {
+            (Some(text), _) => lanes(&text).map_err(|error| anyhow!(Misuse::new(error)))?,
+            (None, Some(schedule)) => lanes_of(schedule)?,
+            (None, None) => usual.lanes.clone(),
+        };
+        self.server.set_lanes(serving_lanes(&lanes));
         let queue_octets = self.queue_octets.unwrap_or(usual.queue_octets);
         Ok(ChannelConfig {
             lanes,
@@ -244,6 +287,9 @@ fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {
 /// What is wrong with a choice is misuse; what the host refuses is not.
 fn in_words(error: ChannelError) -> anyhow::Error {
     match &error {
+        ChannelError::Thread { .. } => {
+            anyhow!("{error}; or go on without real-time threads: --best-effort")
+        }
         ChannelError::Config { .. } | ChannelError::Strategies { .. } => {
             anyhow!(Misuse::new(error.to_string()))
         }
@@ -261,6 +307,31 @@ fn lanes(text: &str) -> Result<Vec<Priority>, String> {
             Priority::new(number).map_err(|_| wrong(part))
         })
         .collect()
+}
+
+/// The priorities of a schedule, the most urgent first.
+fn lanes_of(schedule: &Schedule) -> anyhow::Result<Vec<Priority>> {
+    let mut lanes: Vec<Priority> = (schedule.lanes().iter())
+        .map(|lane| lane.lane_priority)
+        .collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes.reverse();
+    match lanes.is_empty() {
+        false => Ok(lanes),
+        true => Err(anyhow!(Misuse::new(
+            "--schedule: none of its priorities is one of CORBA: say which lanes there are with --lanes".to_owned()
+        ))),
+    }
+}
+
+/// The ORB's lanes where suppliers are served by lanes: two threads for each of the channel's, so that one may wait, and for
+/// those who have no priority.
+fn serving_lanes(lanes: &[Priority]) -> String {
+    let lowest = (!lanes.contains(&Priority::MIN)).then_some(Priority::MIN);
+    let all = lanes.iter().copied().chain(lowest);
+    let each: Vec<String> = all.map(|lane| format!("{}:2", lane.get())).collect();
+    each.join(",")
 }
 
 fn when_full(text: &str) -> Result<WhenFull, String> {
@@ -293,6 +364,13 @@ mod tests {
         for wrong in ["", "50,", "-1", "50:2", "40000"] {
             assert!(lanes(wrong).unwrap_err().contains("50,30,10"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_has_no_priority_has_a_lane_that_serves_it() {
+        let serving = |text| serving_lanes(&lanes(text).unwrap());
+        assert_eq!(serving("50,10"), "50:2,10:2,0:2");
+        assert_eq!(serving("50,0"), "50:2,0:2");
     }
 
     #[test]

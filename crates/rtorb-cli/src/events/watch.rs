@@ -13,7 +13,7 @@ use rtorb_services::events::numbering::{Findings, Order};
 use rtorb_services::events::wish::{Together, Wish};
 use serde_json::{Value, json};
 
-use super::text;
+use super::{any_json, text};
 use crate::NO;
 use crate::orb_options::{Misuse, ServerChoices};
 use crate::output::line;
@@ -173,7 +173,7 @@ impl Watch {
                     "latency_ns": latency_ns,
                     "together": arrival.together,
                     "payload": text::hex(&data.payload, usize::MAX),
-                    "any": text::any(&data.any_value),
+                    "any": any_json::any(&data.any_value),
                 })
                 .to_string(),
             );

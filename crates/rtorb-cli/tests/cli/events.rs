@@ -166,7 +166,8 @@ fn a_consumer_sees_what_it_asked_for_and_nothing_else() {
     let (status, events, _) = watching.ended();
     assert_eq!((status, events.len()), (Some(0), 1));
     assert_eq!(events[0]["payload"], "hex:74686973");
-    assert_eq!(events[0]["any"], "\"one\"");
+    let any = serde_json::json!({"type": "string", "value": "one"});
+    assert_eq!(events[0]["any"], any);
     assert_eq!(
         (&events[0]["type"], &events[0]["source"]),
         (&20.into(), &2.into())
@@ -274,4 +275,161 @@ fn misuse_is_told_with_what_is_known() {
         &["watch", "IOR:00", "--all-of", "--deadline", "1s"],
         "--deadline",
     );
+}
+
+#[test]
+fn a_killed_consumer_costs_the_others_nothing_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let channel = Channel::start(folder.path(), "channel.ior", &["--ping-every", "200ms"]);
+    let all = [
+        "--type",
+        "20",
+        "--count",
+        "3000",
+        "--check-sequence",
+        "--quiet",
+    ];
+    let others = [
+        Watching::start(&channel, &all),
+        Watching::start(&channel, &all),
+    ];
+    let killed = Watching::start(&channel, &["--type", "20", "--quiet"]);
+    channel.has_consumers(3);
+    let arguments = [
+        "events",
+        "push",
+        channel.reference(),
+        "--type",
+        "20",
+        "--numbered",
+        "--rate",
+        "1500",
+        "--count",
+        "3000",
+    ];
+    let mut pushing = Running::start(&arguments);
+    let under_way = || (channel.statistics()["received"].as_u64().unwrap() >= 200).then_some(());
+    within(Duration::from_secs(30), under_way).expect("events come");
+    drop(killed);
+    for other in others {
+        let (status, _, end) = other.ended();
+        let sequence = &end["sequence"];
+        assert_eq!(
+            (status, &sequence["numbered"], &sequence["lost"]),
+            (Some(0), &3000.into(), &0.into()),
+            "{end}"
+        );
+        assert_eq!(
+            (&sequence["repeated"], &sequence["out_of_order"]),
+            (&0.into(), &0.into())
+        );
+    }
+    assert_eq!(pushing.ended(), Some(0));
+    channel.has_consumers(0);
+    assert_eq!(channel.statistics()["departed"]["dead"], 1);
+    let list = rtorb()
+        .args(["events", "list", channel.reference()])
+        .assert()
+        .success();
+    let told = String::from_utf8_lossy(&list.get_output().stdout).into_owned();
+    assert!(told.contains("1 dead"), "{told}");
+}
+
+#[test]
+fn a_gateway_finds_a_channel_that_was_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = Channel::start(folder.path(), "there.ior", &[]);
+    let from_there = Watching::start(&there, &["--type", "20", "--count", "2"]);
+    there.has_consumers(1);
+    let mut here = Channel::start(folder.path(), "here.ior", &[]);
+    let mut gateway = Running::start(&[
+        "events",
+        "gateway",
+        here.reference(),
+        there.reference(),
+        "--ping-every",
+        "100ms",
+    ]);
+    here.has_consumers(1);
+    push(&here, &["--type", "20", "--payload", "before"]);
+    let one = || (there.statistics()["received"] == 1).then_some(());
+    within(Duration::from_secs(30), one).expect("the event goes through");
+    // Without a goodbye; the next one has another port.
+    here.running.signal(Signal::KILL);
+    here.running.0.wait().unwrap();
+    std::fs::remove_file(&here.ior_file).unwrap();
+    let again = Channel::start(folder.path(), "here.ior", &[]);
+    again.has_consumers(1);
+    push(&again, &["--type", "20", "--payload", "after"]);
+    let (status, events, _) = from_there.ended();
+    let payloads: Vec<_> = events
+        .iter()
+        .map(|event| event["payload"].clone())
+        .collect();
+    assert_eq!(status, Some(0));
+    assert_eq!(payloads, ["hex:6265666f7265", "hex:6166746572"]);
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.ended(), Some(0));
+}
+
+#[test]
+fn consumers_have_the_priorities_of_a_schedule_and_suppliers_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scheduling");
+    let file = examples.join("avionics.toml");
+    let computed = folder.path().join("computed.toml");
+    rtorb()
+        .args(["scheduling", "compute"])
+        .args([&file, Path::new("--out"), &computed])
+        .assert()
+        .success();
+    let scheduling_ior = folder.path().join("scheduling.ior");
+    let _scheduling = Running::start(&[
+        "scheduling",
+        "serve",
+        "--file",
+        file.to_str().unwrap(),
+        "--ior-file",
+        scheduling_ior.to_str().unwrap(),
+    ]);
+    let ready = || scheduling_ior.exists().then_some(());
+    within(Duration::from_secs(30), ready).expect("the Scheduler becomes ready");
+    // 1 and 4 are handles of sensors.sample and guidance.step: 60 and 59.
+    let by_file = ["--schedule", computed.to_str().unwrap(), "--best-effort"];
+    let by_service = [
+        "--scheduler",
+        scheduling_ior.to_str().unwrap(),
+        "--lanes",
+        "60,59,10",
+        "--best-effort",
+    ];
+    for (name, options) in [("file.ior", &by_file[..]), ("service.ior", &by_service)] {
+        let channel = Channel::start(folder.path(), name, options);
+        let watch = |rt_info| Watching::start(&channel, &["--type", "20", "--rt-info", rt_info]);
+        let _consumers = ["4", "1"].map(watch);
+        channel.has_consumers(2);
+        let supplier = ["push", channel.reference(), "--type", "20", "--rate", "10"];
+        let _supplier = Running::start(&[&["events"][..], &supplier].concat());
+        let offered = || {
+            let statistics = channel.statistics();
+            let suppliers = statistics["connected_suppliers"]
+                .as_array()
+                .unwrap()
+                .clone();
+            (suppliers.len() == 1).then_some(statistics)
+        };
+        let statistics = within(Duration::from_secs(30), offered).expect("the supplier connects");
+        let lanes: Vec<_> = [0, 1]
+            .map(|at| statistics["consumers"][at]["lane"].clone())
+            .to_vec();
+        assert_eq!(lanes, [60, 59], "{name}");
+        let offer = &statistics["connected_suppliers"][0]["publications"];
+        assert_eq!(*offer, serde_json::json!([{"source": 1, "event_type": 20}]));
+        let refused = Watching::start(&channel, &["--rt-info", "999"]);
+        let mut child = refused;
+        let status = within(Duration::from_secs(30), || {
+            child.0.as_mut().unwrap().try_wait().unwrap()
+        });
+        assert_eq!(status.expect("it is refused").code(), Some(1));
+    }
 }

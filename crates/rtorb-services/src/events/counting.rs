@@ -4,7 +4,8 @@ use rtorb::{ObjectRef, SystemException};
 
 use super::admin::ChannelServant;
 use super::statistics::{
-    ConnectionState, ConsumerStatistics, Counts, Departed, Discarded, Refused, Statistics,
+    ConnectionState, ConsumerStatistics, Counts, Departed, Discarded, Published, Refused,
+    Statistics, SupplierStatistics,
 };
 use crate::stubs::rtec_event::rtorb_events as idl;
 
@@ -25,6 +26,7 @@ impl idl::CountingChannelServant for ChannelServant {
 
 impl From<&Statistics> for idl::ChannelStatistics {
     fn from(statistics: &Statistics) -> Self {
+        let suppliers = &statistics.connected_suppliers;
         Self {
             received: statistics.received,
             too_large: statistics.refused.too_large,
@@ -33,12 +35,14 @@ impl From<&Statistics> for idl::ChannelStatistics {
             suppliers: statistics.suppliers,
             consumers: statistics.consumers.iter().map(Into::into).collect(),
             departed_consumers: (&statistics.departed).into(),
+            connected_suppliers: suppliers.iter().map(Into::into).collect(),
         }
     }
 }
 
 impl From<&idl::ChannelStatistics> for Statistics {
     fn from(statistics: &idl::ChannelStatistics) -> Self {
+        let suppliers = &statistics.connected_suppliers;
         Self {
             received: statistics.received,
             refused: Refused {
@@ -49,6 +53,7 @@ impl From<&idl::ChannelStatistics> for Statistics {
             suppliers: statistics.suppliers,
             consumers: statistics.consumers.iter().map(Into::into).collect(),
             departed: (&statistics.departed_consumers).into(),
+            connected_suppliers: suppliers.iter().map(Into::into).collect(),
         }
     }
 }
@@ -68,6 +73,7 @@ impl From<&ConsumerStatistics> for idl::ConsumerStatistics {
             events: (&consumer.events).into(),
             forgotten: consumer.forgotten,
             timeouts_missed: consumer.timeouts_missed,
+            queued_octets: consumer.queued_octets,
         }
     }
 }
@@ -87,6 +93,27 @@ impl From<&idl::ConsumerStatistics> for ConsumerStatistics {
             events: (&consumer.events).into(),
             forgotten: consumer.forgotten,
             timeouts_missed: consumer.timeouts_missed,
+            queued_octets: consumer.queued_octets,
+        }
+    }
+}
+
+impl From<&SupplierStatistics> for idl::SupplierStatistics {
+    fn from(supplier: &SupplierStatistics) -> Self {
+        Self {
+            number: supplier.number,
+            is_gateway: supplier.is_gateway,
+            publications: supplier.publications.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&idl::SupplierStatistics> for SupplierStatistics {
+    fn from(supplier: &idl::SupplierStatistics) -> Self {
+        Self {
+            number: supplier.number,
+            is_gateway: supplier.is_gateway,
+            publications: supplier.publications.iter().map(Into::into).collect(),
         }
     }
 }
@@ -120,6 +147,7 @@ alike! {
     Discarded { full, suspended, broken, gone, unsendable; };
     Counts { received, delivered, waiting; discarded = not_delivered };
     Departed { disconnected, dead, hung, full; events = events };
+    Published { source, event_type; };
 }
 
 #[cfg(test)]
@@ -154,6 +182,7 @@ mod tests {
             events: counts,
             forgotten: 10,
             timeouts_missed: 11,
+            queued_octets: 12,
         };
         let statistics = Statistics {
             received: 1,
@@ -171,6 +200,14 @@ mod tests {
                 full: 9,
                 events: counts,
             },
+            connected_suppliers: vec![SupplierStatistics {
+                number: 13,
+                is_gateway: true,
+                publications: vec![Published {
+                    source: 14,
+                    event_type: 15,
+                }],
+            }],
         };
         let sent = idl::ChannelStatistics::from(&statistics);
         assert_eq!(Statistics::from(&sent), statistics);

@@ -311,6 +311,7 @@ impl Hub {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let consumers = self.consumers();
         let registry = self.registry.lock();
+        let suppliers = registry.connected_suppliers();
         Statistics {
             received: count(&self.received),
             refused: Refused {
@@ -318,9 +319,10 @@ impl Hub {
                 not_connected: count(&self.not_connected),
                 malformed: count(&self.malformed),
             },
-            suppliers: registry.connected_suppliers().len() as u64,
+            suppliers: suppliers.len() as u64,
             consumers: consumers.iter().map(|it| it.statistics()).collect(),
             departed: registry.departed(),
+            connected_suppliers: suppliers.iter().map(|it| it.statistics()).collect(),
         }
     }
 

@@ -105,6 +105,11 @@ impl EventQueue {
     }
 
     /// Events in all entries.
+    /// Octets of what is in it.
+    pub(crate) fn octets(&self) -> u64 {
+        self.used as u64
+    }
+
     pub(crate) fn events(&self) -> u64 {
         self.events
     }

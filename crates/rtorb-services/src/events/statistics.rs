@@ -18,6 +18,8 @@ pub struct Statistics {
     pub consumers: Vec<ConsumerStatistics>,
     /// Consumers that are connected no more.
     pub departed: Departed,
+    /// The suppliers one by one, in the order of connecting.
+    pub connected_suppliers: Vec<SupplierStatistics>,
 }
 
 /// Events that no consumer was asked about.
@@ -50,6 +52,29 @@ pub struct ConsumerStatistics {
     pub forgotten: u64,
     /// Moments of its timeouts that went by unseen since its lane was late.
     pub timeouts_missed: u64,
+    /// Octets of the events in its queue.
+    pub queued_octets: u64,
+}
+
+/// A supplier that is connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SupplierStatistics {
+    /// Its number, given in the order of connecting and never again.
+    pub number: u64,
+    /// True if it says that it is a gateway.
+    pub is_gateway: bool,
+    /// What it said that it publishes.
+    pub publications: Vec<Published>,
+}
+
+/// Source and type, as a supplier's publication says them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Published {
+    /// 0 is any.
+    pub source: i32,
+    /// 0 is any.
+    pub event_type: i32,
 }
 
 /// How a consumer's connection stands.

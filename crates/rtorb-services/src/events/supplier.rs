@@ -4,6 +4,7 @@
 
 use super::event;
 use super::hub::Hub;
+use super::statistics::{Published, SupplierStatistics};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     AlreadyConnected, ProxyPushConsumer, SupplierQos,
 };
@@ -126,6 +127,22 @@ impl Supplier {
     pub(crate) fn qos(&self) -> Option<Arc<SupplierQos>> {
         let connection = self.connection.lock();
         connection.as_ref().map(|it| Arc::clone(&it.qos))
+    }
+
+    /// Who it is, and what it said that it publishes.
+    pub(crate) fn statistics(&self) -> SupplierStatistics {
+        let qos = self.qos();
+        let publications = qos.iter().flat_map(|qos| &qos.publications);
+        SupplierStatistics {
+            number: self.number,
+            is_gateway: qos.as_ref().is_some_and(|qos| qos.is_gateway),
+            publications: publications
+                .map(|publication| Published {
+                    source: publication.event.header.source,
+                    event_type: publication.event.header.r#type,
+                })
+                .collect(),
+        }
     }
 
     fn reference(&self) -> Option<ObjectRef> {
