@@ -50,6 +50,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         received,
         refused,
         suppliers,
+        undistributed,
         consumers,
         departed,
         connected_suppliers,
@@ -59,6 +60,11 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         "{received} events from {suppliers} suppliers; {} too large, {} of nobody who is connected, {} malformed",
         refused.too_large, refused.not_connected, refused.malformed
     ))?;
+    if *undistributed > 0 {
+        line(format!(
+            "{undistributed} events wait to be distributed by their lanes"
+        ))?;
+    }
     if !consumers.is_empty() {
         let head = [
             "consumer",

@@ -52,6 +52,12 @@ pub(super) struct Serve {
     /// Octets of them.
     #[arg(long, value_name = "N")]
     queue_octets: Option<usize>,
+    /// Events that a lane has taken and not yet distributed to its consumers; beyond them the supplier's thread distributes.
+    #[arg(long, value_name = "N")]
+    intake_events: Option<usize>,
+    /// Octets of them.
+    #[arg(long, value_name = "N")]
+    intake_octets: Option<usize>,
     /// Octets of one event; a larger one is discarded.
     #[arg(long, value_name = "N")]
     event_octets: Option<usize>,
@@ -209,6 +215,9 @@ impl Serve {
         };
         self.server.set_lanes(serving_lanes(&lanes));
         let queue_octets = self.queue_octets.unwrap_or(usual.queue_octets);
+        let event_octets_max = self
+            .event_octets
+            .unwrap_or(usual.event_octets_max.min(queue_octets));
         Ok(ChannelConfig {
             lanes,
             dispatching: match self.dispatching {
@@ -224,10 +233,12 @@ impl Serve {
             consumers_max: self.consumers_max.unwrap_or(usual.consumers_max),
             suppliers_max: self.suppliers_max.unwrap_or(usual.suppliers_max),
             queue_events: self.queue_events.unwrap_or(usual.queue_events),
-            event_octets_max: self
-                .event_octets
-                .unwrap_or(usual.event_octets_max.min(queue_octets)),
             queue_octets,
+            intake_events: self.intake_events.unwrap_or(usual.intake_events),
+            intake_octets: self
+                .intake_octets
+                .unwrap_or(usual.intake_octets.max(event_octets_max)),
+            event_octets_max,
             hang_timeout: self.hang_timeout.unwrap_or(usual.hang_timeout),
             ping_every: self.ping_every.unwrap_or(usual.ping_every),
             ..usual

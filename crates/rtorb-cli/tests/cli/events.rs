@@ -252,6 +252,36 @@ fn two_gateways_join_two_channels_and_events_do_not_come_back() {
 }
 
 #[test]
+fn a_gateway_goes_to_another_lane_with_the_consumers_that_it_is_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = ["--lanes", "60,10", "--best-effort"];
+    let from = Channel::start(folder.path(), "from.ior", &lanes);
+    let to = Channel::start(folder.path(), "to.ior", &lanes);
+    let mut gateway = Running::start(&["events", "gateway", from.reference(), to.reference()]);
+    let lane = |lane: i16| {
+        let of_gateway = || {
+            let consumer = from.statistics()["consumers"][0].clone();
+            (consumer["lane"] == lane && consumer["connection"] == "open").then_some(())
+        };
+        within(Duration::from_secs(30), of_gateway).expect("the gateway is that lane's");
+    };
+    let watch = |rt_info| Watching::start(&to, &["--type", "20", "--rt-info", rt_info]);
+    let mut watching = vec![watch("5")];
+    lane(10);
+    watching.push(watch("50"));
+    lane(60);
+    push(&from, &["--type", "20", "--count", "10"]);
+    let arrived = || {
+        let delivered = to.statistics()["consumers"].as_array().unwrap().clone();
+        let all = delivered.iter().all(|it| it["events"]["delivered"] == 10);
+        (all && delivered.len() == 2).then_some(())
+    };
+    within(Duration::from_secs(30), arrived).expect("both get all");
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.ended(), Some(0));
+}
+
+#[test]
 fn misuse_is_told_with_what_is_known() {
     let told = |arguments: &[&str], word: &str| {
         let assert = rtorb().arg("events").args(arguments).assert().code(2);

@@ -96,8 +96,8 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn has_waiters(&self) -> bool {
+    /// True if some thread waits for who holds it; for that one, which may then do less.
+    pub fn has_waiters(&self) -> bool {
         self.lock.owner.load(Ordering::Relaxed) & futex::WAITERS != 0
     }
 }

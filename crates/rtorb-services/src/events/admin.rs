@@ -133,7 +133,8 @@ impl ConsumerProxy {
 }
 
 impl ProxyPushSupplierServant for ConsumerProxy {
-    /// A second time changes the subscription of the same consumer; another consumer's is AlreadyConnected.
+    /// A second time changes the subscription of the same consumer, TypeError if another lane would serve it then; another
+    /// consumer's is AlreadyConnected.
     fn connect_push_consumer(
         &self,
         consumer: Option<&PushConsumer>,
@@ -155,7 +156,7 @@ impl ProxyPushSupplierServant for ConsumerProxy {
         })?;
         let wanted = (subscription, qos.is_gateway);
         if let Some(connected) = connected {
-            return Ok(self.hub.resubscribe_consumer(connected, wanted)?);
+            return self.hub.resubscribe_consumer(connected, wanted);
         }
         let outlet = Remote::new(consumer.as_object(), self.hub.config().ping_timeout)?;
         let connected = self

@@ -166,14 +166,14 @@ fn begin(orb: &Orb, hub: &Arc<Hub>) -> Result<Vec<JoinHandle<Option<()>>>, Chann
     let slots = hub.config().consumers_max;
     let mut threads = Vec::new();
     for lane in hub.lanes() {
-        let lane: Arc<Lane> = Arc::clone(lane);
+        let (own, lane): (_, Arc<Lane>) = (Arc::clone(hub), Arc::clone(lane));
         let priority = lane.priority();
         let begun = begin_thread(
             orb,
             ("lane", priority),
             &hub.config().lane_threads,
             move || {
-                lane.work(slots);
+                lane.work(slots, own.subscriptions());
             },
         );
         threads.push(begun?);

@@ -32,6 +32,11 @@ pub struct ChannelConfig {
     /// Octets of the events that wait for one consumer (default 64 KiB), reserved when it connects; at least
     /// `event_octets_max`, at most 1 GiB.
     pub queue_octets: usize,
+    /// Events that a lane has taken and not yet distributed to its consumers, 1 to 1,048,576 (default 256). What a lane that is kept
+    /// from its CPU gets beyond them, the thread that it comes in on has to distribute: as many as come while it is kept.
+    pub intake_events: usize,
+    /// Octets of these events (default 64 KiB), reserved for each lane at the start; at least `event_octets_max`, at most 1 GiB.
+    pub intake_octets: usize,
     /// Octets of one event, header included, 64 to 16 MiB (default 16 KiB); a larger one is discarded, and counted.
     pub event_octets_max: usize,
     /// Entries of one subscription or publication, 1 to 4,096 (default 256): a filtered one looks at each of them for every event
@@ -156,6 +161,8 @@ impl Default for ChannelConfig {
             suppliers_max: 1024,
             queue_events: 256,
             queue_octets: 64 << 10,
+            intake_events: 256,
+            intake_octets: 64 << 10,
             event_octets_max: 16 << 10,
             entries_max: 256,
             turn_events: 16,
@@ -182,10 +189,16 @@ impl ChannelConfig {
         within("consumers_max", self.consumers_max, 1..=PEERS_MAX)?;
         within("suppliers_max", self.suppliers_max, 1..=PEERS_MAX)?;
         within("queue_events", self.queue_events, 1..=1 << 20)?;
+        within("intake_events", self.intake_events, 1..=1 << 20)?;
         within("event_octets_max", self.event_octets_max, 64..=16 << 20)?;
         within(
             "queue_octets",
             self.queue_octets,
+            self.event_octets_max..=1 << 30,
+        )?;
+        within(
+            "intake_octets",
+            self.intake_octets,
             self.event_octets_max..=1 << 30,
         )?;
         within("entries_max", self.entries_max, 1..=4096)?;

@@ -15,7 +15,6 @@ use super::lane::Lane;
 use super::outlet::Outlet;
 use super::statistics::{ConnectionState, ConsumerStatistics, Counts};
 use super::{ChannelConfig, WhenFull};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use state::{Attention, Phase, State};
@@ -31,8 +30,7 @@ pub(crate) struct Consumer {
     rules: Rules,
     outlet: Arc<dyn Outlet>,
     keeper: Arc<Mailbox>,
-    /// Which of the channel's lanes is its own; changed under the lock.
-    lane: AtomicUsize,
+    connected_ns: u64,
     state: Mutex<State>,
     /// For suppliers' threads that wait for room in its queue.
     room: Condvar,
@@ -45,16 +43,14 @@ pub(crate) struct Place {
     pub(crate) number: u64,
     /// Its slot, which is given again when nobody knows it any more.
     pub(crate) slot: usize,
-    /// All lanes of the channel.
-    pub(crate) lanes: Arc<[Arc<Lane>]>,
+    /// Its lane, whatever it subscribes to later: so its events have one way only, and keep their order.
+    pub(crate) lane: Arc<Lane>,
 }
 
-/// What a consumer has asked for, and how urgently it is served therefore.
+/// What a consumer has asked for, and when its turns are therefore.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) subscription: Subscription,
-    /// Which of the channel's lanes.
-    pub(crate) lane: usize,
     /// How long after an event came its turn is; `None` for order of arrival.
     pub(crate) turn_after_ns: Option<u64>,
 }
@@ -81,6 +77,8 @@ pub(crate) struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
     InPlace,
+    /// Unless the consumer's turns go by time: the lane's own thread.
+    InTurn,
     ByLane,
 }
 
@@ -101,8 +99,10 @@ impl Consumer {
         outlet: Arc<dyn Outlet>,
         (keeper, config): (Arc<Mailbox>, &ChannelConfig),
     ) -> Self {
+        let now_ns = monotonic_ns();
         Self {
             place,
+            connected_ns: now_ns,
             rules: Rules {
                 when_full: config.when_full,
                 turn_events: config.turn_events,
@@ -111,8 +111,7 @@ impl Consumer {
             },
             outlet,
             keeper,
-            lane: AtomicUsize::new(service.lane),
-            state: Mutex::new(State::new(service, config, monotonic_ns())),
+            state: Mutex::new(State::new(service, config, now_ns)),
             room: Condvar::new(),
         }
     }
@@ -127,9 +126,13 @@ impl Consumer {
         self.place.number
     }
 
-    /// The lane that serves it now.
     pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.place.lanes[self.lane.load(Ordering::Acquire)]
+        &self.place.lane
+    }
+
+    /// Since when it is there.
+    pub(crate) fn connected_ns(&self) -> u64 {
+        self.connected_ns
     }
 
     pub(crate) fn outlet(&self) -> &Arc<dyn Outlet> {
@@ -144,6 +147,11 @@ impl Consumer {
         now_ns: u64,
     ) -> bool {
         let mut state = self.state.lock();
+        let dispatch = match dispatch {
+            Dispatch::InTurn if state.turn_after_ns.is_some() => Dispatch::ByLane,
+            Dispatch::InTurn => Dispatch::InPlace,
+            other => other,
+        };
         if state.is_filtered {
             state = self.filter(state, event, now_ns);
         } else {
@@ -196,12 +204,10 @@ impl Consumer {
         }
         state.serve(service.subscription, service.turn_after_ns);
         state.may_be_late = true;
-        let former = Arc::clone(self.lane());
-        self.lane.store(service.lane, Ordering::Release);
         drop(state);
-        // It gets a turn for the new timeouts; and a lane that is its own no more hands it on, so that its agenda forgets it.
-        former.add(Arc::clone(self), 0);
-        former.ring();
+        // A turn for the new timeouts.
+        self.lane().add(Arc::clone(self), 0);
+        self.lane().ring();
         true
     }
 

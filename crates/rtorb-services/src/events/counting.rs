@@ -33,6 +33,7 @@ impl From<&Statistics> for idl::ChannelStatistics {
             not_connected: statistics.refused.not_connected,
             malformed: statistics.refused.malformed,
             suppliers: statistics.suppliers,
+            undistributed: statistics.undistributed,
             consumers: statistics.consumers.iter().map(Into::into).collect(),
             departed_consumers: (&statistics.departed).into(),
             connected_suppliers: suppliers.iter().map(Into::into).collect(),
@@ -51,6 +52,7 @@ impl From<&idl::ChannelStatistics> for Statistics {
                 malformed: statistics.malformed,
             },
             suppliers: statistics.suppliers,
+            undistributed: statistics.undistributed,
             consumers: statistics.consumers.iter().map(Into::into).collect(),
             departed: (&statistics.departed_consumers).into(),
             connected_suppliers: suppliers.iter().map(Into::into).collect(),
@@ -192,6 +194,7 @@ mod tests {
                 malformed: 4,
             },
             suppliers: 5,
+            undistributed: 12,
             consumers: (1..).zip(states).map(consumer).collect(),
             departed: Departed {
                 disconnected: 6,

@@ -2,9 +2,11 @@
 
 mod registry;
 
-use super::consumer::{Consumer, Dispatch, Place, Service};
+use super::ChannelConfig;
+use super::consumer::{Consumer, Place, Service};
+use super::dispatch::dispatch;
 use super::event::Incoming;
-use super::filter::{FilterLimits, Key, Subscription, SubscriptionError};
+use super::filter::{FilterLimits, Subscription, SubscriptionError};
 use super::keeper::Mailbox;
 use super::lane::Lane;
 use super::observers::{Observers, Unions};
@@ -13,8 +15,9 @@ use super::priority_source::{PrioritySource, Urgency, UrgencyError};
 use super::statistics::{Refused, Statistics};
 use super::subscriptions::Subscriptions;
 use super::supplier::Supplier;
-use super::{ChannelConfig, Dispatching};
-use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
+use crate::stubs::rtec_event::rtec_event_channel_admin::{
+    ConsumerQos, ProxyPushSupplierConnectPushConsumerError, TypeError,
+};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use registry::{Registry, Wish};
 use rtorb::rt::{Priority, RtCurrent};
@@ -31,7 +34,7 @@ pub(crate) struct Hub {
     orb: Orb,
     current: RtCurrent,
     poa: Poa,
-    lanes: Arc<[Arc<Lane>]>,
+    lanes: Vec<Arc<Lane>>,
     mailbox: Arc<Mailbox>,
     subscriptions: Subscriptions<Arc<Consumer>>,
     registry: Mutex<Registry>,
@@ -53,9 +56,8 @@ impl Hub {
         (orb, poa): (Orb, Poa),
     ) -> Self {
         let consumers_max = config.consumers_max;
-        let lane = |&priority: &Priority| Arc::new(Lane::new(priority, consumers_max));
         Self {
-            lanes: config.lanes.iter().map(lane).collect(),
+            lanes: Lane::all(&config),
             mailbox: Arc::new(Mailbox::new(consumers_max)),
             subscriptions: Subscriptions::new(),
             registry: Mutex::new(Registry::new(consumers_max)),
@@ -110,38 +112,20 @@ impl Hub {
         self.current.the_priority().unwrap_or(Priority::MIN)
     }
 
-    /// Hands an event to all consumers that want it, the most urgent first.
-    ///
-    /// A lane is rung when all its consumers have the event, and before any of a less urgent one is looked at.
+    /// Hands an event to all consumers that want it, the most urgent first; the caller has that priority.
     pub(crate) fn dispatch(&self, event: &Incoming<'_>, priority: Priority) {
         self.received.fetch_add(1, Ordering::Relaxed);
         if event.message.octets.len() > self.config.event_octets_max {
             self.too_large.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let now_ns = monotonic_ns();
-        let consumers = self.subscriptions.snapshot();
-        let mut to_ring: Option<&Arc<Lane>> = None;
-        for consumer in consumers.matching(Key::of(&event.header)) {
-            let lane = consumer.lane();
-            if let Some(other) = to_ring
-                && !Arc::ptr_eq(other, lane)
-            {
-                other.ring();
-                to_ring = None;
-            }
-            let dispatch = match self.config.dispatching {
-                Dispatching::Priority if lane.priority() == priority => Dispatch::InPlace,
-                Dispatching::Reactive => Dispatch::InPlace,
-                Dispatching::Priority | Dispatching::Lanes => Dispatch::ByLane,
-            };
-            if consumer.offer(event, dispatch, now_ns) {
-                to_ring = Some(lane);
-            }
-        }
-        if let Some(lane) = to_ring {
-            lane.ring();
-        }
+        let to = (&self.subscriptions, self.config.dispatching);
+        dispatch(event, priority, to);
+    }
+
+    /// Who wants what.
+    pub(crate) fn subscriptions(&self) -> &Subscriptions<Arc<Consumer>> {
+        &self.subscriptions
     }
 
     /// Counts a message that is no events.
@@ -181,16 +165,17 @@ impl Hub {
         (subscription, is_gateway): (Subscription, bool),
         outlet: Arc<dyn Outlet>,
     ) -> Result<Arc<Consumer>, SystemException> {
-        let (service, urgency, wish) = self.service(subscription, is_gateway)?;
+        let (service, priority, wish) = self.service(subscription, is_gateway)?;
         let mut registry = self.registry.lock();
         let slot = registry.take_slot(number)?;
         let place = Place {
             number,
             slot,
-            lanes: Arc::clone(&self.lanes),
+            lane: Arc::clone(self.lane_of(priority)),
         };
         let ends = (Arc::clone(&self.mailbox), &self.config);
         let consumer = Arc::new(Consumer::new(place, service, outlet, ends));
+        let urgency = i32::from(priority.get());
         let subscriber = self
             .subscriptions
             .insert(urgency, &wish.keys, Arc::clone(&consumer));
@@ -203,23 +188,29 @@ impl Hub {
     }
 
     /// Gives a connected consumer another subscription. An event that both ask for is neither lost nor repeated: what waits
-    /// stays, and every dispatch finds the consumer once.
+    /// stays, and every dispatch and every distribution of its lane finds the consumer once.
     ///
     /// # Errors
-    /// BAD_PARAM for an `rt_info` that nobody knows; OBJECT_NOT_EXIST when the consumer has departed.
+    /// TypeError for one that is another lane's: its events would come two ways, and overtake each other. BAD_PARAM for an
+    /// `rt_info` that nobody knows; OBJECT_NOT_EXIST when the consumer has departed.
     pub(crate) fn resubscribe_consumer(
         &self,
         consumer: &Arc<Consumer>,
         (subscription, is_gateway): (Subscription, bool),
-    ) -> Result<(), SystemException> {
-        let (service, urgency, wish) = self.service(subscription, is_gateway)?;
+    ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
+        let (service, priority, wish) = self.service(subscription, is_gateway)?;
+        if !Arc::ptr_eq(self.lane_of(priority), consumer.lane()) {
+            return Err(TypeError.into());
+        }
+        let departed = || SystemException::from(ExceptionKind::ObjectNotExist);
         let keys = wish.keys.clone();
         let mut registry = self.registry.lock();
         let subscriber = registry.resubscribed(consumer, wish);
-        let subscriber = subscriber.ok_or(ExceptionKind::ObjectNotExist)?;
+        let subscriber = subscriber.ok_or_else(departed)?;
         if !consumer.resubscribe(service) {
-            return Err(ExceptionKind::ObjectNotExist.into());
+            return Err(departed().into());
         }
+        let urgency = i32::from(priority.get());
         self.subscriptions.replace(subscriber, urgency, &keys);
         drop(registry);
         self.note_change();
@@ -309,6 +300,9 @@ impl Hub {
 
     pub(crate) fn statistics(&self) -> Statistics {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        // Before the consumers' counts: what is not in it is in those.
+        let undistributed = self.lanes.iter().map(|lane| lane.undistributed() as u64);
+        let undistributed = undistributed.sum();
         let consumers = self.consumers();
         let registry = self.registry.lock();
         let suppliers = registry.connected_suppliers();
@@ -320,18 +314,19 @@ impl Hub {
                 malformed: count(&self.malformed),
             },
             suppliers: suppliers.len() as u64,
+            undistributed,
             consumers: consumers.iter().map(|it| it.statistics()).collect(),
             departed: registry.departed(),
             connected_suppliers: suppliers.iter().map(|it| it.statistics()).collect(),
         }
     }
 
-    /// How a subscription is served, its urgency in the lookup table, and what observers are told of it.
+    /// How a subscription is served, how urgently, and what observers are told of it.
     fn service(
         &self,
         subscription: Subscription,
         is_gateway: bool,
-    ) -> Result<(Service, i32, Wish), SystemException> {
+    ) -> Result<(Service, Priority, Wish), SystemException> {
         let (urgency, rt_info) = self.urgency(&subscription)?;
         let wish = Wish {
             keys: subscription.keys().to_vec(),
@@ -340,10 +335,9 @@ impl Hub {
         };
         let service = Service {
             subscription,
-            lane: self.lane_of(urgency.priority),
             turn_after_ns: urgency.turn_after().map(|after| after.as_nanos() as u64),
         };
-        Ok((service, i32::from(urgency.priority.get()), wish))
+        Ok((service, urgency.priority, wish))
     }
 
     /// The most urgent of those that the subscription names, and its `rt_info`.
@@ -363,9 +357,10 @@ impl Hub {
     }
 
     /// The least urgent lane that is at least that urgent; the most urgent one where there is none.
-    fn lane_of(&self, priority: Priority) -> usize {
-        let urgent_enough = |lane: &Arc<Lane>| lane.priority() >= priority;
-        self.lanes.iter().rposition(urgent_enough).unwrap_or(0)
+    fn lane_of(&self, priority: Priority) -> &Arc<Lane> {
+        let urgent_enough = self.lanes.iter().rev();
+        let mut urgent_enough = urgent_enough.filter(|lane| lane.priority() >= priority);
+        urgent_enough.next().unwrap_or(&self.lanes[0])
     }
 
     fn deactivate(&self, proxy: Option<ObjectRef>) {

@@ -14,6 +14,9 @@ pub struct Statistics {
     pub refused: Refused,
     /// Suppliers that are connected.
     pub suppliers: u64,
+    /// Events that lanes have taken and not yet offered to their consumers; they wait, though no consumer has counted them. One that
+    /// several lanes have is counted for each.
+    pub undistributed: u64,
     /// Consumers that are connected, each with its own counts, most urgent first.
     pub consumers: Vec<ConsumerStatistics>,
     /// Consumers that are connected no more.

@@ -12,6 +12,8 @@ use rtorb_os::sync::Mutex;
 use std::sync::Arc;
 use table::Table;
 
+pub use table::Matching;
+
 /// The subscribers of a channel; `T` is what stands for one, cheap to clone.
 #[derive(Debug)]
 pub struct Subscriptions<T> {
@@ -150,7 +152,7 @@ pub struct Snapshot<T>(Guard<Arc<Table<T>>>);
 impl<T> Snapshot<T> {
     /// Those with a key that matches the event's, the most urgent first, each once. The cost does not grow with the number of others.
     #[inline]
-    pub fn matching(&self, event: Key) -> impl Iterator<Item = &T> {
+    pub fn matching(&self, event: Key) -> Matching<'_, T> {
         self.0.matching(event)
     }
 

@@ -174,7 +174,8 @@ fn all_delivered(served: &Served) -> (u64, Vec<u64>) {
         let is_done = |counts: &rtorb_services::events::statistics::Counts| {
             counts.waiting == 0 && counts.discarded.all() == 0
         };
-        statistics.consumers.iter().all(|it| is_done(&it.events))
+        let is_distributed = statistics.undistributed == 0;
+        is_distributed && statistics.consumers.iter().all(|it| is_done(&it.events))
     });
     let delivered = statistics.consumers.iter().map(|it| it.events.delivered);
     (statistics.received, delivered.collect())

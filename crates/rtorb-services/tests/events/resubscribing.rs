@@ -13,12 +13,24 @@ use std::time::Duration;
 #[test]
 fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
     const EVENTS: u32 = 20_000;
-    for dispatching in [
-        Dispatching::Priority,
-        Dispatching::Reactive,
-        Dispatching::Lanes,
-    ] {
-        let served = serve(config(dispatching));
+    // Suppliers that wait hand nothing over to a lane; with so much room others discard nothing either.
+    let roomy = |dispatching| ChannelConfig {
+        when_full: WhenFull::DiscardOldest,
+        queue_events: 2 * EVENTS as usize,
+        queue_octets: 16 << 20,
+        intake_events: 3,
+        ..config(dispatching)
+    };
+    let configs = [
+        config(Dispatching::Priority),
+        config(Dispatching::Reactive),
+        config(Dispatching::Lanes),
+        roomy(Dispatching::Priority),
+        roomy(Dispatching::Lanes),
+    ];
+    for config in configs {
+        let way = (config.dispatching, config.when_full);
+        let served = serve(config);
         let consumer = Consumer::connect(&served, &[(16, 0)], 0);
         let has_ended = AtomicBool::new(false);
         let changes = std::thread::scope(|scope| {
@@ -26,8 +38,8 @@ fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
                 let mut changes = 0;
                 let late_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
                 while !has_ended.load(Ordering::SeqCst) && monotonic_ns() < late_ns {
-                    // Alone, beside another type, as any, and in a group that is asked itself; in either lane.
-                    let rt_info = changes % 2 * 20;
+                    // Alone, beside another type, as any, and in a group that is asked itself; of either priority in its lane.
+                    let rt_info = changes % 2 * 10;
                     let keys = [
                         &[(16, 0)][..],
                         &[(17, 0), (16, 1)],
@@ -60,23 +72,27 @@ fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
         let wanted: Vec<_> = wanted.collect();
         let wrong = (0..).zip(&wanted).find(|(at, number)| at != *number);
         let seen = (wrong, wanted.len());
-        assert_eq!(
-            seen,
-            (None, EVENTS as usize),
-            "{dispatching:?}, {changes} changes"
-        );
+        assert_eq!(seen, (None, EVENTS as usize), "{way:?}, {changes} changes");
     }
 }
 
 #[test]
-fn the_lane_and_the_events_are_those_of_the_last_subscription() {
+fn the_lane_is_that_of_the_first_subscription_and_the_events_those_of_the_last() {
     let served = serve(config(Dispatching::Priority));
     let consumer = Consumer::connect(&served, &[(16, 0)], 20);
     let supplier = Supplier::connect(&served);
-    supplier.push(event(16, 1, 1));
-    consumer.got.wait_for(1);
-    connect_again(&consumer, &subscription(&[(17, 0)], 0)).expect("it may");
-    assert_eq!(lane(&served), 10);
+    let other_lane = connect_again(&consumer, &subscription(&[(17, 0)], 10));
+    assert!(matches!(
+        other_lane,
+        Err(ProxyPushSupplierConnectPushConsumerError::TypeError(_))
+    ));
+    for (number, event_type) in [(0, 17), (1, 16)] {
+        supplier.push(event(event_type, 1, number));
+    }
+    let numbers: Vec<_> = consumer.got.wait_for(1).iter().map(number).collect();
+    assert_eq!(numbers, [1], "nothing has changed");
+    connect_again(&consumer, &subscription(&[(17, 0)], 11)).expect("it may");
+    assert_eq!(lane(&served), 20);
     for (number, event_type) in [(2, 16), (3, 17)] {
         supplier.push(event(event_type, 1, number));
     }

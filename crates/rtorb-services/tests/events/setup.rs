@@ -105,7 +105,7 @@ impl Served {
     /// The counts of the consumer of that number among those of now, when nothing waits for it.
     pub(crate) fn quiet(&self, index: usize) -> ConsumerStatistics {
         let statistics = self.statistics_when("nothing waits", |statistics| {
-            statistics.consumers[index].events.waiting == 0
+            statistics.undistributed == 0 && statistics.consumers[index].events.waiting == 0
         });
         statistics.consumers[index].clone()
     }

@@ -23,7 +23,7 @@ impl Consumer {
             return false;
         }
         match dispatch {
-            Dispatch::InPlace => {
+            Dispatch::InPlace | Dispatch::InTurn => {
                 let job = state.begin();
                 drop(state);
                 job.is_some_and(|job| self.send_in_place(job, None))

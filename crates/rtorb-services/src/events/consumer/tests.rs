@@ -6,6 +6,7 @@ use crate::events::agenda::Agenda;
 use crate::events::event::{Message, Octets};
 use crate::events::filter::{FilterKind, FilterLimits, types};
 use crate::events::outlet::{NotSent, Progress};
+use crate::events::subscriptions::Subscriptions;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use rtorb_os::sync::lock_calls;
 
 /// How a connection behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Manner {
+pub(crate) enum Manner {
     /// It takes all.
     #[default]
     Takes,
@@ -33,7 +34,7 @@ enum Manner {
 
 /// A connection that does as it is told, and remembers the sources of the events that it took whole.
 #[derive(Debug, Default)]
-struct Fake(Mutex<FakeState>);
+pub(crate) struct Fake(Mutex<FakeState>);
 
 #[derive(Debug, Default)]
 struct FakeState {
@@ -47,7 +48,7 @@ struct FakeState {
 }
 
 impl Fake {
-    fn behave(&self, manner: Manner) {
+    pub(crate) fn behave(&self, manner: Manner) {
         let mut state = self.0.lock();
         state.manner = manner;
         if matches!(manner, Manner::Broken | Manner::BrokenMeanwhile) {
@@ -55,7 +56,14 @@ impl Fake {
         }
     }
 
-    fn taken(&self) -> Vec<Vec<i32>> {
+    /// Memory for one more message of one event.
+    pub(crate) fn reserve(&self) {
+        let mut state = self.0.lock();
+        state.spare = Vec::with_capacity(1);
+        state.taken.reserve(1);
+    }
+
+    pub(crate) fn taken(&self) -> Vec<Vec<i32>> {
         self.0.lock().taken.clone()
     }
 }
@@ -124,11 +132,11 @@ impl Outlet for Fake {
     fn say_goodbye(&self) {}
 }
 
-/// A consumer with its lanes, which the test steps; it begins in the second.
+/// A consumer with its lane, which the test steps.
 struct Bench {
     consumer: Arc<Consumer>,
     fake: Arc<Fake>,
-    agendas: [Agenda; 2],
+    agenda: Agenda,
 }
 
 impl Bench {
@@ -141,7 +149,7 @@ impl Bench {
         let mut bench = Self {
             consumer,
             fake,
-            agendas: [Agenda::new(16), Agenda::new(16)],
+            agenda: Agenda::new(16),
         };
         bench.step();
         bench
@@ -166,21 +174,19 @@ impl Bench {
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
 
-    /// Lets the lanes do all that is to be done now.
+    /// Lets the lane do all that is to be done now.
     fn step(&mut self) {
         while self.step_once() {}
     }
 
-    /// Lets each lane do one thing; false if there was nothing to do.
+    /// Lets the lane do one thing; false if there was nothing to do.
     fn step_once(&mut self) -> bool {
-        let lanes = self.consumer.place.lanes.iter().zip(&mut self.agendas);
-        let did = lanes.map(|(lane, agenda)| lane.step(agenda));
-        did.fold(false, |any, did| any | did)
+        let nobody = Subscriptions::new();
+        self.consumer.lane().step(&mut self.agenda, &nobody)
     }
 
-    /// Gives it another subscription, and that lane.
-    fn resubscribe(&self, qos: &ConsumerQos, lane: usize) {
-        assert!(self.consumer.resubscribe(service(qos, lane)));
+    fn resubscribe(&self, qos: &ConsumerQos) {
+        assert!(self.consumer.resubscribe(service(qos, None)));
     }
 
     /// Lets the lane do all that is to be done, until nothing waits.
@@ -200,8 +206,7 @@ impl Bench {
     }
 
     fn is_in_no_agenda(&self) {
-        let next_ns = self.agendas.each_ref().map(Agenda::next_ns);
-        assert_eq!(next_ns, [None, None], "nobody waits for it any more");
+        assert_eq!(self.agenda.next_ns(), None, "nobody waits for it any more");
     }
 
     fn balanced(&self) -> Counts {
@@ -213,7 +218,7 @@ impl Bench {
 
 const RETRY: Duration = Duration::from_micros(100);
 
-fn header(source: i32) -> EventHeader {
+pub(crate) fn header(source: i32) -> EventHeader {
     EventHeader {
         r#type: 16,
         source,
@@ -224,7 +229,7 @@ fn header(source: i32) -> EventHeader {
     }
 }
 
-fn octets(source: i32) -> Octets {
+pub(crate) fn octets(source: i32) -> Octets {
     let event = event(header(source));
     Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
 }
@@ -240,7 +245,7 @@ fn event(header: EventHeader) -> Event {
     }
 }
 
-fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
+pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
     let dependency = |&(event_type, source): &(i32, i32)| Dependency {
         event: event(EventHeader {
             r#type: event_type,
@@ -260,26 +265,31 @@ fn consumer(
     outlet: Arc<dyn Outlet>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let lane = |priority| {
-        let priority = Priority::new(priority).expect("a priority");
-        Arc::new(Lane::new(priority, 16))
-    };
     let place = Place {
         number: slot as u64,
         slot,
-        lanes: [1, 0].map(lane).into(),
+        lane: Lane::all(config).remove(0),
     };
-    let ends = (Arc::new(Mailbox::new(16)), config);
-    Arc::new(Consumer::new(place, service(qos, 1), outlet, ends))
+    consumer_at(place, service(qos, None), outlet, config)
 }
 
-fn service(qos: &ConsumerQos, lane: usize) -> Service {
+/// A consumer that is neither started nor opened.
+pub(crate) fn consumer_at(
+    place: Place,
+    service: Service,
+    outlet: Arc<dyn Outlet>,
+    config: &ChannelConfig,
+) -> Arc<Consumer> {
+    let ends = (Arc::new(Mailbox::new(16)), config);
+    Arc::new(Consumer::new(place, service, outlet, ends))
+}
+
+pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service {
     let limits = FilterLimits::default();
     let subscription = Subscription::build(qos, FilterKind::Basic, &limits, monotonic_ns());
     Service {
         subscription: subscription.expect("a subscription"),
-        lane,
-        turn_after_ns: None,
+        turn_after_ns,
     }
 }
 
@@ -510,7 +520,7 @@ fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_
     for source in 1..=3 {
         bench.offer(source, Dispatch::ByLane);
     }
-    bench.resubscribe(&wanting(&[(16, 4), (16, 5)]), 0);
+    bench.resubscribe(&wanting(&[(16, 4), (16, 5)]));
     // Source 6 came through the former lookup table.
     for source in [4, 6, 5] {
         bench.offer(source, Dispatch::ByLane);
@@ -518,26 +528,29 @@ fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_
     bench.fake.behave(Manner::Takes);
     bench.drain();
     assert_eq!(bench.single(), [1, 2, 3, 4, 5]);
-    assert_eq!(bench.consumer.lane().priority().get(), 1);
     assert_eq!(bench.balanced().received, 5);
 }
 
 #[test]
-fn a_lane_that_is_another_ones_hands_on_timeouts_and_what_waits() {
+fn another_subscription_has_its_own_timeouts() {
     let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
     // A minute, which this test does not last.
     qos.dependencies[0].event.header.creation_time = 600_000_000;
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
-    let due = |bench: &Bench| bench.agendas.each_ref().map(|it| it.next_ns().is_some());
-    assert_eq!(due(&bench), [false, true]);
-    bench.resubscribe(&qos, 0);
+    let due_ns = bench.agenda.next_ns().expect("a timeout");
+    bench.resubscribe(&qos);
     bench.step();
-    assert_eq!(due(&bench), [true, false]);
-    bench.resubscribe(&wanting(&[(0, 0)]), 1);
+    assert!(
+        bench
+            .agenda
+            .next_ns()
+            .is_some_and(|anew_ns| anew_ns > due_ns)
+    );
+    bench.resubscribe(&wanting(&[(0, 0)]));
     bench.step();
     bench.is_in_no_agenda();
     bench.consumer.depart(Departure::Disconnected);
-    assert!(!bench.consumer.resubscribe(service(&qos, 0)));
+    assert!(!bench.consumer.resubscribe(service(&qos, None)));
 }
 
 #[test]
@@ -549,10 +562,7 @@ fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
         message: octets.message(),
     };
     for _ in 0..20 {
-        let mut state = bench.fake.0.lock();
-        state.spare = Vec::with_capacity(1);
-        state.taken.reserve(1);
-        drop(state);
+        bench.fake.reserve();
         let offer = || bench.consumer.offer(&incoming, Dispatch::InPlace, 1);
         let ((_, locks), heap) = heap_calls(|| lock_calls(offer));
         assert_eq!(heap, 0);
@@ -566,8 +576,8 @@ enum Step {
     Offer(Dispatch),
     Behave(Manner),
     Lane,
-    /// To the same events, by that lane.
-    Resubscribe(usize),
+    /// To the same events.
+    Resubscribe,
     Suspend,
     Resume,
     Open,
@@ -587,7 +597,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::Offer(Dispatch::ByLane)),
         3 => manner.prop_map(Step::Behave),
         3 => Just(Step::Lane),
-        1 => (0..2usize).prop_map(Step::Resubscribe),
+        1 => Just(Step::Resubscribe),
         1 => Just(Step::Suspend),
         2 => Just(Step::Resume),
         2 => Just(Step::Open),
@@ -612,7 +622,7 @@ proptest! {
                 }
                 Step::Behave(manner) => bench.fake.behave(manner),
                 Step::Lane => { bench.step_once(); }
-                Step::Resubscribe(lane) => { bench.consumer.resubscribe(service(&wanting(&[(0, 0)]), lane)); }
+                Step::Resubscribe => { bench.consumer.resubscribe(service(&wanting(&[(0, 0)]), None)); }
                 Step::Suspend => bench.consumer.suspend(),
                 Step::Resume => bench.consumer.resume(),
                 Step::Open => bench.consumer.opened(),

@@ -159,7 +159,8 @@ impl Link {
 
     /// Has the channel send what is wanted now, and nothing where nothing is.
     ///
-    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats nothing meanwhile; with another one, what comes between the goodbye and the new subscription is missed.
+    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats nothing meanwhile; with another one,
+    /// and where what is wanted is another lane's by now, what comes between the goodbye and the new subscription is missed.
     fn subscribe(
         &mut self,
         mut wanted: Vec<Wanted>,
@@ -182,7 +183,10 @@ impl Link {
         if let Some(consumer) = &self.consumer {
             match consumer.connect_push_consumer(Some(&self.objects.consumer), &qos) {
                 Ok(()) => return Ok(()),
-                Err(ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_)) => {
+                Err(
+                    ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_)
+                    | ProxyPushSupplierConnectPushConsumerError::TypeError(_),
+                ) => {
                     consumer.disconnect_push_supplier()?;
                 }
                 Err(error) => return Err(consumer_refused(error)),

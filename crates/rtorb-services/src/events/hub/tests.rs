@@ -1,6 +1,7 @@
 //! Consumers of several lanes, whose sending is written down.
 
 use super::*;
+use crate::events::Dispatching;
 use crate::events::agenda::Agenda;
 use crate::events::client::Arrival;
 use crate::events::event::{Message, Octets};
@@ -81,7 +82,7 @@ fn work(hub: &Hub) -> bool {
     let mut has_worked = false;
     for lane in hub.lanes() {
         let mut agenda = Agenda::new(16);
-        while lane.step(&mut agenda) {
+        while lane.step(&mut agenda, hub.subscriptions()) {
             has_worked = true;
         }
     }

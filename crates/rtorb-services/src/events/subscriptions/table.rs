@@ -10,6 +10,8 @@ use std::hash::RandomState;
 pub(super) struct Table<T> {
     /// The most urgent first.
     values: Box<[T]>,
+    /// How urgent each of them is.
+    urgencies: Box<[i32]>,
     /// Places in `values`, ascending within a list; all lists, one behind the other.
     places: Box<[u32]>,
     /// Those who gave exactly this key, wildcards and all.
@@ -50,14 +52,18 @@ impl<T: Clone> Table<T> {
             by_type: listing.lists(entries, |key| of(key.event_type)),
             places: listing.places.into(),
             values: entries.iter().map(|entry| entry.value.clone()).collect(),
+            urgencies: entries.iter().map(|entry| entry.urgency).collect(),
         }
     }
 }
 
 impl<T> Table<T> {
     #[inline]
-    pub(super) fn matching(&self, event: Key) -> impl Iterator<Item = &T> {
-        Merged(self.lists(event)).map(|place| &self.values[place as usize])
+    pub(super) fn matching(&self, event: Key) -> Matching<'_, T> {
+        Matching {
+            table: self,
+            merged: Merged(self.lists(event)),
+        }
     }
 
     pub(super) fn all(&self) -> &[T] {
@@ -131,7 +137,37 @@ impl Listing {
     }
 }
 
+/// Who may want an event, the most urgent first, each once.
+#[derive(Debug)]
+pub struct Matching<'a, T> {
+    table: &'a Table<T>,
+    merged: Merged<'a>,
+}
+
+impl<T> Matching<'_, T> {
+    /// Leaves out those who are more urgent than that; the cost grows with the logarithm of their number.
+    pub fn skip_above(&mut self, urgency: i32) {
+        let urgencies = &self.table.urgencies;
+        let begin = urgencies.partition_point(|&other| other > urgency) as u32;
+        for list in &mut self.merged.0 {
+            let passed = list.partition_point(|&place| place < begin);
+            *list = &list[passed..];
+        }
+    }
+}
+
+impl<'a, T> Iterator for Matching<'a, T> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        let place = self.merged.next()?;
+        Some(&self.table.values[place as usize])
+    }
+}
+
 /// The places of ascending lists, ascending, each once.
+#[derive(Debug)]
 struct Merged<'a>([&'a [u32]; 4]);
 
 impl Iterator for Merged<'_> {

@@ -72,6 +72,31 @@ fn the_most_urgent_comes_first_then_who_came_first() {
     assert_eq!(subscriptions.snapshot().all(), [1, 3, 0, 2]);
 }
 
+proptest! {
+    #[test]
+    fn those_who_are_more_urgent_can_be_left_out(
+        entries in prop::collection::vec((0..4, prop::collection::vec(some_key(), 0..4)), 0..20),
+        event in some_key(),
+        taken in 0usize..4,
+        urgency in -1..5,
+    ) {
+        let subscriptions = Subscriptions::new();
+        for (place, (urgency, keys)) in entries.iter().enumerate() {
+            subscriptions.insert(*urgency, keys, place);
+        }
+        let snapshot = subscriptions.snapshot();
+        let mut matching = snapshot.matching(event);
+        let first: Vec<usize> = matching.by_ref().take(taken).copied().collect();
+        matching.skip_above(urgency);
+        let rest: Vec<usize> = matching.copied().collect();
+        let all = naive(&entries, event);
+        let (expected_first, others) = all.split_at(taken.min(all.len()));
+        prop_assert_eq!(first, expected_first);
+        let others = others.iter().copied().filter(|place| entries[*place].0 <= urgency);
+        prop_assert_eq!(rest, others.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn nobody_without_keys_is_asked() {
     let subscriptions = Subscriptions::new();
