@@ -62,7 +62,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb-examples",
-        needs: &["rtorb"],
+        needs: &["rtorb-services", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],
     },
     Layer {
