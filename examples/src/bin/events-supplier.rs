@@ -41,7 +41,11 @@ fn main() -> anyhow::Result<()> {
         period: Duration::from_millis(10),
     };
     let mut latest_ns = 0;
-    let pushed = plan.push(&supplier, || true, |late_ns| latest_ns = latest_ns.max(late_ns));
+    let pushed = plan.push(
+        &supplier,
+        || true,
+        |late_ns| latest_ns = latest_ns.max(late_ns),
+    );
     if let Some(exception) = pushed.failure {
         return Err(exception.into());
     }
