@@ -121,7 +121,7 @@ mod tests {
             ec_send_time: 4,
         };
         let shown = any(&Any::from_value(&header).unwrap());
-        assert_eq!(shown["type"], "RtecEventComm::EventHeader");
+        assert_eq!(shown["type"], "EventHeader");
         assert_eq!(shown["value"]["type"], 16);
         assert_eq!(shown["value"]["creation_time"], "1152921504606846976");
     }
