@@ -283,7 +283,8 @@ fn plots() -> Vec<Plot> {
 }
 
 const ONE_WAY: &str = "Nobody answers an event: its series have no `round_trip`. The channel sends an event on as it comes, in the thread \
-                       that received it, where consumer and supplier are equally urgent.";
+                       that received it, where consumer and supplier are equally urgent. On this one CPU it does so once the \
+                       supplier, which waits for no answer, sleeps until its next edge: `request` counts that, and a call has none of it.";
 const MANY: &str = "Consumers share processes: those that a step of the sweep adds are in one, those beside the urgent one in another; \
                     each has a connection of its own. All processes are on one CPU.";
 const OTHERS: &str = "The others: absent (there are none), idle (nothing is sent to them), served (they are sent events, and take them), slow (they \

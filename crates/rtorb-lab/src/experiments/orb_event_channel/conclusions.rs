@@ -37,16 +37,11 @@ pub(super) fn targets(measured: &Measured) -> Vec<Target> {
     let mut targets = Vec::new();
     for pair in pairs(measured) {
         let (transport, load) = pair.conditions(measured);
-        for (part, from) in [
-            (Part::Call, "from the edge"),
-            (Part::Request, "from sending"),
-        ] {
-            let what = format!(
-                "{transport}, load {load}: an event {from} until the output is set, by the call's, medians (P4: about 2)"
-            );
-            let value = pair.ratio(part, p50);
-            targets.extend(value.map(|value| Target::at_most(what, value, TO_CALL_MAX, "ratio")));
-        }
+        let what = format!(
+            "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
+        );
+        let value = pair.ratio(Part::Call, p50);
+        targets.extend(value.map(|value| Target::at_most(what, value, TO_CALL_MAX, "ratio")));
     }
     for (transport, others) in measured.isolation.recorded.keys() {
         let found = beside_to_alone(measured, (*transport, *others), BESIDE_TO_ALONE, p99);
