@@ -389,7 +389,7 @@ mod tests {
     fn an_event_is_judged_by_the_call_and_the_urgent_consumer_by_itself_alone() {
         let good = measured(30_000, 11_000);
         let found = targets(&good);
-        assert_eq!(found.len(), 3);
+        assert_eq!(found.len(), 2);
         assert!(found.iter().all(|target| target.holds), "{found:?}");
         assert_eq!(published(&good)[0].ours, "1.50 times");
         let bad = measured(60_000, 30_000);
