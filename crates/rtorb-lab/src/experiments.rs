@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::experiment::Experiment;
 
+mod beside;
 mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;

@@ -4,6 +4,7 @@
 use crate::contestants::square_wave::system::{self, Role};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiments::beside::Beside;
 use crate::processes::load::Load;
 use crate::results::{
     CellValue, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, TableView, labels,
@@ -12,7 +13,7 @@ use counted::CountedEvents;
 use edges::Edges;
 use fan_out::FanOut;
 use isolation::Isolation;
-use plan::{Beside, Plan};
+use plan::Plan;
 use sequence::Sequences;
 
 mod conclusions;
@@ -66,10 +67,7 @@ impl Experiment for OrbEventChannel {
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
         let is_emulated = context.effort.seeds().is_some();
-        let load = match context.load.is_none() && !is_emulated {
-            true => Load::mix(),
-            false => context.load.clone(),
-        };
+        let load = Beside::load(context);
         let mut measured = Measured {
             edges: Edges::of(load.to_string()),
             ..Measured::default()

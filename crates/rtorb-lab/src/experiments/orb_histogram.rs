@@ -10,7 +10,8 @@ use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::load::{Load, RunningLoad};
+use crate::experiments::beside::Beside;
+use crate::processes::load::Load;
 use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
 use measured::{Cell, MEETING, Measured};
 
@@ -62,10 +63,7 @@ impl Experiment for OrbHistogram {
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let plan = Plan::of(context.effort);
         let is_emulated = context.effort.seeds().is_some();
-        let load = match context.load.is_none() && !is_emulated {
-            true => Load::mix(),
-            false => context.load.clone(),
-        };
+        let load = Beside::load(context);
         let mut measured = Measured::of(load.to_string());
         let mut line_up = LineUp::default();
         let done = line_up
@@ -110,24 +108,13 @@ struct Plan {
     loads: &'static [Beside],
 }
 
-/// What runs while it is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
-    /// Nothing.
-    Nothing,
-    /// The load, which this experiment sets.
-    Load,
-    /// The load that an emulated machine was booted for, which is there already and may be none.
-    LoadOfMachine,
-}
-
 impl Plan {
     fn of(effort: Effort) -> Self {
         match effort {
             Effort::Glance => Self {
                 rounds: 1,
                 edges: 30,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
             },
             Effort::Emulated { seeds } => Self {
                 rounds: usize::from(seeds),
@@ -137,12 +124,12 @@ impl Plan {
             Effort::Quick => Self {
                 rounds: 2,
                 edges: 500,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
             },
             Effort::Full => Self {
                 rounds: 10,
                 edges: 1_000,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
             },
         }
     }
@@ -218,15 +205,9 @@ impl LineUp {
         for round in 0..plan.rounds {
             context.begin_round(round);
             for beside in plan.loads {
-                let mut running = match beside {
-                    Beside::Load => load.start(context)?,
-                    Beside::Nothing | Beside::LoadOfMachine => RunningLoad::default(),
-                };
-                if *beside == Beside::Load && round == 0 {
-                    let generator = running.generator();
-                    measured.note(format!("The load {load} is made by {generator}."));
-                }
-                let loaded = *beside != Beside::Nothing;
+                let (mut running, made_by) = beside.start((load, round), context)?;
+                made_by.into_iter().for_each(|note| measured.note(note));
+                let loaded = beside.is_load();
                 self.round((context, plan), (round, loaded), measured, progress)?;
                 running.check()?;
             }
@@ -344,7 +325,6 @@ const MEETINGS: &str = "Whether there is priority inversion is judged within the
                         and the moment at which its thread ran are of neither kind, since one timer interrupt may serve both.";
 const NOT_REAL_TIME: &str =
     "Without SCHED_FIFO no call has a priority: `role` says what was asked for.";
-const LOADS: [Beside; 2] = [Beside::Nothing, Beside::Load];
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 pub(super) const PRESET: &str = "tao";
 /// 1,000 edges a second, a square wave of 500 Hz.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Beside, PERIOD_NS, Plan};
+use super::plan::{PERIOD_NS, Plan};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::Served;
 use crate::contestants::event_channel::system::Channel;
@@ -11,7 +11,7 @@ use crate::contestants::square_wave::system::{Role, System};
 use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::processes::load::{Load, RunningLoad};
+use crate::processes::load::Load;
 use crate::results::{Labels, ObtainedScheduling, Series, labels};
 
 /// What is told apart.
@@ -49,15 +49,9 @@ impl Edges {
         for round in 0..plan.rounds {
             context.begin_round(round);
             for beside in plan.loads {
-                let mut running = match beside {
-                    Beside::Load => load.start(context)?,
-                    Beside::Nothing | Beside::LoadOfMachine => RunningLoad::default(),
-                };
-                if *beside == Beside::Load && round == 0 {
-                    let generator = running.generator();
-                    notes.push(format!("The load {load} is made by {generator}."));
-                }
-                let loaded = *beside != Beside::Nothing;
+                let (mut running, made_by) = beside.start((load, round), context)?;
+                notes.extend(made_by);
+                let loaded = beside.is_load();
                 self.round((context, plan), (round, loaded), &mut systems, notes)?;
                 running.check()?;
                 let under = if loaded { ", under load" } else { "" };

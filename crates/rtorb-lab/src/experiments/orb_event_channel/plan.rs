@@ -2,6 +2,7 @@
 
 use crate::contestants::Transport;
 use crate::experiment::Effort;
+use crate::experiments::beside::Beside;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -28,24 +29,13 @@ pub(super) struct Plan {
     pub(super) counted_events: u64,
 }
 
-/// What runs while it is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// Nothing.
-    Nothing,
-    /// The load, which this experiment sets.
-    Load,
-    /// The load that an emulated machine was booted for, which is there already and may be none.
-    LoadOfMachine,
-}
-
 impl Plan {
     pub(super) fn of(effort: Effort) -> Self {
         match effort {
             Effort::Glance => Self {
                 rounds: 1,
                 edges: 20,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
                 fan_out: &[1, 4],
                 deliveries: 20,
                 low_consumers: 4,
@@ -71,7 +61,7 @@ impl Plan {
             Effort::Quick => Self {
                 rounds: 3,
                 edges: 200,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
                 fan_out: &[1, 10, 100],
                 deliveries: 2_000,
                 low_consumers: 100,
@@ -84,7 +74,7 @@ impl Plan {
             Effort::Full => Self {
                 rounds: 10,
                 edges: 1_000,
-                loads: &LOADS,
+                loads: &Beside::WITHOUT_AND_WITH,
                 fan_out: &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
                 deliveries: 20_000,
                 low_consumers: 100,
@@ -141,7 +131,6 @@ pub(super) fn fan_out_period_ns(consumers: usize) -> u64 {
     PERIOD_NS.max(consumers as u64 * PERIOD_NS_A_CONSUMER)
 }
 
-const LOADS: [Beside; 2] = [Beside::Nothing, Beside::Load];
 /// 1,000 edges a second, a square wave of 500 Hz.
 pub(super) const PERIOD_NS: u64 = 1_000_000;
 /// Twice as often, for a percentile needs many.
