@@ -72,7 +72,13 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb-lab",
-        needs: &["rtorb-services", "rtorb", "rtorb-wire", "rtorb-os"],
+        needs: &[
+            "rtorb-services",
+            "rtorb-sched",
+            "rtorb",
+            "rtorb-wire",
+            "rtorb-os",
+        ],
         builds_with: &["rtorb-idl"],
     },
     Layer {

@@ -15,6 +15,8 @@
 //! | operations that call each other, to tasks | [`CallGraph`] | |
 //! | all of it at once | [`Schedule`] | |
 //! | levels to priorities of a host | [`PriorityRange`] | |
+//! | files of times and names, to messages with lines | [`toml_file`], [`times`] | |
+//! | a whole system on its platforms | [`model`] | P3 |
 #![forbid(unsafe_code)]
 
 mod audsley;
@@ -24,9 +26,12 @@ mod graph;
 pub mod levels;
 mod limits;
 mod mapping;
+pub mod model;
 mod response;
 mod schedule;
 mod task;
+pub mod times;
+pub mod toml_file;
 mod utilisation;
 
 pub use audsley::audsley;

@@ -27,12 +27,13 @@ mod raised;
 mod schedule;
 mod servant;
 mod table;
-mod times;
 
-pub use description::{Description, FileError};
+pub use description::Description;
 pub use priorities::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Placed, Schedule};
-pub use times::{parse_ns, text_of_ns};
+
+pub use rtorb_sched::times::{parse_ns, text_of_ns};
+pub use rtorb_sched::toml_file::FileError;
 
 /// What levels and verdicts are made of.
 pub use rtorb_sched as analysis;
@@ -254,9 +255,7 @@ impl Schedule {
                 deadline_ns: priorities::deadline_ns(&info)
                     .or(known.periods_ns.first().copied())
                     .unwrap_or(0),
-                worst_ns: info
-                    .worst_case_execution_time
-                    .saturating_mul(times::UNIT_NS),
+                worst_ns: info.worst_case_execution_time.saturating_mul(UNIT_NS),
                 name: info.entry_point,
                 handle: info.handle,
                 level,
@@ -298,7 +297,7 @@ impl Level {
                 DispatchingTypeT::LaxityDispatching => Dispatching::Laxity,
             },
             periods_ns: units
-                .map(|units| u64::from(units.unsigned_abs()) * times::UNIT_NS)
+                .map(|units| u64::from(units.unsigned_abs()) * UNIT_NS)
                 .collect(),
             threads: 0,
         }
@@ -350,7 +349,7 @@ impl Shared {
 
 /// The levels as the interface tells them.
 fn configs(schedule: &Schedule) -> Vec<ConfigInfo> {
-    let units = |ns: u64| i32::try_from(ns / times::UNIT_NS).unwrap_or(i32::MAX);
+    let units = |ns: u64| i32::try_from(ns / UNIT_NS).unwrap_or(i32::MAX);
     let config = |(place, level): (i32, &Level)| ConfigInfo {
         preemption_priority: place,
         thread_priority: level.priority,
@@ -378,3 +377,5 @@ fn severity(known: Severity) -> AnomalySeverity {
 
 /// What everybody calls it: as an initial reference, and in its key.
 const NAME: &str = "ScheduleService";
+/// Units of 100 ns, which the interface counts in; less than one is none.
+const UNIT_NS: u64 = 100;

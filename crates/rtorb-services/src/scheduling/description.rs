@@ -1,15 +1,15 @@
 //! Operations as a file describes them: names, times that people can read, and calls by name.
 
+use rtorb_sched::times::parse_ns;
+use rtorb_sched::toml_file::{FileError, from_toml, line_of, nearest, read_text};
 use rtorb_sched::{
     Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
 };
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Spanned;
-
-use super::times::parse_ns;
 
 /// What is to be scheduled, how, and with which priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,18 +24,6 @@ pub struct Description {
     pub handles: Vec<i32>,
     /// How many threads of its own each operation has; 0 shares those of its level.
     pub threads: Vec<u32>,
-}
-
-/// Why a file is no description or no schedule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{} {reason}", .path.display(), .line.map(|line| format!("{line}:")).unwrap_or_default())]
-pub struct FileError {
-    /// The file as it was named.
-    pub path: PathBuf,
-    /// The line, from 1; `None` when it is not about a line.
-    pub line: Option<usize>,
-    /// What is wrong, and what would be right.
-    pub reason: String,
 }
 
 impl Description {
@@ -88,7 +76,10 @@ impl Description {
                     let reason = format!(
                         "{:?} calls {to:?}, and there is no operation of that name{}",
                         operation.name.get_ref(),
-                        nearest(to, places.keys().copied())
+                        nearest(to, places.keys().copied()).map_or_else(
+                            || ": write an [[operation]] with it, or take the call out".to_owned(),
+                            |name| format!(": did you mean {name:?}?")
+                        )
                     );
                     (line(call.to.span()), reason)
                 })?;
@@ -117,37 +108,6 @@ impl Description {
     }
 }
 
-/// The text of a file of at most [`FILE_OCTETS_MAX`].
-pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
-    let wrong = |reason: String| FileError {
-        path: path.to_owned(),
-        line: None,
-        reason,
-    };
-    let unreadable = |error: std::io::Error| {
-        wrong(format!(
-            "{error}; name a TOML file that this program may read"
-        ))
-    };
-    let octets = std::fs::metadata(path).map_err(unreadable)?.len();
-    if octets > FILE_OCTETS_MAX {
-        return Err(wrong(format!(
-            "it has {octets} octets, and {FILE_OCTETS_MAX} are read at most"
-        )));
-    }
-    std::fs::read_to_string(path).map_err(unreadable)
-}
-
-/// Reads TOML; else in which line what is wrong.
-pub(super) fn from_toml<T: serde::de::DeserializeOwned>(
-    text: &str,
-) -> Result<T, (Option<usize>, String)> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| line_of(text, span.start));
-        (line, error.message().replace('\n', "; "))
-    })
-}
-
 /// What an operation may be called: what prints, and not too much of it.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_OCTETS_MAX || name.chars().any(char::is_control) {
@@ -156,28 +116,6 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn line_of(text: &str, octet: usize) -> usize {
-    let before = text.as_bytes().iter().take(octet);
-    1 + before.filter(|octet| **octet == b'\n').count()
-}
-
-/// Names that begin alike, as a suggestion.
-fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let alike = |name: &&str| {
-        let same = name
-            .chars()
-            .zip(wrong.chars())
-            .take_while(|(a, b)| a.eq_ignore_ascii_case(b));
-        same.count()
-    };
-    match names.max_by_key(alike) {
-        Some(name) if alike(&name) * 2 >= wrong.chars().count() => {
-            format!(": did you mean {name:?}?")
-        }
-        _ => ": write an [[operation]] with it, or take the call out".to_owned(),
-    }
 }
 
 #[derive(Deserialize)]
@@ -374,7 +312,6 @@ fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
 /// What the file and the service may hold at most; see `SchedulingConfig`.
 pub(super) const OPERATIONS_MAX: usize = 100_000;
 pub(super) const NAME_OCTETS_MAX: usize = 256;
-const FILE_OCTETS_MAX: u64 = 64 << 20;
 /// The range of a file that names none.
 pub(super) const LEAST_URGENT: i16 = 1;
 pub(super) const MOST_URGENT: i16 = 80;

@@ -3,7 +3,7 @@
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
-use super::times::UNIT_NS;
+use super::UNIT_NS;
 use super::{Schedule, Scheduling};
 use crate::events::{DispatchOrder, PrioritySource, Urgency, UrgencyError};
 use crate::stubs::rtec_scheduler::rtec_scheduler::{

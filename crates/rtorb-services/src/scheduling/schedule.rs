@@ -2,13 +2,14 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb_sched::times::{parse_ns, text_of_ns};
+use rtorb_sched::toml_file::{FileError, from_toml, read_text};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::description::{Description, FileError, check_name, from_toml, read_text};
-use super::times::{parse_ns, text_of_ns};
+use super::description::{Description, check_name};
 
 /// The priority of each operation, and of the threads that run them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use rtorb_sched::{
 use std::collections::{BTreeMap, HashMap};
 
 use super::SchedulingConfig;
+use super::UNIT_NS;
 use super::description::{Description, check_name};
 use super::raised::Raised;
 use super::schedule::Schedule;
-use super::times::UNIT_NS;
 use crate::stubs::rtec_scheduler::rtec_base::DependencyEnabledTypeT as Enabled;
 use crate::stubs::rtec_scheduler::rtec_base::{DependencyInfo, DependencyTypeT};
 use crate::stubs::rtec_scheduler::rtec_scheduler::{

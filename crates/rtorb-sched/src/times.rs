@@ -1,4 +1,4 @@
-//! Times as people write them, and as the interface counts them.
+//! Times as people write them.
 
 /// Reads `2ms`, `1.5us`, `40 ns`, `2s`; exact, in nanoseconds.
 ///
@@ -56,9 +56,6 @@ pub fn text_of_ns(ns: u64) -> String {
     }
     format!("{ns}ns")
 }
-
-/// Units of 100 ns, which the interface counts in; less than one is none.
-pub(super) const UNIT_NS: u64 = 100;
 
 #[cfg(test)]
 mod tests {

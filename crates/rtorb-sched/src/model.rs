@@ -1,0 +1,24 @@
+//! From measurement to proof: a system as its engineers describe it, on platforms as they were measured, to bounds on every
+//! response and end-to-end chain (P3 sections 3 and 6).
+//!
+//! | step | in |
+//! |---|---|
+//! | `system.toml` to a [`System`], with the line of what is wrong | `file` |
+//! | `profile.json` to a [`Platform`]: what each service costs | `platform` |
+//! | both to tasks on processors, each cost with its [`Layer`] | `compose` |
+//! | priorities, bounds, slack, shares, words: a [`Checked`] | `check` |
+//! | what ORBs load: lanes, bands, priorities | [`Loading`] |
+
+mod checked;
+mod composed;
+mod system;
+
+pub use checked::{
+    Assumption, BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Loading,
+    ProcessorUse, Sensitivity, Share, Standing,
+};
+pub use composed::{Activation, Composed, Interrupt, Part, Processor, Segment};
+pub use system::{
+    Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
+    Resource, Scheduling, Section, System, Timing, Trigger,
+};
