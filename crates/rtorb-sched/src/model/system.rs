@@ -38,7 +38,7 @@ pub struct Node {
     pub name: String,
     /// How many CPUs it has for the system; each component is on one of them (partitioned). At least 1.
     pub cpus: u32,
-    /// Its platform profile (docs/profile.md), as a path that is relative to the system's file; `None` where the command names one.
+    /// Its platform profile (docs/profile.md), found from the folder of the system's file; `None` where the command names one.
     pub profile: Option<PathBuf>,
     /// Who runs first.
     pub scheduling: Scheduling,
@@ -249,8 +249,10 @@ pub struct Chain {
 }
 
 /// What the annotations of an IDL operation say of its timing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
+    /// Where it is annotated, as `FILE:LINE`, for messages; empty where that is not known.
+    pub place: String,
     /// `@worst_case_time`, in ns.
     pub worst_ns: Option<u64>,
     /// `@deadline`, in ns.
