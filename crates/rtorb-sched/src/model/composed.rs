@@ -47,6 +47,9 @@ pub struct Part {
     pub layer: Layer,
     /// What it is, in words.
     pub what: String,
+    /// The behaviour whose own code it is: what a longer execution of that behaviour makes longer, `times` over. `None` of what the
+    /// host and the ORB add.
+    pub code_of: Option<usize>,
     /// How many times.
     pub times: u64,
     /// In all, at worst, in ns.
