@@ -7,11 +7,14 @@
 //! | `profile.json` to a [`Platform`]: what each service costs | `platform` |
 //! | both to tasks on processors, each cost with its [`Layer`] | `compose` |
 //! | priorities, bounds, slack, shares, words: a [`Checked`] | `check` |
-//! | what ORBs load: lanes, bands, priorities | [`Loading`] |
+//! | the answer in words and by layer | `verdict` |
+//! | what ORBs load: lanes, bands, priorities; as their files | [`Loading`], `orb_file` |
 
 mod checked;
 mod composed;
+mod orb_file;
 mod system;
+mod verdict;
 
 pub use checked::{
     Assumption, BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Loading,
@@ -22,3 +25,4 @@ pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
     Resource, Scheduling, Section, System, Timing, Trigger,
 };
+pub use verdict::{rounded_down, rounded_up};

@@ -1,0 +1,84 @@
+//! What an answer says of an ORB, as the text of the file that the ORB reads (`-ORBConfigFile`).
+
+use core::fmt::Write as _;
+
+use super::checked::{ComponentLoading, LaneLoading};
+
+impl ComponentLoading {
+    /// The text of the component's configuration file: its lanes, and the bands of its connections. What the file leaves out stays
+    /// as the program has it.
+    #[must_use]
+    pub fn to_orb_config(&self, system: &str) -> String {
+        let mut text = format!(
+            "# The ORB of the component {} of {system}, as `rtorb model check --out` computed it:\n\
+             # start the component with -ORBConfigFile and this file.\n",
+            one_line(&self.component),
+            system = one_line(system)
+        );
+        if !self.lanes.is_empty() {
+            text.push_str(
+                "\n# A lane for each priority at which it is called.\ndispatch = \"lanes\"\n",
+            );
+        }
+        for LaneLoading { priority, threads } in &self.lanes {
+            let _ = write!(
+                text,
+                "\n[[lanes]]\npriority = {priority}\nstatic_threads = {threads}\n"
+            );
+        }
+        if !self.bands.is_empty() {
+            text.push_str("\n# Connections of its own for each priority at which it calls.\n");
+        }
+        for (low, high) in &self.bands {
+            let _ = write!(text, "[[bands]]\nlow = {low}\nhigh = {high}\n\n");
+        }
+        format!("{}\n", text.trim_end())
+    }
+}
+
+/// A name in a comment must not end it.
+fn one_line(name: &str) -> String {
+    name.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_without_calls_has_neither_lanes_nor_bands() {
+        let alone = ComponentLoading {
+            component: "a\nlone = 1".to_owned(),
+            ..ComponentLoading::default()
+        };
+        let text = alone.to_orb_config("plant");
+        assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
+    }
+
+    #[test]
+    fn lanes_and_bands_are_tables_of_toml() {
+        let loading = ComponentLoading {
+            component: "drive".to_owned(),
+            lanes: vec![
+                LaneLoading {
+                    priority: 60,
+                    threads: 2,
+                },
+                LaneLoading {
+                    priority: 59,
+                    threads: 1,
+                },
+            ],
+            bands: vec![(60, 60), (59, 59)],
+            priorities: vec![("drive.step".to_owned(), 60)],
+        };
+        let read: toml::Table = loading.to_orb_config("plant").parse().expect("it is TOML");
+        assert_eq!(read["dispatch"].as_str(), Some("lanes"));
+        let of = |list: &str, at: usize, key: &str| read[list][at][key].as_integer();
+        assert_eq!(of("lanes", 0, "static_threads"), Some(2));
+        assert_eq!(
+            (of("lanes", 1, "priority"), of("bands", 1, "low")),
+            (Some(59), Some(59))
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! An answer in words, and by layer: the same for a terminal, a page and a program that refuses to run a system.
+
+use core::fmt;
+
+use super::checked::{BehaviourBound, ChainBound, Checked, Layer, Share, Standing};
+use crate::times::text_of_ns;
+
+impl Layer {
+    /// All of them, from the ground up.
+    pub const ALL: [Self; 4] = [
+        Self::Hardware,
+        Self::OperatingSystem,
+        Self::Orb,
+        Self::Application,
+    ];
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hardware => "hardware",
+            Self::OperatingSystem => "operating system",
+            Self::Orb => "ORB",
+            Self::Application => "application",
+        })
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::NotProven => "not proven",
+            Self::Misses => "misses",
+        })
+    }
+}
+
+impl Checked {
+    /// The answer in a sentence or two, the verdict first.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        match self.standing {
+            Standing::Holds => format!(
+                "All deadlines of {} hold: {}.{}",
+                self.system,
+                self.size(),
+                self.least_slack()
+            ),
+            Standing::Misses => self.misses(),
+            Standing::NotProven => format!(
+                "It could not be proven that all deadlines of {} hold: {} of {} are open.",
+                self.system,
+                self.standing_so(Standing::NotProven),
+                self.size()
+            ),
+        }
+    }
+
+    /// The bound of a chain or behaviour of this name with its deadline, in ns.
+    #[must_use]
+    pub fn bound_and_deadline(&self, name: &str) -> Option<(Option<u64>, u64)> {
+        let mut all = self.ends();
+        let found = all.find(|end| end.name == name)?;
+        Some((found.bound_ns, found.deadline_ns))
+    }
+
+    fn misses(&self) -> String {
+        let count = self.standing_so(Standing::Misses);
+        let others = match count.saturating_sub(1) {
+            0 => String::new(),
+            1 => " So does 1 other.".to_owned(),
+            more => format!(" So do {more} others."),
+        };
+        let first = self.first_miss.as_deref();
+        let found = first.and_then(|name| Some((name, self.bound_and_deadline(name)?)));
+        match found {
+            Some((name, (Some(bound_ns), deadline_ns))) => format!(
+                "Deadlines of {} will be missed, first that of {name}: it may take {}, {} more than its deadline of {}.{others}",
+                self.system,
+                rounded_up(bound_ns),
+                rounded_up(bound_ns.saturating_sub(deadline_ns)),
+                text_of_ns(deadline_ns)
+            ),
+            Some((name, (None, deadline_ns))) => format!(
+                "Deadlines of {} will be missed, first that of {name}: there is no bound on how long it may take, and its deadline is {}.{others}",
+                self.system,
+                text_of_ns(deadline_ns)
+            ),
+            None => format!("Deadlines of {} will be missed.", self.system),
+        }
+    }
+
+    fn size(&self) -> String {
+        [
+            (self.behaviours.len(), "behaviour"),
+            (self.chains.len(), "chain"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, of)| format!("{count} {of}{}", if count == 1 { "" } else { "s" }))
+        .collect::<Vec<_>>()
+        .join(" and ")
+    }
+
+    /// The end that is nearest to its deadline, by the share of the deadline that is left.
+    fn least_slack(&self) -> String {
+        let share = |end: &End<'_>| {
+            let left = u128::try_from(end.slack_ns?).ok()?;
+            Some(left * 1_000_000 / u128::from(end.deadline_ns.max(1)))
+        };
+        let nearest = self
+            .ends()
+            .filter_map(|end| Some((share(&end)?, end)))
+            .min_by_key(|(share, _)| *share);
+        nearest.map_or_else(String::new, |(_, end)| {
+            let left = end.slack_ns.unwrap_or(0).unsigned_abs();
+            format!(
+                " Nearest to its deadline is {}: {} of {} are left.",
+                end.name,
+                rounded_down(left),
+                text_of_ns(end.deadline_ns)
+            )
+        })
+    }
+
+    fn standing_so(&self, standing: Standing) -> usize {
+        self.ends().filter(|end| end.standing == standing).count()
+    }
+
+    fn ends(&self) -> impl Iterator<Item = End<'_>> {
+        let behaviours = self.behaviours.iter().map(|one| End {
+            name: &one.behaviour,
+            deadline_ns: one.deadline_ns,
+            bound_ns: one.bound_ns,
+            slack_ns: one.slack_ns,
+            standing: one.standing,
+        });
+        behaviours.chain(self.chains.iter().map(|one| End {
+            name: &one.chain,
+            deadline_ns: one.deadline_ns,
+            bound_ns: one.bound_ns,
+            slack_ns: one.slack_ns,
+            standing: one.standing,
+        }))
+    }
+}
+
+impl BehaviourBound {
+    /// How much of the bound is of each layer, from the ground up, in ns.
+    #[must_use]
+    pub fn layers_ns(&self) -> [(Layer, i64); 4] {
+        by_layer(&self.shares)
+    }
+}
+
+impl ChainBound {
+    /// How much of the bound is of each layer, from the ground up, in ns.
+    #[must_use]
+    pub fn layers_ns(&self) -> [(Layer, i64); 4] {
+        by_layer(&self.shares)
+    }
+}
+
+/// What has a deadline.
+struct End<'a> {
+    name: &'a str,
+    deadline_ns: u64,
+    bound_ns: Option<u64>,
+    slack_ns: Option<i64>,
+    standing: Standing,
+}
+
+/// Three or four digits of a time, never less than it: `1.24ms` for 1,234,567 ns. For bounds.
+#[must_use]
+pub fn rounded_up(ns: u64) -> String {
+    let step = step_of(ns);
+    text_of_ns(ns.div_ceil(step).saturating_mul(step))
+}
+
+/// The same, never more than it. For what is left.
+#[must_use]
+pub fn rounded_down(ns: u64) -> String {
+    let step = step_of(ns);
+    text_of_ns(ns / step * step)
+}
+
+/// A tenth of a thousandth of a time, as a power of ten: what its fourth digit counts.
+fn step_of(ns: u64) -> u64 {
+    10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(DIGITS - 1))
+}
+
+fn by_layer(shares: &[Share]) -> [(Layer, i64); 4] {
+    Layer::ALL.map(|layer| {
+        let own = shares.iter().filter(|share| share.layer == layer);
+        (layer, own.map(|share| share.ns).sum())
+    })
+}
+
+/// As many digits of a time as a person compares.
+const DIGITS: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_rounded_away_from_what_would_be_too_good() {
+        for (ns, up, down) in [
+            (0, "0ns", "0ns"),
+            (999, "999ns", "999ns"),
+            (1_234_567, "1.235ms", "1.234ms"),
+            (99_999_999, "100ms", "99.99ms"),
+            (50_000_000, "50ms", "50ms"),
+            (12_000_000_001, "12.01s", "12s"),
+        ] {
+            assert_eq!(
+                (rounded_up(ns).as_str(), rounded_down(ns).as_str()),
+                (up, down)
+            );
+        }
+        assert!(!rounded_up(u64::MAX).is_empty());
+    }
+}
