@@ -35,6 +35,7 @@ pub mod awake;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
+pub mod gaps;
 pub mod idle_states;
 pub mod interrupt;
 pub mod load;

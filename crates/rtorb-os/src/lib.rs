@@ -17,7 +17,7 @@
 //! | a sample that an observer from outside can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
 //! | a copy of this process that only ends, to load a host with what that costs | [`process`] |
-//! | showing that a path makes no heap call, takes no lock, faults no page | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`] |
+//! | showing that a path makes no heap call, takes no lock, faults no page, is not switched | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`], [`sched::thread_switches`] |
 //!
 //! It needs Linux 5.14 (2021) for locks with a deadline and for populated stacks; both say so on an older one.
 
@@ -39,5 +39,6 @@ pub mod sync;
 pub mod thread;
 pub mod timer;
 pub mod turnstile;
+mod usage;
 
 pub use refused::{Refused, What};

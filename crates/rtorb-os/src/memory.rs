@@ -1,7 +1,8 @@
 //! Memory that is there when it is needed: locked, touched beforehand, and its page faults counted.
 
 use crate::refused::{Refused, What};
-use crate::sched::{has_capability, last_error};
+use crate::sched::has_capability;
+use crate::usage;
 use core::ffi::c_void;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall, munlockall};
@@ -170,13 +171,7 @@ fn keep_heap() -> Result<(), Errno> {
 }
 
 fn page_faults_of(whom: libc::c_int) -> PageFaults {
-    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the usage is ours to write.
-    let answer = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
-    // It fails for a bad address or an unknown `whom` alone.
-    assert_eq!(answer, 0, "getrusage: {}", last_error());
-    // SAFETY: it was zeroed, and all its fields are integers.
-    let usage = unsafe { usage.assume_init() };
+    let usage = usage::of(whom);
     PageFaults {
         minor: usage.ru_minflt as u64,
         major: usage.ru_majflt as u64,

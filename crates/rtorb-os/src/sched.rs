@@ -1,6 +1,7 @@
 //! How the kernel schedules a thread: policy, priority and CPUs.
 
 use crate::refused::{Refused, What};
+use crate::usage;
 use core::fmt;
 use core::ops::RangeInclusive;
 use rustix::io::Errno;
@@ -286,6 +287,24 @@ pub fn current_affinity() -> Vec<usize> {
                 .collect()
         })
         .unwrap_or_default()
+}
+
+/// How often a thread has left the CPU to another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// To wait for something.
+    pub voluntary: u64,
+    /// Because another one was to run.
+    pub involuntary: u64,
+}
+
+/// Those of the calling thread since it began (RUSAGE_THREAD): one system call. An interrupt is none.
+pub fn thread_switches() -> Switches {
+    let usage = usage::of(libc::RUSAGE_THREAD);
+    Switches {
+        voluntary: usage.ru_nvcsw as u64,
+        involuntary: usage.ru_nivcsw as u64,
+    }
 }
 
 /// True if the process has the capability in effect.
