@@ -359,6 +359,7 @@ pub fn run(
         host: context.host.clone(),
         server_host,
         emulation: None,
+        judgement: None,
         scheduling: outcome.scheduling,
         highlights: outcome.highlights,
         series: outcome.series,

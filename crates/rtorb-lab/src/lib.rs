@@ -12,6 +12,7 @@ pub mod experiments;
 pub mod host;
 pub mod inspect;
 pub mod kernels;
+pub mod model;
 pub mod processes;
 pub mod results;
 

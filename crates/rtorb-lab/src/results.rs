@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::host::preflight::Finding;
+use crate::model::judgement::Judgement;
 use crate::results::statistics::{Bucket, Percentile, Recorder, Statistics};
 pub use emulation::{EmulatedSystem, Emulation};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
@@ -63,6 +64,9 @@ pub struct Results {
     /// The emulated machine that it was run in. `None` where time is the time of day; otherwise a nanosecond is one of virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
+    /// What a run of an analysed system shows of its bounds; nothing of any other experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
     /// What stood in the way of real time when it began.
     pub findings: Vec<Finding>,
     /// The scheduling that the measured processes really had.

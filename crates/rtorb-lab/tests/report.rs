@@ -29,6 +29,7 @@ fn results() -> Results {
         findings: preflight::findings(&host),
         server_host: None,
         emulation: None,
+        judgement: None,
         stolen_ms: None,
         host,
         scheduling: vec![ObtainedScheduling {

@@ -49,6 +49,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         host: host(&gathered),
         server_host: None,
         emulation: Some(emulation(systems, identity)),
+        judgement: None,
         findings: Vec::new(),
         scheduling: scheduling(&gathered),
         highlights: shown.highlights,

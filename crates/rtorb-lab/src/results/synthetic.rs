@@ -23,6 +23,7 @@ pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {
         host: HOST.get_or_init(Host::describe).clone(),
         server_host: None,
         emulation: None,
+        judgement: None,
         stolen_ms: None,
         findings: Vec::new(),
         scheduling: vec![crate::results::ObtainedScheduling {

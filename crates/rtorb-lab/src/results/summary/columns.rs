@@ -195,6 +195,7 @@ mod tests {
             host: Host::describe(),
             server_host: None,
             emulation: None,
+            judgement: None,
             stolen_ms: None,
             findings: Vec::new(),
             scheduling: Vec::new(),

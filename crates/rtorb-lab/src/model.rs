@@ -1,0 +1,3 @@
+//! The run that checks the model: a system that was analysed, built out of synthetic work and real calls, and observed.
+
+pub mod judgement;
