@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb_sched::model::{Checked, Loading, System};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::toml_file::{FileError, from_toml, read_text};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
@@ -124,6 +125,51 @@ impl Schedule {
             placed.collect(),
         );
         Ok(Computation { analysis, schedule })
+    }
+
+    /// The priorities that a model gave its behaviours: of those that have one of their own, for a two-way call has its caller's. A
+    /// lane has as many threads as the component has there that needs the most.
+    #[must_use]
+    pub fn of_model(system: &System, checked: &Checked) -> Self {
+        let loading = &checked.loading;
+        let each = || loading.components.iter().flat_map(|one| &one.priorities);
+        let mut priorities: Vec<i16> = each().map(|(_, priority)| *priority).collect();
+        priorities.sort_unstable_by_key(|priority| core::cmp::Reverse(*priority));
+        priorities.dedup();
+        let bound = |name: &str| checked.behaviours.iter().find(|one| one.behaviour == name);
+        let mut levels: Vec<Level> = priorities
+            .iter()
+            .map(|&priority| Level {
+                priority: i32::from(priority),
+                dispatching: Dispatching::Static,
+                periods_ns: Vec::new(),
+                threads: threads_at(loading, priority),
+            })
+            .collect();
+        let mut operations = Vec::new();
+        for ((name, priority), handle) in each().zip(1..) {
+            let at = priorities.iter().position(|known| known == priority);
+            let worst_ns = system
+                .behaviour(name)
+                .map(|index| system.behaviours[index].execution.worst_ns());
+            let (Some(level), Some(bound), Some(worst_ns)) = (at, bound(name), worst_ns) else {
+                continue;
+            };
+            levels[level].periods_ns.push(bound.period_ns);
+            operations.push(Placed {
+                name: name.clone(),
+                handle,
+                level: u32::try_from(level).unwrap_or(u32::MAX),
+                subpriority: 0,
+                deadline_ns: bound.deadline_ns,
+                worst_ns,
+            });
+        }
+        for level in &mut levels {
+            level.periods_ns.sort_unstable();
+            level.periods_ns.dedup();
+        }
+        Self::of(checked.strategy.parse().ok(), levels, operations)
     }
 
     pub(super) fn of(
@@ -284,6 +330,16 @@ impl Schedule {
         let operations = operations.collect::<Result<_, _>>().map_err(whole)?;
         Ok(Self::of(strategy, levels, operations))
     }
+}
+
+/// The most threads that a lane of this priority has anywhere: at least 1.
+fn threads_at(loading: &Loading, priority: i16) -> u32 {
+    let components = loading.components.iter().flat_map(|one| &one.lanes);
+    let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);
+    let lanes = components
+        .chain(channels)
+        .filter(|lane| lane.priority == priority);
+    lanes.map(|lane| lane.threads).max().unwrap_or(1).max(1)
 }
 
 fn corba(priority: i32) -> Option<Priority> {
