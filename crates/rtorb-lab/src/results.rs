@@ -18,6 +18,7 @@ pub use table_view::{CellValue, PublishedRow, TableView};
 pub mod compare;
 mod emulation;
 pub mod export;
+pub mod loading;
 mod plot;
 pub mod profile;
 pub mod report;

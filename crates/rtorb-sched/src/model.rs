@@ -4,6 +4,7 @@
 //! | step | in |
 //! |---|---|
 //! | `system.toml` to a [`System`], with the line of what is wrong | `file` |
+//! | which profile each node has | `profiles` |
 //! | `profile.json` to a [`Platform`]: what each service costs | `platform` |
 //! | both to tasks on processors, each cost with its [`Layer`] | `compose` |
 //! | priorities, bounds, slack, shares, words: a [`Checked`] | `check` |
@@ -13,6 +14,7 @@
 mod checked;
 mod composed;
 mod orb_file;
+mod profiles;
 mod system;
 mod verdict;
 
@@ -21,6 +23,7 @@ pub use checked::{
     ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use composed::{Activation, Composed, Interrupt, Part, Processor, Segment};
+pub use profiles::{GivenProfile, profiles_of};
 pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
     Resource, Scheduling, Section, System, Timing, Trigger,
