@@ -28,7 +28,7 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
     let mut ns = whole.checked_mul(unit_ns).ok_or_else(wrong)?;
     let mut place_ns = unit_ns;
     for digit in fraction.bytes() {
-        if !place_ns.is_multiple_of(10) && digit != b'0' {
+        if place_ns < 10 && digit != b'0' {
             return Err(format!("{text:?} is finer than a nanosecond"));
         }
         place_ns /= 10;
@@ -60,6 +60,18 @@ pub fn text_of_ns(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_what_the_table_says() {
+        for case in include_str!("times/cases.txt").lines() {
+            if case.starts_with('#') {
+                continue;
+            }
+            let (text, meaning) = case.split_once('=').expect("TEXT = MEANING");
+            let ns = meaning.trim().parse::<u64>().ok();
+            assert_eq!(parse_ns(text).ok(), ns, "{text:?}");
+        }
+    }
 
     #[test]
     fn times_are_exact_and_come_back() {
