@@ -10,6 +10,8 @@ mod operations;
 mod scopes;
 mod structs;
 mod supply;
+mod times;
+mod timing;
 mod types;
 mod unions;
 mod valuetypes;
@@ -44,12 +46,15 @@ pub(crate) fn check(
         saved_prefixes: Vec::new(),
         orb: supply::by_name(orb),
         sources,
+        is_whole: !diagnostics.has_errors(),
+        timed: HashSet::new(),
         diagnostics,
         lost: &specification.lost,
         incomplete: specification.incomplete,
         included_twice: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
+    checker.misplaced_timing(&specification.timing);
     checker.finish()
 }
 
@@ -70,6 +75,10 @@ struct Checker<'c> {
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,
     incomplete: bool,
+    /// True if everything was read without an error: what was not is not in the definitions.
+    is_whole: bool,
+    /// Where annotations on timing stand that an operation or attribute has taken.
+    timed: HashSet<Location>,
     /// Lines of files that were included twice, and have been reported.
     included_twice: HashSet<Position>,
 }

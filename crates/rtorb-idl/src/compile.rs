@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::source::{SourceFile, SourceMap};
-use crate::{Diagnostic, Options, rust};
+use crate::{Diagnostic, Options, Outcome, rust};
 
 /// Compiles the IDL file `path` to `$OUT_DIR/<stem>.rs`, for `rtorb::include_idl!`.
 ///
@@ -140,6 +140,16 @@ pub struct Compiled {
 pub struct CompileError {
     message: String,
     sources: SourceMap,
+}
+
+impl CompileError {
+    /// All that was found.
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        Self {
+            message: outcome.render(false),
+            sources: outcome.sources,
+        }
+    }
 }
 
 impl fmt::Display for CompileError {

@@ -17,6 +17,8 @@
 //! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (the OMG's files then include and do not `import`),
 //!   `HAS_LongLong` and `HAS_LongDouble` (omniORB's files), `__FILE__` and `__LINE__`.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
+//! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
+//!   Other annotations are kept as they are written.
 //!
 //! # What is accepted though the standard forbids it
 //! With a warning: a name that differs in case only from a name used before it in the scope (`Color color`), from the
@@ -44,6 +46,7 @@ mod preprocess;
 pub mod rust;
 pub mod source;
 mod suggest;
+mod timing;
 pub mod tree;
 
 use std::path::PathBuf;
@@ -56,6 +59,7 @@ use source::SourceFile;
 pub use compile::{CompileError, Compiled, Compiler, compile};
 pub use diagnostic::Diagnostic;
 pub use source::SourceMap;
+pub use timing::{OperationTiming, timings};
 pub use tree::Tree;
 
 /// What a run may be told.
@@ -85,6 +89,13 @@ impl Outcome {
             .iter()
             .map(|diagnostic| diagnostic.render(&self.sources, styled) + "\n\n")
             .collect()
+    }
+
+    /// The timing of every annotated operation; nothing if there is no tree.
+    pub fn timings(&self) -> Vec<OperationTiming> {
+        let tree = self.tree.as_ref();
+        tree.map(|tree| timing::of_tree(tree, &self.sources))
+            .unwrap_or_default()
     }
 
     /// All diagnostics for a machine.

@@ -15,7 +15,7 @@ use crate::keywords;
 use crate::lexer::{Token, TokenKind};
 use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
-use crate::tree::Annotation;
+use crate::tree::{Annotation, TIMING_ANNOTATIONS};
 
 /// Everything that the tokens say; what is wrong is reported and left out.
 pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
@@ -29,11 +29,13 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         angles: 0,
         failed_at: None,
         lost: HashSet::new(),
+        timing: Vec::new(),
     };
     let definitions = parser.specification();
     Specification {
         definitions,
         lost: parser.lost,
+        timing: parser.timing,
         incomplete: input.incomplete,
     }
 }
@@ -44,6 +46,8 @@ pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
     /// Names that would have been declared by what could not be understood.
     pub(crate) lost: HashSet<Rc<str>>,
+    /// Every annotation on timing, wherever it stands.
+    pub(crate) timing: Vec<Annotation>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
 }
@@ -67,6 +71,7 @@ struct Parser<'d> {
     /// The token at which the last error was reported: one error a token is enough.
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
+    timing: Vec<Annotation>,
 }
 
 impl Parser<'_> {
@@ -311,11 +316,15 @@ impl Parser<'_> {
             Vec::new()
         };
         location = location.to(self.tokens[self.at - 1].location);
-        Ok(Annotation {
+        let annotation = Annotation {
             name,
             parameters,
             location,
-        })
+        };
+        if TIMING_ANNOTATIONS.contains(&annotation.name.as_str()) {
+            self.timing.push(annotation.clone());
+        }
+        Ok(annotation)
     }
 
     /// As source text: what they mean is for those who know the annotation.

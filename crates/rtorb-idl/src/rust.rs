@@ -25,6 +25,7 @@ use quote::quote;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
 use scope::Scope;
+pub(crate) use scope::idl_name;
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Tree};

@@ -3,6 +3,8 @@
 //! The front end makes it, the back ends read it. Items live in one arena and name each other by [`ItemId`], so that
 //! recursion and forward declarations need no pointers.
 
+use serde::Serialize;
+
 use crate::source::Location;
 
 /// A whole specification: the file given and all that it includes.
@@ -142,6 +144,8 @@ pub struct Operation {
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
+    /// What those that this compiler knows say.
+    pub timing: Timing,
     /// True if nothing comes back.
     pub oneway: bool,
     /// What it returns; [`Type::Void`] for nothing.
@@ -191,6 +195,8 @@ pub struct Attribute {
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
+    /// What those that this compiler knows say: of reading and of setting it, each.
+    pub timing: Timing,
     /// True if it cannot be set.
     pub readonly: bool,
     /// Its type.
@@ -402,6 +408,63 @@ pub struct Annotation {
     pub parameters: Vec<(String, String)>,
     /// Where it stands.
     pub location: Location,
+}
+
+/// The annotations that say what an operation's timing is.
+pub const TIMING_ANNOTATIONS: [&str; 4] = ["worst_case_time", "deadline", "period", "criticality"];
+
+/// The timing of an operation, as its annotations say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// `@worst_case_time`: the longest that one call executes, in ns; at least 1.
+    pub worst_ns: Option<u64>,
+    /// `@deadline`: from a call's arrival to when it must be done, in ns; at least 1, and not below the worst case.
+    pub deadline_ns: Option<u64>,
+    /// `@period`: the least time between two calls, in ns; at least 1.
+    pub period_ns: Option<u64>,
+    /// `@criticality`.
+    pub criticality: Option<Criticality>,
+}
+
+/// What a missed deadline costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names are what there is to say")]
+pub enum Criticality {
+    VeryLow,
+    Low,
+    Medium,
+    High,
+    VeryHigh,
+}
+
+impl Timing {
+    /// True if nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Criticality {
+    /// All of them, the lowest first.
+    pub const ALL: [Self; 5] = [
+        Self::VeryLow,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::VeryHigh,
+    ];
+
+    /// As it is written: `very-low` to `very-high`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::VeryLow => "very-low",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::VeryHigh => "very-high",
+        }
+    }
 }
 
 impl Tree {

@@ -6,7 +6,7 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{
-    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Type,
+    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Timing, Type,
 };
 
 use super::Checker;
@@ -34,7 +34,12 @@ impl Checker<'_> {
         let lead = &definition.lead;
         match &definition.kind {
             DefinitionKind::Operation(operation) => {
+                let timing = self.timing(&lead.annotations);
                 let checked = self.operation(lead, operation, Entity::Operation);
+                let checked = checked.map(|operation| Operation {
+                    timing,
+                    ..operation
+                });
                 calls.operations.extend(checked);
             }
             DefinitionKind::Factory(factory) => {
@@ -77,6 +82,7 @@ impl Checker<'_> {
             location: declared.name.location,
             documentation: lead.documentation.clone(),
             annotations: lead.annotations.clone(),
+            timing: Timing::default(),
             oneway: declared.oneway.is_some(),
             returns: returns?,
             parameters: parameters?,
@@ -157,12 +163,15 @@ impl Checker<'_> {
         for name in &declared.names {
             self.declare(name, Entity::Attribute);
         }
+        let annotations = [lead.annotations.clone(), declared.annotations.clone()].concat();
+        let timing = self.timing(&annotations);
         let Some(ty) = ty else { return Vec::new() };
         let attribute = |name: &ast::Name| Attribute {
             name: name.text.clone(),
             location: name.location,
             documentation: lead.documentation.clone(),
-            annotations: [lead.annotations.clone(), declared.annotations.clone()].concat(),
+            annotations: annotations.clone(),
+            timing,
             readonly: declared.readonly,
             ty: ty.clone(),
             get_raises: get_raises.clone(),
@@ -208,16 +217,7 @@ impl Checker<'_> {
 
     /// What is local can be passed in local interfaces only (7.6.8).
     fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
-        let mut scope = Some(self.current);
-        let owner = loop {
-            match scope {
-                Some(here) => match self.scopes[here].item {
-                    Some(item) => break item,
-                    None => scope = self.scopes[here].parent,
-                },
-                None => return,
-            }
-        };
+        let Some(owner) = self.owner() else { return };
         let plain = match &self.tree.item(owner).kind {
             ItemKind::Interface(interface) => interface.flavour == InterfaceFlavour::Plain,
             _ => false,
@@ -232,6 +232,18 @@ impl Checker<'_> {
                 "if `{name}` never leaves it either, declare it `local interface {name}`"
             ));
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// The item that the current scope is in.
+    pub(super) fn owner(&self) -> Option<ItemId> {
+        let mut scope = Some(self.current);
+        loop {
+            let here = &self.scopes[scope?];
+            if here.item.is_some() {
+                return here.item;
+            }
+            scope = here.parent;
         }
     }
 

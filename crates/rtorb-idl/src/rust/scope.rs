@@ -100,7 +100,7 @@ pub(super) fn items_inside(item: &Item) -> &[ItemId] {
 }
 
 /// `CosNaming::NamingContext` for messages and `Display`.
-pub(super) fn idl_name(tree: &Tree, id: ItemId) -> String {
+pub(crate) fn idl_name(tree: &Tree, id: ItemId) -> String {
     let names = modules(tree, Some(id))
         .into_iter()
         .map(|id| tree.item(id).name.as_str());

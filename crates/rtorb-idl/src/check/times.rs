@@ -1,0 +1,84 @@
+//! Times as annotations have them: `2ms`, `1.5us`.
+//!
+//! The rule is that of the files which describe systems: the crate that reads those and this one know nothing of each other, so
+//! both are held to one table of cases, `crates/rtorb-sched/src/times/cases.txt`.
+
+/// Why a text is no time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoTime {
+    /// Not a number with its unit behind it.
+    Malformed,
+    /// A number, but of what?
+    WithoutUnit,
+    /// Something else than s, ms, us or ns.
+    UnknownUnit(String),
+    /// Not a whole number of nanoseconds.
+    TooFine,
+    /// More nanoseconds than 64 bits hold.
+    TooLong,
+}
+
+/// The time in nanoseconds, exactly.
+pub(super) fn nanoseconds(text: &str) -> Result<u64, NoTime> {
+    let text = text.trim();
+    let end_of_number = text
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end_of_number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.contains('.') {
+        return Err(NoTime::Malformed);
+    }
+    let decimals = match unit.trim_start() {
+        "s" => 9,
+        "ms" => 6,
+        "us" => 3,
+        "ns" => 0,
+        "" => return Err(NoTime::WithoutUnit),
+        other if other.chars().all(char::is_alphabetic) => {
+            return Err(NoTime::UnknownUnit(other.to_owned()));
+        }
+        _ => return Err(NoTime::Malformed),
+    };
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > decimals {
+        return Err(NoTime::TooFine);
+    }
+    // The point moves to behind the last nanosecond: what is left is one whole number.
+    format!("{whole}{fraction:0<decimals$}")
+        .parse()
+        .map_err(|_| NoTime::TooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_files_that_describe_systems() {
+        let cases = include_str!("../../../rtorb-sched/src/times/cases.txt");
+        let mut count = 0;
+        for case in cases.lines().filter(|line| !line.starts_with('#')) {
+            let (text, meaning) = case.split_once('=').expect("TEXT = MEANING");
+            let ns = meaning.trim().parse::<u64>().ok();
+            assert_eq!(nanoseconds(text).ok(), ns, "{text:?}");
+            count += 1;
+        }
+        assert!(count > 30, "the table is read");
+    }
+
+    #[test]
+    fn what_is_no_time_has_its_reason() {
+        for (text, reason) in [
+            ("", NoTime::Malformed),
+            ("2", NoTime::WithoutUnit),
+            ("2 min", NoTime::UnknownUnit("min".to_owned())),
+            ("2µs", NoTime::UnknownUnit("µs".to_owned())),
+            ("1.5ns", NoTime::TooFine),
+            ("99999999999s", NoTime::TooLong),
+            ("1e3s", NoTime::Malformed),
+        ] {
+            assert_eq!(nanoseconds(text), Err(reason), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What annotations say of the timing of operations, as tools ask for it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use rtorb_idl::timings;
+
+#[test]
+fn every_annotated_operation_is_told_under_the_name_of_each_interface_that_has_it() {
+    let found = timings(&["tests/right/timing.idl".into()], &[]).expect("the file is right");
+    let mut told = String::new();
+    for operation in &found {
+        writeln!(told, "{operation:?}").expect("there is memory");
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn files_without_annotations_have_no_timings() {
+    let files = ["tests/right/interfaces.idl", "tests/right/annotations.idl"];
+    let found = timings(&files.map(PathBuf::from), &[]).expect("the files are right");
+    assert_eq!(found, []);
+}
+
+#[test]
+fn included_files_are_looked_for_where_they_are_told_to_be() {
+    let folder = tempfile::tempdir().expect("there is a disk");
+    let (inner, outer) = (folder.path().join("inner"), folder.path().join("outer.idl"));
+    std::fs::create_dir(&inner).expect("a folder");
+    let base = "interface Base { @deadline(\"1ms\") void f(); };\n";
+    std::fs::write(inner.join("base.idl"), base).expect("a file");
+    std::fs::write(
+        &outer,
+        "#include <base.idl>\ninterface Derived : Base {};\n",
+    )
+    .expect("a file");
+    let files = [outer];
+    let names = timings(&files, std::slice::from_ref(&inner)).map(|found| {
+        found
+            .into_iter()
+            .map(|operation| operation.operation)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(names.expect("it is found"), ["Base::f", "Derived::f"]);
+    let said = timings(&files, &[])
+        .expect_err("it is not there")
+        .to_string();
+    assert!(
+        said.contains("base.idl") && said.contains("outer.idl:1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let files = ["tests/wrong/timing_value.idl".into()];
+    let said = timings(&files, &[]).expect_err("it is wrong").to_string();
+    assert!(
+        said.contains("timing_value.idl:2:3") && said.contains("has no unit"),
+        "{said}"
+    );
+    let nowhere = ["tests/nowhere.idl".into()];
+    let said = timings(&nowhere, &[])
+        .expect_err("there is no file")
+        .to_string();
+    assert!(said.contains("nowhere.idl"), "{said}");
+}
