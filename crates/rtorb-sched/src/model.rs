@@ -13,6 +13,7 @@
 
 mod checked;
 mod composed;
+mod file;
 mod orb_file;
 mod profiles;
 mod system;
@@ -23,6 +24,7 @@ pub use checked::{
     ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use composed::{Activation, Composed, Interrupt, Part, Processor, Segment};
+pub use file::Interfaces;
 pub use profiles::{GivenProfile, profiles_of};
 pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,

@@ -1,0 +1,172 @@
+//! Who calls whom, and how: names to places, and what each way of calling asks for.
+
+use std::collections::BTreeSet;
+
+use super::names::Names;
+use super::tables::{CallTable, Callees, File, WayName};
+use super::values::Whole;
+use super::{Lines, Wrong};
+use crate::model::system::{Call, CallWay, System};
+
+/// Adds the calls to the behaviours, which all are there.
+pub(super) fn read(
+    system: &mut System,
+    file: &File,
+    (behaviours, channels): (&Names, &Names),
+    lines: &Lines,
+) -> Result<(), Wrong> {
+    let linked = system
+        .links
+        .iter()
+        .flat_map(|link| [link.between, [link.between[1], link.between[0]]])
+        .collect();
+    let tables = file.component.iter().flat_map(|table| &table.behaviour);
+    let mut calls = Vec::with_capacity(system.behaviours.len());
+    for (caller, table) in tables.enumerate() {
+        let one = Reading {
+            system,
+            behaviours,
+            channels,
+            linked: &linked,
+            lines,
+        };
+        let each = table.calls.iter().map(|call| one.call(caller, call));
+        calls.push(each.collect::<Result<Vec<Call>, Wrong>>()?);
+    }
+    for (behaviour, calls) in system.behaviours.iter_mut().zip(calls) {
+        behaviour.calls = calls;
+    }
+    Ok(())
+}
+
+struct Reading<'a> {
+    system: &'a System,
+    behaviours: &'a Names,
+    channels: &'a Names,
+    linked: &'a BTreeSet<[usize; 2]>,
+    lines: &'a Lines,
+}
+
+impl Reading<'_> {
+    fn call(&self, caller: usize, table: &CallTable) -> Result<Call, Wrong> {
+        let line = self.lines.of(&table.to);
+        let to = self.callees(table, line)?;
+        let way = self.way(table, line)?;
+        let count = self.count(table)?;
+        let from = self.system.place(caller).0;
+        let at = |place: usize| &self.system.behaviours[place].name;
+        if let CallWay::Event { channel } = way {
+            let (channel, middle) = (&self.system.channels[channel].name, self.node_of(channel));
+            self.check_link([from, middle], line, (at(caller), channel))?;
+            for callee in &to {
+                let end = self.system.place(*callee).0;
+                self.check_link([middle, end], line, (channel, at(*callee)))?;
+            }
+        } else {
+            for callee in &to {
+                let end = self.system.place(*callee).0;
+                self.check_link([from, end], line, (at(caller), at(*callee)))?;
+            }
+        }
+        Ok(Call {
+            to,
+            way,
+            payload_octets: table.payload.map_or(0, Whole::small),
+            count,
+            line,
+        })
+    }
+
+    fn node_of(&self, channel: usize) -> usize {
+        self.system.channels[channel].node
+    }
+
+    /// Who is called; only an event goes to several, each once.
+    fn callees(&self, table: &CallTable, line: usize) -> Result<Vec<usize>, Wrong> {
+        let names = match table.to.get_ref() {
+            Callees::One(name) => return Ok(vec![self.behaviours.find(name, line)?]),
+            Callees::Many(names) => names,
+        };
+        if names.is_empty() {
+            let reason = "nobody is called: name a behaviour, or take the call out";
+            return Err(Wrong::at(line, reason));
+        }
+        if names.len() > CALLEES_MAX {
+            let reason = format!(
+                "an event goes to {CALLEES_MAX} behaviours at most, and here are {}",
+                names.len()
+            );
+            return Err(Wrong::at(line, reason));
+        }
+        if names.len() > 1 && table.way != WayName::Event {
+            let reason = "only an event goes to several: write a call for each, or way = \"event\" and a channel";
+            return Err(Wrong::at(line, reason));
+        }
+        let mut callees = Vec::with_capacity(names.len());
+        let mut known = BTreeSet::new();
+        for name in names {
+            let (text, line) = (name.get_ref(), self.lines.of(name));
+            let callee = self.behaviours.find(text, line)?;
+            if !known.insert(callee) {
+                let reason =
+                    format!("{text:?} is named twice, and gets an event once: leave one out");
+                return Err(Wrong::at(line, reason));
+            }
+            callees.push(callee);
+        }
+        Ok(callees)
+    }
+
+    fn way(&self, table: &CallTable, line: usize) -> Result<CallWay, Wrong> {
+        match (table.way, &table.channel) {
+            (WayName::TwoWay, None) => Ok(CallWay::TwoWay),
+            (WayName::OneWay, None) => Ok(CallWay::OneWay),
+            (WayName::Event, Some(channel)) => Ok(CallWay::Event {
+                channel: self
+                    .channels
+                    .find(channel.get_ref(), self.lines.of(channel))?,
+            }),
+            (WayName::Event, None) => Err(Wrong::at(
+                line,
+                "an event goes through a channel: write channel = with the name of a [[channel]]",
+            )),
+            (_, Some(channel)) => Err(Wrong::at(
+                self.lines.of(channel),
+                "only an event goes through a channel: write way = \"event\", or take the channel away",
+            )),
+        }
+    }
+
+    fn count(&self, table: &CallTable) -> Result<u32, Wrong> {
+        let Some(count) = &table.count else {
+            return Ok(1);
+        };
+        let number = Whole::small(*count.get_ref());
+        if number > 1 && table.way != WayName::TwoWay {
+            let reason = format!(
+                "count is {number}, and nobody waits for this call: only two-way calls are counted, so write it {number} times"
+            );
+            return Err(Wrong::at(self.lines.of(count), reason));
+        }
+        Ok(number)
+    }
+
+    fn check_link(
+        &self,
+        ends: [usize; 2],
+        line: usize,
+        (from, to): (&str, &str),
+    ) -> Result<(), Wrong> {
+        if ends[0] == ends[1] || self.linked.contains(&ends) {
+            return Ok(());
+        }
+        let [one, other] = ends.map(|node| &self.system.nodes[node].name);
+        let reason = format!(
+            "{from:?} is on {one:?} and {to:?} on {other:?}, and there is no link between these nodes: write a [[link]] with between = [{one:?}, {other:?}] and a latency"
+        );
+        Err(Wrong::at(line, reason))
+    }
+}
+
+/// How many get one event.
+const CALLEES_MAX: usize = 1_000;

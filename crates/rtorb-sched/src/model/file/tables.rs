@@ -1,0 +1,236 @@
+//! The tables of the file as they stand there: names are names, and nothing is compared with anything yet.
+
+use core::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use toml::Spanned;
+
+use super::values::{Grade, Priority, StrategyName, Time, TimeVisitor, Whole};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) strategy: StrategyName,
+    #[serde(default)]
+    pub(super) priorities: PrioritiesTable,
+    #[serde(default)]
+    pub(super) idl: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(super) node: Vec<NodeTable>,
+    #[serde(default)]
+    pub(super) link: Vec<LinkTable>,
+    #[serde(default)]
+    pub(super) channel: Vec<ChannelTable>,
+    #[serde(default)]
+    pub(super) component: Vec<ComponentTable>,
+    #[serde(default)]
+    pub(super) chain: Vec<ChainTable>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PrioritiesTable {
+    pub(super) least_urgent: Option<Spanned<Priority>>,
+    pub(super) most_urgent: Option<Spanned<Priority>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeTable {
+    pub(super) name: Spanned<String>,
+    pub(super) cpus: Option<Whole<1, 1024>>,
+    pub(super) profile: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) scheduling: SchedulingName,
+    pub(super) tick: Option<Spanned<Time>>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SchedulingName {
+    #[default]
+    FixedPriority,
+    Edf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkTable {
+    pub(super) between: Spanned<Vec<Spanned<String>>>,
+    pub(super) latency: Time,
+    pub(super) bits_per_second: Option<Whole<1, 1_000_000_000_000_000>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChannelTable {
+    pub(super) name: Spanned<String>,
+    pub(super) node: Option<Spanned<String>>,
+    pub(super) cpu: Option<Spanned<Whole<0, 1023>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ComponentTable {
+    pub(super) name: Spanned<String>,
+    pub(super) node: Option<Spanned<String>>,
+    pub(super) cpu: Option<Spanned<Whole<0, 1023>>>,
+    #[serde(default)]
+    pub(super) resource: Vec<ResourceTable>,
+    #[serde(default)]
+    pub(super) behaviour: Vec<BehaviourTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResourceTable {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) mutex: MutexName,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum MutexName {
+    #[default]
+    Inheritance,
+    Ceiling,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BehaviourTable {
+    pub(super) name: Spanned<String>,
+    pub(super) period: Option<Spanned<Time>>,
+    pub(super) minimum_gap: Option<Spanned<Time>>,
+    pub(super) execution: Option<Spanned<ExecutionTable>>,
+    pub(super) deadline: Option<Spanned<Time>>,
+    pub(super) criticality: Option<Spanned<Grade>>,
+    pub(super) priority: Option<Spanned<Priority>>,
+    pub(super) operation: Option<Spanned<String>>,
+    pub(super) jitter: Option<Spanned<Time>>,
+    #[serde(default)]
+    pub(super) sections: Vec<SectionTable>,
+    #[serde(default)]
+    pub(super) calls: Vec<CallTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SectionTable {
+    pub(super) resource: Spanned<String>,
+    pub(super) length: Spanned<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallTable {
+    pub(super) to: Spanned<Callees>,
+    #[serde(default)]
+    pub(super) way: WayName,
+    pub(super) channel: Option<Spanned<String>>,
+    pub(super) payload: Option<Whole<0, 16_777_216>>,
+    pub(super) count: Option<Spanned<Whole<1, 1000>>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WayName {
+    #[default]
+    TwoWay,
+    OneWay,
+    Event,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChainTable {
+    pub(super) name: Spanned<String>,
+    pub(super) through: Spanned<Vec<Spanned<String>>>,
+    pub(super) deadline: Spanned<Time>,
+}
+
+/// One name, or several.
+pub(super) enum Callees {
+    One(String),
+    Many(Vec<Spanned<String>>),
+}
+
+impl<'de> Deserialize<'de> for Callees {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        struct CalleesVisitor;
+        impl<'de> Visitor<'de> for CalleesVisitor {
+            type Value = Callees;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "the name of a behaviour, as \"filter.update\", or of an event's consumers, as [\"display.show\", \"log.write\"]",
+                )
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Callees, E> {
+                Ok(Callees::One(name.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Callees, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(names)).map(Callees::Many)
+            }
+        }
+        value.deserialize_any(CalleesVisitor)
+    }
+}
+
+/// One of the three forms of an execution time.
+pub(super) enum ExecutionTable {
+    Fixed(Time),
+    Range { least: Time, most: Time },
+    Histogram(Vec<BucketTable>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BucketTable {
+    pub(super) up_to: Spanned<Time>,
+    pub(super) count: Whole<1, { u32::MAX as u64 }>,
+}
+
+impl<'de> Deserialize<'de> for ExecutionTable {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        struct ExecutionVisitor;
+        impl<'de> Visitor<'de> for ExecutionVisitor {
+            type Value = ExecutionTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXECUTION_FORMS)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ExecutionTable, E> {
+                TimeVisitor.visit_str(text).map(ExecutionTable::Fixed)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<ExecutionTable, A::Error> {
+                let fields = ExecutionFields::deserialize(MapAccessDeserializer::new(fields))?;
+                match (fields.least, fields.most, fields.histogram) {
+                    (Some(least), Some(most), None) => Ok(ExecutionTable::Range { least, most }),
+                    (None, None, Some(buckets)) => Ok(ExecutionTable::Histogram(buckets)),
+                    _ => Err(A::Error::custom(format!("write {EXECUTION_FORMS}"))),
+                }
+            }
+        }
+        value.deserialize_any(ExecutionVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExecutionFields {
+    least: Option<Time>,
+    most: Option<Time>,
+    histogram: Option<Vec<BucketTable>>,
+}
+
+const EXECUTION_FORMS: &str = "an execution time as \"2ms\", { least = \"1ms\", most = \"2ms\" } or { histogram = [{ up_to = \"1ms\", count = 90 }] }";
