@@ -80,12 +80,12 @@ impl Names {
     }
 }
 
-/// A name, or a part of one: it stands in tables and messages, in keys of objects and in `NODE/CPU` and `COMPONENT.NAME`.
+/// A name, or a part of one: it stands in tables and messages, in in `NODE/CPU`, `COMPONENT.NAME` and `NODE=FILE`.
 fn check_part(name: &str) -> Result<(), String> {
     check_text(name)?;
-    if name.contains(['.', '/']) {
+    if name.contains(['.', '/', '=']) {
         return Err(format!(
-            "{name:?} has a dot or a slash, which separate names: write - or _ instead"
+            "{name:?} has a dot, a slash or an equals sign, which stand between names: write - or _ instead"
         ));
     }
     Ok(())
