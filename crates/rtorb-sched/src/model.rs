@@ -12,9 +12,11 @@
 //! | what ORBs load: lanes, bands, priorities; as their files | [`Loading`], `orb_file` |
 
 mod checked;
+mod compose;
 mod composed;
 mod file;
 mod orb_file;
+mod platform;
 mod profiles;
 mod system;
 mod verdict;
@@ -23,8 +25,10 @@ pub use checked::{
     Assumption, BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Loading,
     ProcessorUse, Sensitivity, Share, Standing,
 };
+pub use compose::{ComposeError, PATH_MAX, SEGMENTS_MAX, compose};
 pub use composed::{Activation, Composed, Interrupt, Part, Processor, Segment};
 pub use file::Interfaces;
+pub use platform::{Cost, EventCost, Platform, Statistic};
 pub use profiles::{GivenProfile, profiles_of};
 pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,

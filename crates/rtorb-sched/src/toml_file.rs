@@ -24,11 +24,8 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
         line: None,
         reason,
     };
-    let unreadable = |error: std::io::Error| {
-        wrong(format!(
-            "{error}; name a TOML file that this program may read"
-        ))
-    };
+    let unreadable =
+        |error: std::io::Error| wrong(format!("{error}; name a file that this program may read"));
     let octets = std::fs::metadata(path).map_err(unreadable)?.len();
     if octets > FILE_OCTETS_MAX {
         return Err(wrong(format!(

@@ -59,7 +59,8 @@ pub struct Part {
 /// Something that one processor executes without suspending itself. The segments of a root form a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// The behaviour whose code it mostly is, or the caller that waits; of a channel's work, the behaviour that gets the event.
+    /// The behaviour whose code it mostly is, or the caller that waits; of a channel's work, the supplier
+    /// until the event is with its consumers' lanes, then the consumer.
     pub behaviour: usize,
     /// The periodic or sporadic behaviour that begins it; arrivals are its.
     pub root: usize,

@@ -1,0 +1,147 @@
+//! What platforms answer, with what they assume, once for each node.
+
+use std::collections::BTreeMap;
+
+use super::super::checked::Assumption;
+use super::super::platform::{Cost, EventCost, Platform};
+use super::super::system::System;
+
+/// Asks platforms, and keeps what they assume.
+pub(super) struct Costs<'a> {
+    system: &'a System,
+    platforms: &'a [Platform],
+    /// By node and text: in the order in which they were first needed.
+    assumed: Vec<Assumption>,
+    calls: BTreeMap<(usize, u32), u64>,
+    sends: BTreeMap<(usize, u32), u64>,
+    events: BTreeMap<(usize, u64, u32), EventCost>,
+    about_nodes: Vec<bool>,
+}
+
+impl<'a> Costs<'a> {
+    pub(super) fn of(system: &'a System, platforms: &'a [Platform]) -> Self {
+        Self {
+            system,
+            platforms,
+            assumed: Vec::new(),
+            calls: BTreeMap::new(),
+            sends: BTreeMap::new(),
+            events: BTreeMap::new(),
+            about_nodes: vec![false; platforms.len()],
+        }
+    }
+
+    pub(super) fn platform(&self, node: usize) -> &'a Platform {
+        &self.platforms[node]
+    }
+
+    pub(super) fn assumptions(self) -> Vec<Assumption> {
+        self.assumed
+    }
+
+    pub(super) fn switch(&mut self, node: usize, ready_tasks: u64) -> u64 {
+        let cost = self.platform(node).context_switch(ready_tasks);
+        self.kept(node, &cost)
+    }
+
+    pub(super) fn tick(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).tick())
+    }
+
+    /// The file's; or else the profile's.
+    pub(super) fn tick_period(&mut self, node: usize) -> u64 {
+        match self.system.nodes[node].tick_ns {
+            Some(ns) => ns.max(1),
+            None => self.kept(node, self.platform(node).tick_period()).max(1),
+        }
+    }
+
+    pub(super) fn release_interrupt(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).release_interrupt())
+    }
+
+    pub(super) fn release_jitter(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).release_jitter())
+    }
+
+    pub(super) fn blocking(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).blocking())
+    }
+
+    pub(super) fn contended_lock(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).contended_lock())
+    }
+
+    pub(super) fn remote_wake(&mut self, node: usize) -> u64 {
+        self.kept(node, self.platform(node).remote_wake())
+    }
+
+    /// A two-way call, both sides.
+    pub(super) fn call(&mut self, node: usize, payload_octets: u32) -> u64 {
+        if let Some(ns) = self.calls.get(&(node, payload_octets)) {
+            return *ns;
+        }
+        let cost = self.platform(node).call(payload_octets);
+        let ns = self.kept(node, &cost);
+        self.calls.insert((node, payload_octets), ns);
+        ns
+    }
+
+    /// The client's side of a two-way call, in ns: its sending, and its receiving of the reply.
+    pub(super) fn client_side(&mut self, node: usize, payload_octets: u32) -> (u64, u64) {
+        let client_ns = self.call(node, payload_octets).div_ceil(2);
+        (client_ns.div_ceil(2), client_ns / 2)
+    }
+
+    /// The server's side: what the client's leaves.
+    pub(super) fn server_side(&mut self, node: usize, payload_octets: u32) -> u64 {
+        self.call(node, payload_octets) / 2
+    }
+
+    pub(super) fn send(&mut self, node: usize, payload_octets: u32) -> u64 {
+        if let Some(ns) = self.sends.get(&(node, payload_octets)) {
+            return *ns;
+        }
+        let cost = self.platform(node).send(payload_octets);
+        let ns = self.kept(node, &cost);
+        self.sends.insert((node, payload_octets), ns);
+        ns
+    }
+
+    pub(super) fn event(&mut self, node: usize, consumers: u64, payload_octets: u32) -> EventCost {
+        let of = (node, consumers, payload_octets);
+        if let Some(cost) = self.events.get(&of) {
+            return cost.clone();
+        }
+        let cost = self.platform(node).event(consumers, payload_octets);
+        self.assume(node, cost.assumption.as_deref());
+        self.events.insert(of, cost.clone());
+        cost
+    }
+
+    /// What a node's platform says of all its costs: asked for when something runs there.
+    pub(super) fn uses(&mut self, node: usize) {
+        if !core::mem::replace(&mut self.about_nodes[node], true) {
+            for what in self.platform(node).assumptions() {
+                self.assume(node, Some(&what));
+            }
+        }
+    }
+
+    fn kept(&mut self, node: usize, cost: &Cost) -> u64 {
+        self.assume(node, cost.assumption.as_deref());
+        cost.ns
+    }
+
+    fn assume(&mut self, node: usize, what: Option<&str>) {
+        let Some(what) = what else { return };
+        let name = &self.system.nodes[node].name;
+        let known = |known: &Assumption| known.node.as_ref() == Some(name) && known.what == what;
+        if !self.assumed.iter().any(known) {
+            self.assumed.push(Assumption {
+                node: Some(name.clone()),
+                what: what.to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is known of segments when all of them are there.
+
+use std::collections::BTreeSet;
+
+use super::super::checked::Layer;
+use super::super::composed::{Part, Segment};
+use super::super::system::System;
+use super::ComposeError;
+use super::costs::Costs;
+
+/// Adds to a part of the same name, or as a new one; nothing for nothing. What is beyond 64 bits stays at their end.
+pub(super) fn add(parts: &mut Vec<Part>, part: Part) {
+    if part.ns == 0 && part.code_of.is_none() {
+        return;
+    }
+    let same = |known: &&mut Part| {
+        known.layer == part.layer && known.what == part.what && known.code_of == part.code_of
+    };
+    match parts.iter_mut().find(same) {
+        Some(known) => {
+            known.times = known.times.saturating_add(part.times);
+            known.ns = known.ns.saturating_add(part.ns);
+        }
+        None => parts.push(part),
+    }
+}
+
+/// Something of the host or the ORB, so many times.
+pub(super) fn part(layer: Layer, what: &str, times: u64, each_ns: u64) -> Part {
+    Part {
+        layer,
+        what: what.to_owned(),
+        code_of: None,
+        times,
+        ns: each_ns.saturating_mul(times),
+    }
+}
+
+/// Two switches a segment, in and out (P3 section 4.2), with as many tasks ready as there can be on its CPU: what runs there at a
+/// priority of its own, for each root.
+pub(super) fn add_switches(
+    segments: &mut [Segment],
+    places: &[(usize, u32)],
+    costs: &mut Costs<'_>,
+) {
+    let mut ready: Vec<BTreeSet<(usize, usize, usize)>> = vec![BTreeSet::new(); places.len()];
+    for segment in &*segments {
+        ready[segment.processor].insert((segment.behaviour, segment.priority_of, segment.root));
+    }
+    let each_ns: Vec<u64> = places
+        .iter()
+        .zip(&ready)
+        .map(|((node, _), ready)| costs.switch(*node, ready.len() as u64))
+        .collect();
+    for segment in segments {
+        let switches = part(
+            Layer::OperatingSystem,
+            "context switches",
+            2,
+            each_ns[segment.processor],
+        );
+        add(&mut segment.execution, switches);
+    }
+}
+
+/// Refuses what does not fit into 64 bits.
+pub(super) fn check_lengths(system: &System, segments: &[Segment]) -> Result<(), ComposeError> {
+    for segment in segments {
+        let lists = [
+            &segment.delay,
+            &segment.jitter,
+            &segment.execution,
+            &segment.blocking,
+        ];
+        let fits = |parts: &&Vec<Part>| {
+            let sum = parts
+                .iter()
+                .try_fold(0_u64, |sum, part| sum.checked_add(part.ns));
+            sum.is_some_and(|sum| sum < u64::MAX)
+        };
+        if !lists.iter().all(fits) {
+            let root = &system.behaviours[segment.root];
+            return Err(ComposeError::TooLong {
+                line: root.line,
+                root: root.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! A cost, and how it grows with something.
+
+use std::collections::BTreeMap;
+
+use super::Statistic;
+use super::profile::{Service, whole_ns};
+use crate::times::text_of_ns;
+
+/// What something costs, and how that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// In ns.
+    pub ns: u64,
+    /// How many samples it is the statistic of: of several measurements, the fewest. 0 where nothing was measured.
+    pub samples: u64,
+    /// Where it comes from, in words.
+    pub source: String,
+    /// What is assumed with it, and which command would measure it; `None` where it was measured.
+    pub assumption: Option<String>,
+}
+
+/// A cost that grows with a number: from point to point in a straight line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Curve {
+    /// By the number; the costs never fall.
+    points: Vec<(u64, u64)>,
+    /// Of what all points have in common; `ns` is none of it.
+    known: Cost,
+    /// What the number counts, in words.
+    of: &'static str,
+}
+
+impl Cost {
+    /// That of one service.
+    pub(super) fn of(service: &Service, statistic: Statistic) -> Self {
+        Self {
+            ns: service.ns(statistic),
+            samples: service.count,
+            source: format!("{} of {service}", statistic.name()),
+            assumption: None,
+        }
+    }
+
+    /// The largest of these.
+    pub(super) fn worst<'a>(
+        services: impl Iterator<Item = &'a Service>,
+        statistic: Statistic,
+    ) -> Option<Self> {
+        let costs = services.map(|service| Self::of(service, statistic));
+        costs.max_by_key(|cost| cost.ns)
+    }
+
+    /// The same, taken for something that it is not.
+    pub(super) fn instead_of(self, what: &str, measured_by: &str) -> Self {
+        let taken = match self.samples {
+            0 => "nothing is reckoned for it".to_owned(),
+            _ => format!("{} is taken instead, {}", text_of_ns(self.ns), self.source),
+        };
+        Self {
+            assumption: Some(format!(
+                "{what} was not measured: {taken}; `{measured_by}` measures it"
+            )),
+            ..self
+        }
+    }
+
+    /// Nothing, where nothing like it was measured.
+    pub(super) fn unknown(what: &str, measured_by: &str) -> Self {
+        let nothing = Self {
+            source: "not measured".to_owned(),
+            ..Self::default()
+        };
+        nothing.instead_of(what, measured_by)
+    }
+}
+
+impl Curve {
+    /// Through the costs of these services at these numbers. Of several at one number the largest counts. A cost that falls where the
+    /// number grows is noise: what was seen with less may happen with more.
+    pub(super) fn through<'a>(
+        services: impl Iterator<Item = (u64, u64, &'a Service)>,
+        statistic: Statistic,
+        of: &'static str,
+    ) -> Option<Self> {
+        let mut worst: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut known: Option<Cost> = None;
+        for (number, ns, service) in services {
+            let at = worst.entry(number).or_default();
+            *at = ns.max(*at);
+            let samples = known.as_ref().map_or(u64::MAX, |known| known.samples);
+            known = Some(Cost {
+                ns: 0,
+                samples: samples.min(service.count),
+                source: format!(
+                    "{} of {} {}, by {of}",
+                    statistic.name(),
+                    service.component,
+                    service.service
+                ),
+                assumption: None,
+            });
+        }
+        let mut reached = 0;
+        let points = worst.into_iter().map(|(number, ns)| {
+            reached = reached.max(ns);
+            (number, reached)
+        });
+        Some(Self {
+            points: points.collect(),
+            known: known?,
+            of,
+        })
+    }
+
+    /// The same cost whatever the number is.
+    pub(super) fn flat(cost: Cost) -> Self {
+        Self {
+            points: vec![(0, cost.ns)],
+            known: cost,
+            of: "",
+        }
+    }
+
+    /// The same with more added everywhere.
+    pub(super) fn raised(mut self, by_ns: u64) -> Self {
+        for (_, ns) in &mut self.points {
+            *ns = ns.saturating_add(by_ns);
+        }
+        self
+    }
+
+    /// The cost at a number, rounded up. Below the first point it is that point's; beyond the last it grows as it did before, and says
+    /// so.
+    pub(super) fn at(&self, number: u64) -> Cost {
+        let after = self.points.partition_point(|(at, _)| *at < number);
+        let mut cost = self.known.clone();
+        cost.ns = match (
+            self.points.get(after.wrapping_sub(1)),
+            self.points.get(after),
+        ) {
+            (_, Some((at, ns))) if *at == number => *ns,
+            (Some(low), Some(high)) => on_line(*low, *high, number),
+            (None, Some((_, ns))) => *ns,
+            (Some(last), None) => match self.points.get(after.wrapping_sub(2)) {
+                Some(before) => {
+                    cost.assumption.get_or_insert_with(|| self.beyond(last.0));
+                    on_line(*before, *last, number)
+                }
+                None => last.1,
+            },
+            (None, None) => 0,
+        };
+        cost
+    }
+
+    fn beyond(&self, last: u64) -> String {
+        format!(
+            "{} was measured up to {last} {}: beyond, it is taken to grow as it did before",
+            self.known.source, self.of
+        )
+    }
+}
+
+/// The height of the line through two points at a number that is not before the first, rounded up.
+pub(super) fn on_line(low: (u64, u64), high: (u64, u64), number: u64) -> u64 {
+    let rise = u128::from(high.1.saturating_sub(low.1));
+    let (along, whole) = (u128::from(number - low.0), u128::from(high.0 - low.0));
+    // 64 bits by 64 bits do not leave 128.
+    let risen = (rise * along).div_ceil(whole);
+    u64::try_from(u128::from(low.1) + risen).unwrap_or(u64::MAX)
+}
+
+/// The middle one of values, the larger of two middle ones; 0 of none.
+pub(super) fn middle(mut values: Vec<f64>) -> u64 {
+    values.sort_by(f64::total_cmp);
+    values
+        .get(values.len() / 2)
+        .map_or(0, |value| whole_ns(*value))
+}

@@ -1,0 +1,224 @@
+//! What the operating system costs.
+
+use super::cost::{Cost, Curve, middle};
+use super::profile::{Profile, Service, whole_ns};
+use super::{Statistic, blocking};
+
+/// Its services.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kernel {
+    pub(super) switch: Curve,
+    pub(super) tick: Cost,
+    pub(super) tick_period: Cost,
+    pub(super) release_interrupt: Cost,
+    pub(super) release_jitter: Cost,
+    pub(super) blocking: Cost,
+    pub(super) contended_lock: Cost,
+    pub(super) remote_wake: Cost,
+    pub(super) hypervisor_ns: u64,
+}
+
+const PROFILE: &str = "rtorb lab run profile";
+
+impl Kernel {
+    pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
+        let switch = switch(profile, statistic);
+        let tick = tick(profile, statistic);
+        let release_interrupt = release_interrupt(profile, statistic, &tick);
+        let apart_ns = release_interrupt.ns.saturating_add(switch.at(0).ns);
+        Self {
+            release_jitter: release_jitter(profile, statistic, apart_ns),
+            tick_period: tick_period(profile),
+            blocking: blocking::of(profile, statistic),
+            contended_lock: contended_lock(profile, statistic),
+            remote_wake: remote_wake(profile, statistic),
+            hypervisor_ns: hypervisor_ns(profile),
+            switch,
+            tick,
+            release_interrupt,
+        }
+    }
+}
+
+/// By the number of ready tasks, the worst of the resolutions (P3 section 4.2, Figures 14 to 16).
+fn switch(profile: &Profile, statistic: Statistic) -> Curve {
+    let queues = profile.all("scheduler", "ready_queue_switch");
+    let by_length = queues.filter_map(|service| {
+        let length = service.number("ready_tasks")?;
+        Some((length, service.ns(statistic), service))
+    });
+    Curve::through(by_length, statistic, "ready tasks").unwrap_or_else(|| {
+        let what = "a context switch by the number of ready tasks";
+        let by = "rtorb lab run os/ready-queue";
+        let plain = Cost::worst(profile.all("scheduler", "context_switch"), statistic);
+        Curve::flat(match plain {
+            Some(cost) => cost.instead_of(what, by),
+            None => Cost::unknown(what, by),
+        })
+    })
+}
+
+fn tick(profile: &Profile, statistic: Statistic) -> Cost {
+    if let Some(cost) = Cost::worst(profile.all("kernel", "tick"), statistic) {
+        return cost;
+    }
+    let what = "what a tick of the kernel takes";
+    if let Some(cost) = Cost::worst(profile.all("kernel", "interruption"), Statistic::P99) {
+        return cost.instead_of(what, PROFILE);
+    }
+    // A timer of the program's own: at a fine resolution there are enough ticks that nothing else is mistaken for them.
+    let signals = |service: &&Service| service.says("tick") == Some("signal");
+    let ticks = profile.all("clock", "tick_from_medians").filter(signals);
+    let finest = ticks.min_by_key(|service| service.number("resolution_us").unwrap_or(u64::MAX));
+    match finest {
+        Some(service) => Cost::of(service, statistic).instead_of(what, PROFILE),
+        None => Cost::unknown(what, PROFILE),
+    }
+}
+
+fn tick_period(profile: &Profile) -> Cost {
+    match profile.tick_period_ns {
+        Some(ns) if ns > 0 => Cost {
+            ns,
+            samples: 1,
+            source: "tick_period_ns of the profile".to_owned(),
+            assumption: None,
+        },
+        _ => Cost {
+            ns: FASTEST_TICK_NS,
+            samples: 0,
+            source: "the fastest that a kernel is usually configured for".to_owned(),
+            assumption: Some(format!(
+                "the profile does not tell the period of the kernel's tick: 1ms is taken, the shortest in use (CONFIG_HZ=1000); the \
+                 node's `tick`, or a profile that `{PROFILE}` measures anew, says it"
+            )),
+        },
+    }
+}
+
+/// The interrupt that ends a task's sleep. Where it was not measured, it is at most what the earliest release needed less one switch,
+/// and like a tick.
+fn release_interrupt(profile: &Profile, statistic: Statistic, tick: &Cost) -> Cost {
+    if let Some(cost) = Cost::worst(profile.all("timer", "release_interrupt"), statistic) {
+        return cost;
+    }
+    let what = "what the interrupt of a release takes";
+    match tick.samples {
+        0 => Cost::unknown(what, PROFILE),
+        _ => tick.clone().instead_of(what, PROFILE),
+    }
+}
+
+/// From the moment of release to the first instruction of the most urgent task, less what its interrupt and the switch to it take of
+/// that: these are reckoned by themselves. Never less than the largest lateness less the smallest.
+fn release_jitter(profile: &Profile, statistic: Statistic, apart_ns: u64) -> Cost {
+    let highest = |service: &&Service| service.says("priority") == Some("highest");
+    let lateness: Vec<&Service> = profile
+        .all("timer", "release_lateness")
+        .chain(profile.all("timer", "release_lateness_alone"))
+        .filter(highest)
+        .collect();
+    let what = "the lateness of releases at the highest priority";
+    let Some(worst) = Cost::worst(lateness.iter().copied(), statistic) else {
+        let by = "rtorb lab run os/interval-jitter";
+        let woken = profile.all("timer", "wakeup");
+        let least = woken.clone().map(|service| whole_ns(service.min)).min();
+        return match (Cost::worst(woken, statistic), least) {
+            (Some(cost), Some(least_ns)) => {
+                beyond(cost, least_ns.min(apart_ns)).instead_of(what, by)
+            }
+            _ => Cost::unknown(what, by),
+        };
+    };
+    let least = lateness.iter().map(|service| whole_ns(service.min)).min();
+    let least_ns = least.unwrap_or(0).min(apart_ns);
+    match statistic {
+        Statistic::Max => beyond(worst, least_ns),
+        Statistic::P99 => {
+            // Of a few hundred samples two that the hypervisor delayed are the 99th percentile: the middle configuration has none.
+            let usual = middle(lateness.iter().map(|service| service.p99).collect());
+            let cost = Cost {
+                ns: usual,
+                samples: lateness.iter().map(|service| service.count).sum(),
+                source: format!(
+                    "the middle one of the p99 of timer release_lateness at the highest priority in {} configurations",
+                    lateness.len()
+                ),
+                assumption: None,
+            };
+            beyond(cost, least_ns)
+        }
+    }
+}
+
+fn beyond(cost: Cost, ns: u64) -> Cost {
+    Cost {
+        ns: cost.ns.saturating_sub(ns),
+        source: format!(
+            "{}, less {ns}ns of the interrupt and the switch",
+            cost.source
+        ),
+        ..cost
+    }
+}
+
+fn contended_lock(profile: &Profile, statistic: Statistic) -> Cost {
+    if let Some(cost) = Cost::worst(profile.all("mutex", "contended_lock"), statistic) {
+        return cost;
+    }
+    let what = "asking for a mutex that another holds";
+    let by = "rtorb lab run os/services";
+    let inherits = |service: &&Service| service.says("mutex") == Some("inheritance");
+    match Cost::worst(
+        profile.all("mutex", "hand_over").filter(inherits),
+        statistic,
+    ) {
+        Some(cost) => cost.instead_of(what, by),
+        None => Cost::unknown(what, by),
+    }
+}
+
+/// The worse of a CPU that sleeps and one that is awake.
+fn remote_wake(profile: &Profile, statistic: Statistic) -> Cost {
+    let elsewhere = |service: &&Service| service.says("cpu") == Some("other");
+    let here = |service: &&Service| service.says("cpu").is_none();
+    let wakes = profile.all("scheduler", "wake");
+    if let Some(cost) = Cost::worst(wakes.clone().filter(elsewhere), statistic) {
+        return cost;
+    }
+    let what = "the wake-up of another CPU";
+    let tcp = |service: &&Service| service.says("transport") == Some("tcp");
+    let trips = profile.all("transport", "round_trip").filter(tcp);
+    if let Some(mut trip) = Cost::worst(trips.clone().filter(elsewhere), statistic) {
+        let near = trips
+            .filter(here)
+            .map(|service| whole_ns(service.min))
+            .min();
+        trip.ns = trip.ns.saturating_sub(near.unwrap_or(0)).div_ceil(2);
+        trip.source = format!("half of what is longer than on one CPU: {}", trip.source);
+        return trip.instead_of(what, PROFILE);
+    }
+    match Cost::worst(wakes.filter(here), statistic) {
+        Some(cost) => cost.instead_of(what, PROFILE),
+        None => Cost::unknown(what, PROFILE),
+    }
+}
+
+/// The largest theft; or else how far the worst release or wake-up was beyond what was usual.
+fn hypervisor_ns(profile: &Profile) -> u64 {
+    if !profile.is_virtual_machine() {
+        return 0;
+    }
+    let thefts = profile.all("hypervisor", "theft");
+    if let Some(longest) = thefts.map(|service| whole_ns(service.max)).max() {
+        return longest;
+    }
+    let watched = ["wakeup", "release_lateness", "release_lateness_alone"];
+    let excess = watched
+        .iter()
+        .flat_map(|service| profile.all("timer", service))
+        .map(|service| whole_ns(service.max - service.p99));
+    excess.max().unwrap_or(0)
+}
+
+const FASTEST_TICK_NS: u64 = 1_000_000;
