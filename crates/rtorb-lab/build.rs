@@ -9,6 +9,7 @@ fn main() {
     rtorb_idl::compile("../../idl/benchmark.idl");
     rtorb_idl::compile("../../idl/cubit.idl");
     rtorb_idl::compile("../../idl/demux.idl");
+    rtorb_idl::compile("../../idl/model.idl");
     observer();
 }
 

@@ -36,6 +36,8 @@ use crate::contestants::whitebox::{self, Priorities};
 use crate::experiments::orb_footprint::clients as idle;
 use crate::experiments::own_program;
 use crate::inspect::ping::client_orb;
+use crate::model::component::Component;
+use crate::model::watcher::Watchers;
 use crate::processes::load;
 use crate::processes::placement::Placement;
 use crate::processes::probe;
@@ -126,6 +128,7 @@ fn play(role: &[String]) -> Result<(), String> {
         }
         ["put", ref role @ ..] => return put(role),
         ["events", ref role @ ..] => return events(role),
+        ["model", ref role @ ..] => return model(role),
         ["idle-orb", preset] => return idle_orb(preset),
         ["idle-clients", preset, reference] => idle_clients(preset, reference)?.serve(),
         ["whitebox-server", preset, low, high] => {
@@ -297,6 +300,22 @@ fn events(role: &[&str]) -> Result<(), String> {
             supplier.serve().map_err(|error| error.to_string())
         }
         _ => Err(format!("a child has no role events {role:?}")),
+    }
+}
+
+/// One of those of an analysed system ([`crate::model`]).
+fn model(role: &[&str]) -> Result<(), String> {
+    // What is refused, the host's findings tell.
+    let _ = rtorb_os::memory::lock_all();
+    match *role {
+        ["component", plan] => Component::open(Path::new(plan))?.run(ready),
+        ["watcher", room, ref cpus @ ..] => {
+            let cpus = cpus.iter().map(|cpu| number(cpu));
+            let watchers = Watchers::new(number(room)?, cpus.collect::<Result<_, _>>()?);
+            ready("");
+            watchers.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(format!("a child has no role model {role:?}")),
     }
 }
 

@@ -1,0 +1,293 @@
+//! The threads of what the clock or something outside begins.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rtorb::{Orb, ThreadConfig};
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::thread::{JoinHandle, spawn};
+
+use super::idl::model::{Behaviour, Job};
+use super::servant::Performer;
+use crate::contestants::event_channel::rtec::take_priority;
+use crate::experiment::split_mix::SplitMix64;
+use crate::model::plan::{Begins, NOBODY};
+
+/// When a run begins and ends, in ns of CLOCK_MONOTONIC, which all processes of the host share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// The first arrival of every root.
+    pub(crate) start_ns: u64,
+    /// No arrival from here on.
+    pub(crate) end_ns: u64,
+    /// No work from here on.
+    pub(crate) give_up_ns: u64,
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            start_ns,
+            end_ns,
+            give_up_ns,
+        } = self;
+        write!(formatter, "{start_ns} {end_ns} {give_up_ns}")
+    }
+}
+
+impl FromStr for Times {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<u64>, _> = text.split(' ').map(str::parse).collect();
+        match numbers.as_deref() {
+            Ok([start_ns, end_ns, give_up_ns]) => Ok(Self {
+                start_ns: *start_ns,
+                end_ns: *end_ns,
+                give_up_ns: *give_up_ns,
+            }),
+            _ => Err(format!("no times: {text:?}")),
+        }
+    }
+}
+
+/// How often a root's jobs arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Released {
+    pub(super) arrivals: u64,
+    /// Those whose time was over before they could begin.
+    pub(super) skipped: u64,
+}
+
+/// The threads, which wait for the start.
+#[derive(Debug, Default)]
+pub(super) struct Roots(Vec<Waiting>);
+
+#[derive(Debug)]
+struct Waiting {
+    number: u32,
+    start: Sender<Times>,
+    thread: JoinHandle<Option<Released>>,
+}
+
+impl Roots {
+    /// Starts a thread a root, each of which practises and then waits.
+    pub(super) fn spawn(orb: &Orb, performer: &Arc<Performer>) -> Result<Self, String> {
+        let (tell_ready, ready) = channel();
+        let mut waiting = Vec::new();
+        for (index, behaviour) in performer.plan.behaviours.iter().enumerate() {
+            let gap_ns = match behaviour.begins {
+                Begins::Periodic { period_ns } => (period_ns, 0),
+                Begins::Sporadic { gap_ns } => (gap_ns, gap_ns / 2),
+                Begins::TwoWay | Begins::OneWay | Begins::Event => continue,
+            };
+            let (start, barrier) = channel();
+            let root = Root {
+                orb: orb.clone(),
+                performer: Arc::clone(performer),
+                index,
+                arrivals: Arrivals::new(gap_ns, performer.plan.seed ^ u64::from(behaviour.number)),
+                ready: tell_ready.clone(),
+                barrier,
+            };
+            let config = ThreadConfig {
+                stack_bytes: Some(STACK_BYTES),
+                ..ThreadConfig::default()
+            };
+            let thread = spawn(&format!("root-{}", behaviour.number), &config, || {
+                root.run()
+            })
+            .map_err(|refused| refused.to_string())?;
+            let told = ready.recv_timeout(WARM_UP_TIMEOUT);
+            told.map_err(|_| format!("{}: its thread was not ready in time", behaviour.name))??;
+            waiting.push(Waiting {
+                number: behaviour.number,
+                start,
+                thread,
+            });
+        }
+        Ok(Self(waiting))
+    }
+
+    /// Lets them all go.
+    pub(super) fn start(&self, times: Times) -> Result<(), String> {
+        let sent = self.0.iter().map(|root| root.start.send(times));
+        sent.collect::<Result<(), _>>()
+            .map_err(|_| "a thread has ended before the start".to_owned())
+    }
+
+    /// Waits for their ends.
+    pub(super) fn join(&mut self) -> Result<BTreeMap<u32, Released>, String> {
+        let mut found = BTreeMap::new();
+        for Waiting {
+            number,
+            start,
+            thread,
+        } in self.0.drain(..)
+        {
+            // One that was never started ends now.
+            drop(start);
+            let released = thread.join().ok().flatten();
+            found.insert(number, released.ok_or("a thread of a root panicked")?);
+        }
+        Ok(found)
+    }
+}
+
+/// What the thread of a root has.
+struct Root {
+    orb: Orb,
+    performer: Arc<Performer>,
+    index: usize,
+    arrivals: Arrivals,
+    ready: Sender<Result<(), String>>,
+    barrier: Receiver<Times>,
+}
+
+impl Root {
+    fn run(mut self) -> Released {
+        let practised = self.practise();
+        let is_ready = practised.is_ok();
+        // Whoever asked may have given up; then the barrier never opens.
+        let _ = self.ready.send(practised);
+        match self.barrier.recv() {
+            Ok(times) if is_ready => self.perform_all(times),
+            _ => Released::default(),
+        }
+    }
+
+    fn practise(&self) -> Result<(), String> {
+        let behaviour = &self.performer.plan.behaviours[self.index];
+        let priority = behaviour.priority.ok_or("a root without a priority")?;
+        take_priority(&self.orb, priority)?;
+        self.performer.touch(self.index)?;
+        let job = Job {
+            caller: NOBODY,
+            call: 0,
+            number: 0,
+            release: 0,
+        };
+        (0..PRACTICE_JOBS).try_for_each(|_| self.performer.practise(self.index, &job))
+    }
+
+    /// Each job begins when it arrives, or at once if that is over; one that is far behind is left out.
+    fn perform_all(&mut self, times: Times) -> Released {
+        let patience_ns = self.arrivals.least_ns.saturating_mul(BACKLOG_JOBS);
+        let mut released = Released::default();
+        let mut release_ns = times.start_ns;
+        while release_ns < times.end_ns {
+            if monotonic_ns() < release_ns {
+                sleep_until(release_ns);
+            }
+            let now_ns = monotonic_ns();
+            let is_late = now_ns.saturating_sub(release_ns) > patience_ns;
+            match is_late || now_ns >= times.give_up_ns {
+                true => released.skipped += 1,
+                false => {
+                    let job = Job {
+                        caller: NOBODY,
+                        call: 0,
+                        number: released.arrivals as u32,
+                        release: release_ns,
+                    };
+                    self.performer.perform(self.index, &job);
+                }
+            }
+            released.arrivals += 1;
+            release_ns = release_ns.saturating_add(self.arrivals.next_gap_ns());
+        }
+        released
+    }
+}
+
+/// From one arrival to the next.
+#[derive(Clone, Debug)]
+struct Arrivals {
+    least_ns: u64,
+    /// So much longer at most.
+    more_ns: u64,
+    numbers: SplitMix64,
+}
+
+impl Arrivals {
+    fn new((least_ns, more_ns): (u64, u64), seed: u64) -> Self {
+        Self {
+            least_ns: least_ns.max(1),
+            more_ns,
+            numbers: SplitMix64::seeded(seed),
+        }
+    }
+
+    /// Half of them as short as may be: what is bounded is the worst.
+    fn next_gap_ns(&mut self) -> u64 {
+        let more_ns = match self.numbers.draw_below(2) {
+            0 => 0,
+            _ => self.numbers.draw_below(self.more_ns.saturating_add(1)),
+        };
+        self.least_ns.saturating_add(more_ns)
+    }
+}
+
+/// Has all threads of a lane open their ways, by as many calls at once; `in_all` have been made then, with those to other lanes.
+pub(super) fn gather(
+    orb: &Orb,
+    gatherer: &Behaviour,
+    (priority, threads): (u8, u32),
+    in_all: u32,
+) -> Result<(), String> {
+    let call = |_| {
+        let (orb, gatherer) = (orb.clone(), gatherer.clone());
+        let call = move || {
+            take_priority(&orb, priority)?;
+            gatherer
+                .gather(in_all)
+                .map_err(|exception| exception.to_string())
+        };
+        spawn("gather", &ThreadConfig::default(), call).map_err(|refused| refused.to_string())
+    };
+    let calls: Vec<_> = (0..threads).map(call).collect::<Result<_, _>>()?;
+    for call in calls {
+        let ended = call.join().ok().flatten().ok_or("a thread panicked")?;
+        ended.map_err(|what| {
+            format!("the {threads} threads of lane {priority} were not all reached: {what}")
+        })?;
+    }
+    Ok(())
+}
+
+const STACK_BYTES: usize = 512 << 10;
+const PRACTICE_JOBS: usize = 3;
+/// Periods by which a job may be late and still begin.
+const BACKLOG_JOBS: u64 = 8;
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_never_shorter_and_often_as_short_as_may_be() {
+        let mut arrivals = Arrivals::new((1_000, 500), 7);
+        let gaps: Vec<u64> = (0..1_000).map(|_| arrivals.next_gap_ns()).collect();
+        assert!(gaps.iter().all(|gap| (1_000..=1_500).contains(gap)));
+        assert!(gaps.iter().filter(|gap| **gap == 1_000).count() > 400);
+        assert!(gaps.iter().any(|gap| *gap > 1_400));
+        let mut periodic = Arrivals::new((1_000, 0), 7);
+        assert!((0..100).all(|_| periodic.next_gap_ns() == 1_000));
+    }
+
+    #[test]
+    fn times_are_read_back() {
+        let times = Times {
+            start_ns: 1,
+            end_ns: 2,
+            give_up_ns: 3,
+        };
+        assert_eq!(times.to_string().parse(), Ok(times));
+        assert!("1 2".parse::<Times>().is_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! What is done for a call or an event: the behaviour's own code, then the calls that it makes.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rtorb::{ExceptionKind, SystemException};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::futex;
+use rtorb_os::sched::{SchedPolicy, current_policy};
+use rtorb_services::stubs::rtec_event::rtec_event_comm::{Event, PushConsumerServant};
+
+use super::idl::model::{BehaviourServant, Job};
+use super::ways::{Failures, Way, read_job};
+use super::work::{Work, drawn_ns, make_ready};
+use crate::model::plan::{ComponentPlan, NOBODY};
+use crate::model::records::{self, Kept};
+
+/// What all threads of the process have in common.
+#[derive(Debug)]
+pub(super) struct Performer {
+    pub(super) plan: ComponentPlan,
+    pub(super) work: Work,
+    pub(super) jobs: Kept<5>,
+    /// Of each behaviour, once they are known.
+    pub(super) ways: OnceLock<Vec<Vec<Way>>>,
+    pub(super) failures: Failures,
+}
+
+impl Performer {
+    /// Performs a job, as it came or began, and keeps when it was done.
+    pub(super) fn perform(&self, index: usize, job: &Job) {
+        let behaviour = &self.plan.behaviours[index];
+        let known = behaviour
+            .places
+            .binary_search_by_key(&(job.caller, job.call), |of| (of.caller, of.call));
+        let done = match known {
+            Ok(found) => self.perform_at(index, behaviour.places[found].place, job),
+            Err(_) if job.caller == NOBODY => self.practise(index, job),
+            Err(_) => Err(format!(
+                "{}: called by nobody that is known",
+                behaviour.name
+            )),
+        };
+        if let Err(what) = done {
+            self.failures.add(|| format!("{}: {what}", behaviour.name));
+        }
+    }
+
+    fn perform_at(&self, index: usize, place: u32, job: &Job) -> Result<(), String> {
+        let behaviour = &self.plan.behaviours[index];
+        let number = job.number;
+        let total_ns = drawn_ns(
+            &behaviour.execution,
+            self.plan.seed,
+            behaviour.number,
+            number,
+        );
+        let worked = self.work.execute(behaviour, total_ns, (place, number))?;
+        self.call(index, place, job)?;
+        self.jobs.keep(&records::Job {
+            place,
+            number,
+            release_ns: job.release,
+            begin_ns: worked.begin_ns,
+            own_end_ns: worked.end_ns,
+            end_ns: monotonic_ns(),
+        });
+        Ok(())
+    }
+
+    /// The same without an account of it, and little work: what a job touches is touched, and the thread is one of the right priority.
+    pub(super) fn practise(&self, index: usize, job: &Job) -> Result<(), String> {
+        let behaviour = &self.plan.behaviours[index];
+        let has = current_policy();
+        let right = |priority: &u8| has == SchedPolicy::Fifo(*priority);
+        if !behaviour.runs_at.iter().any(right) {
+            let wanted = &behaviour.runs_at;
+            return Err(format!(
+                "its thread is {has}, and its priorities are {wanted:?}"
+            ));
+        }
+        self.work
+            .execute(behaviour, PRACTICE_NS, (NOBODY, job.number))?;
+        self.call(index, NOBODY, job)
+    }
+
+    fn call(&self, index: usize, place: u32, job: &Job) -> Result<(), String> {
+        let ways = self.ways_of(index);
+        let calls = self.plan.behaviours[index].calls.iter();
+        for (number, (plan, way)) in calls.zip(ways).enumerate() {
+            let onward = Job {
+                caller: place,
+                call: number as u32,
+                ..*job
+            };
+            for _ in 0..plan.count {
+                way.call(&onward)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ways_of(&self, index: usize) -> &[Way] {
+        let all = self.ways.get();
+        all.and_then(|all| all.get(index))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Opens what the calling thread needs for a behaviour's calls.
+    pub(super) fn touch(&self, index: usize) -> Result<(), String> {
+        make_ready();
+        self.ways_of(index).iter().try_for_each(Way::touch)
+    }
+}
+
+/// A behaviour that is called, or what warms the threads of lanes.
+#[derive(Debug)]
+pub(super) struct Servant {
+    performer: Arc<Performer>,
+    /// `None` of the one that gathers.
+    index: Option<usize>,
+    inside: AtomicU32,
+}
+
+impl Servant {
+    pub(super) fn of(performer: &Arc<Performer>, index: usize) -> Self {
+        Self {
+            performer: Arc::clone(performer),
+            index: Some(index),
+            inside: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn gathering(performer: &Arc<Performer>) -> Self {
+        Self {
+            performer: Arc::clone(performer),
+            index: None,
+            inside: AtomicU32::new(0),
+        }
+    }
+
+    fn perform(&self, job: &Job) {
+        if let Some(index) = self.index {
+            self.performer.perform(index, job);
+        }
+    }
+
+    /// Waits until so many calls have come in all.
+    fn await_all(&self, threads: u32) -> Result<(), SystemException> {
+        let deadline_ns = monotonic_ns() + GATHER_NS_MAX;
+        let mut inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        futex::wake(&self.inside, u32::MAX);
+        while inside < threads {
+            if monotonic_ns() >= deadline_ns {
+                return Err(ExceptionKind::NoResources.into());
+            }
+            futex::wait(&self.inside, inside, Some(deadline_ns));
+            inside = self.inside.load(Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+impl BehaviourServant for Servant {
+    fn run(&self, which: &Job, _payload: &[u8]) -> Result<(), SystemException> {
+        self.perform(which);
+        Ok(())
+    }
+
+    fn start(&self, which: &Job, _payload: &[u8]) -> Result<(), SystemException> {
+        self.perform(which);
+        Ok(())
+    }
+
+    fn touch(&self) -> Result<(), SystemException> {
+        make_ready();
+        Ok(())
+    }
+
+    fn gather(&self, threads: u32) -> Result<(), SystemException> {
+        self.await_all(threads)?;
+        let own = current_policy();
+        let behaviours = self.performer.plan.behaviours.iter().enumerate();
+        for (index, behaviour) in behaviours {
+            let may_run_here = |priority: &u8| own == SchedPolicy::Fifo(*priority);
+            if behaviour.runs_at.iter().any(may_run_here)
+                && let Err(what) = self.performer.touch(index)
+            {
+                let name = &behaviour.name;
+                self.performer.failures.add(|| format!("{name}: {what}"));
+            }
+        }
+        make_ready();
+        Ok(())
+    }
+}
+
+impl PushConsumerServant for Servant {
+    fn push(&self, data: &[Event]) -> Result<(), SystemException> {
+        for event in data {
+            match read_job(&event.data.payload) {
+                Some(job) => self.perform(&job),
+                None => self
+                    .performer
+                    .failures
+                    .add(|| "an event without a job".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// Enough to touch what a job touches.
+const PRACTICE_NS: u64 = 20_000;
+/// All threads of a lane are there at once, or never.
+const GATHER_NS_MAX: u64 = 2_000_000_000;

@@ -1,0 +1,187 @@
+//! The calls that a behaviour makes: ready to be made without a heap call.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rtorb::Orb;
+use rtorb_os::sync::Mutex;
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
+use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
+
+use super::Peers;
+use super::idl::model::{Behaviour, Job};
+use crate::contestants::event_channel::rtec;
+use crate::model::plan::{BehaviourPlan, CallPlan, To};
+
+/// One call.
+#[derive(Debug)]
+pub(super) enum Way {
+    TwoWay {
+        object: Behaviour,
+        payload: Vec<u8>,
+    },
+    OneWay {
+        object: Behaviour,
+        payload: Vec<u8>,
+    },
+    Event {
+        proxy: ProxyPushConsumer,
+        /// Its payload begins with the job; two threads of a lane may be at it.
+        event: Mutex<[Event; 1]>,
+    },
+}
+
+impl Way {
+    /// Those of a behaviour, in its order. The calling thread takes a priority where a channel is asked.
+    pub(super) fn all_of(
+        orb: &Orb,
+        behaviour: &BehaviourPlan,
+        peers: &Peers,
+    ) -> Result<Vec<Self>, String> {
+        let calls = behaviour.calls.iter();
+        calls
+            .map(|call| Self::of(orb, (behaviour, call), peers))
+            .collect()
+    }
+
+    fn of(
+        orb: &Orb,
+        (behaviour, call): (&BehaviourPlan, &CallPlan),
+        peers: &Peers,
+    ) -> Result<Self, String> {
+        let octets = call.payload_octets as usize;
+        let object = |number: &u32| {
+            let reference = peers.objects.get(number);
+            let reference = reference.ok_or_else(|| format!("{number} has no reference"))?;
+            orb.string_to_object(reference)
+                .map(Behaviour::unchecked_narrow)
+                .map_err(|exception| exception.to_string())
+        };
+        Ok(match &call.to {
+            To::TwoWay { behaviour } => Self::TwoWay {
+                object: object(behaviour)?,
+                payload: vec![0; octets],
+            },
+            To::OneWay { behaviour } => Self::OneWay {
+                object: object(behaviour)?,
+                payload: vec![0; octets],
+            },
+            To::Event { channel, source } => {
+                let priority = behaviour.runs_at.last().copied();
+                let priority = priority.ok_or("a supplier that never runs")?;
+                let reference = peers.channels.get(*channel);
+                let reference = reference.ok_or("there is no such channel")?;
+                let channel = rtec::channel(orb, reference, priority)?;
+                let payload = vec![0; octets.max(JOB_OCTETS)];
+                Self::Event {
+                    proxy: rtec::publish(&channel, *source, priority)?,
+                    event: Mutex::new([rtec::event(*source, rtec::FELL, payload)]),
+                }
+            }
+        })
+    }
+
+    /// Opens the calling thread's connection for it.
+    pub(super) fn touch(&self) -> Result<(), String> {
+        match self {
+            Self::TwoWay { object, .. } | Self::OneWay { object, .. } => object.touch(),
+            Self::Event { proxy, .. } => proxy.as_object().validate_connection().map(drop),
+        }
+        .map_err(|exception| exception.to_string())
+    }
+
+    /// Makes the call.
+    pub(super) fn call(&self, job: &Job) -> Result<(), String> {
+        match self {
+            Self::TwoWay { object, payload } => object.run(job, payload),
+            Self::OneWay { object, payload } => object.start(job, payload),
+            Self::Event { proxy, event } => {
+                let mut event = event.lock();
+                write_job(job, &mut event[0].data.payload);
+                proxy.push(&*event)
+            }
+        }
+        .map_err(|exception| exception.to_string())
+    }
+}
+
+/// Octets of a job in an event.
+pub(super) const JOB_OCTETS: usize = 20;
+
+fn write_job(job: &Job, payload: &mut [u8]) {
+    if let Some((ours, _)) = payload.split_first_chunk_mut::<JOB_OCTETS>() {
+        ours[..4].copy_from_slice(&job.caller.to_le_bytes());
+        ours[4..8].copy_from_slice(&job.call.to_le_bytes());
+        ours[8..12].copy_from_slice(&job.number.to_le_bytes());
+        ours[12..].copy_from_slice(&job.release.to_le_bytes());
+    }
+}
+
+/// What an event carries; `None` when it is too short.
+pub(super) fn read_job(payload: &[u8]) -> Option<Job> {
+    let (ours, _) = payload.split_first_chunk::<JOB_OCTETS>()?;
+    let four = |at: usize| Some(u32::from_le_bytes(*ours.get(at..)?.first_chunk()?));
+    Some(Job {
+        caller: four(0)?,
+        call: four(4)?,
+        number: four(8)?,
+        release: u64::from_le_bytes(*ours[12..].first_chunk()?),
+    })
+}
+
+/// What went wrong while nobody could be told.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    count: AtomicU64,
+    first: Mutex<Option<String>>,
+}
+
+impl Failures {
+    pub(super) fn add(&self, what: impl FnOnce() -> String) {
+        // The first alone is worth a heap call.
+        if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            *self.first.lock() = Some(what());
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn first(&self) -> Option<String> {
+        self.first.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_out_of_an_event() {
+        let job = Job {
+            caller: 1,
+            call: 2,
+            number: u32::MAX,
+            release: 1 << 60,
+        };
+        let mut payload = vec![0; JOB_OCTETS + 5];
+        write_job(&job, &mut payload);
+        let read = read_job(&payload).unwrap();
+        assert_eq!(
+            (read.caller, read.call, read.number, read.release),
+            (1, 2, u32::MAX, 1 << 60)
+        );
+        assert!(read_job(&payload[..JOB_OCTETS - 1]).is_none());
+    }
+
+    #[test]
+    fn the_first_failure_is_kept() {
+        let failures = Failures::default();
+        failures.add(|| "one".to_owned());
+        failures.add(|| unreachable!());
+        assert_eq!(
+            (failures.count(), failures.first().as_deref()),
+            (2, Some("one"))
+        );
+    }
+}

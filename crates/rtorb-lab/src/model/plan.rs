@@ -1,0 +1,456 @@
+//! What each process of a run is told: its lanes, its behaviours, whom they call, and which places of the tree of calls are theirs.
+
+use std::collections::BTreeSet;
+
+use rtorb_sched::model::{
+    CallWay, Checked, ComponentLoading, Execution, Locking, Scheduling, System, Trigger,
+};
+use serde::{Deserialize, Serialize};
+
+use super::tree::Tree;
+
+/// What a component's process is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ComponentPlan {
+    /// The component.
+    pub(crate) name: String,
+    /// CORBA priorities and threads, the most urgent first.
+    pub(crate) lanes: Vec<(u8, u32)>,
+    /// The ceiling of each resource of the component; `None` inherits.
+    pub(crate) mutexes: Vec<Option<u8>>,
+    /// What it does.
+    pub(crate) behaviours: Vec<BehaviourPlan>,
+    /// Room for so many jobs.
+    pub(crate) jobs_max: usize,
+    /// What is drawn is drawn from it.
+    pub(crate) seed: u64,
+}
+
+/// A behaviour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BehaviourPlan {
+    /// Its place in the system.
+    pub(crate) number: u32,
+    /// Its name.
+    pub(crate) name: String,
+    /// What makes it run.
+    pub(crate) begins: Begins,
+    /// Of one that has one of its own.
+    pub(crate) priority: Option<u8>,
+    /// All at which it may run.
+    pub(crate) runs_at: Vec<u8>,
+    /// How many take at most how long, in ns: of a range or a fixed time, one.
+    pub(crate) execution: Vec<Drawn>,
+    /// Which of the component's mutexes, and for how long.
+    pub(crate) sections: Vec<(usize, u64)>,
+    /// Whom it calls, in this order.
+    pub(crate) calls: Vec<CallPlan>,
+    /// Where it is in the tree, by who called.
+    pub(crate) places: Vec<PlaceOf>,
+}
+
+/// What makes a behaviour run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Begins {
+    /// The clock.
+    Periodic { period_ns: u64 },
+    /// Something outside, with this gap or a longer one.
+    Sporadic { gap_ns: u64 },
+    /// A call that is waited for.
+    TwoWay,
+    /// A call that is not.
+    OneWay,
+    /// An event.
+    Event,
+}
+
+/// So many take between two times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Drawn {
+    pub(crate) least_ns: u64,
+    pub(crate) most_ns: u64,
+    pub(crate) count: u64,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallPlan {
+    pub(crate) to: To,
+    pub(crate) payload_octets: u32,
+    pub(crate) count: u32,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum To {
+    TwoWay {
+        behaviour: u32,
+    },
+    OneWay {
+        behaviour: u32,
+    },
+    /// All who want the events of this source, which is this call's alone.
+    Event {
+        channel: usize,
+        source: i32,
+    },
+}
+
+/// Called by that place with its so-and-so-many-th call, it is at this one. A root is called by nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct PlaceOf {
+    pub(crate) caller: u32,
+    pub(crate) call: u32,
+    pub(crate) place: u32,
+}
+
+/// A subscription of an event callee: whose events, by which channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Subscription {
+    pub(crate) behaviour: u32,
+    pub(crate) channel: usize,
+    pub(crate) source: i32,
+}
+
+/// What all processes of a run are told.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// In the order of the system.
+    pub(crate) components: Vec<ComponentPlan>,
+    /// The priorities of each channel's lanes, the most urgent first.
+    pub(crate) channels: Vec<Vec<u8>>,
+    /// Who gets which events.
+    pub(crate) subscriptions: Vec<Subscription>,
+    /// Every way from a root to a behaviour.
+    pub(crate) tree: Tree,
+    /// The priority of each behaviour that has one of its own.
+    pub(crate) priorities: Vec<Option<u8>>,
+}
+
+/// Called by nobody: the caller of a root, and of what is done for practice.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+impl Plan {
+    /// What a run of that system for so long takes.
+    ///
+    /// # Errors
+    /// In words, what of the system cannot be run, and what to do.
+    pub(crate) fn of(
+        system: &System,
+        checked: &Checked,
+        (duration_ns, seed): (u64, u64),
+    ) -> Result<Self, String> {
+        refuse_deadline_scheduling(system)?;
+        let priorities = own_priorities(system, checked)?;
+        let tree = Tree::of(system, &priorities)?;
+        let numbered = Sources::of(system);
+        let mut components = Vec::new();
+        for (index, component) in system.components.iter().enumerate() {
+            let loading = checked.loading.components.iter();
+            let loading = loading
+                .filter(|loading| loading.component == component.name)
+                .next_back();
+            components.push(ComponentPlan {
+                name: component.name.clone(),
+                lanes: lanes(system, &tree, index, loading)?,
+                mutexes: mutexes(system, &tree, index),
+                behaviours: behaviours(system, &tree, (index, &priorities), &numbered)?,
+                jobs_max: jobs_max(system, &tree, index, duration_ns),
+                seed,
+            });
+        }
+        Ok(Self {
+            components,
+            channels: channels(system, &tree, &priorities),
+            subscriptions: numbered.subscriptions(system),
+            tree,
+            priorities,
+        })
+    }
+}
+
+fn refuse_deadline_scheduling(system: &System) -> Result<(), String> {
+    let mut nodes = system.nodes.iter();
+    match nodes.find(|node| node.scheduling == Scheduling::EarliestDeadline) {
+        None => Ok(()),
+        Some(node) => Err(format!(
+            "node {} schedules by earliest deadlines: that can be analysed and not be run, for a call of RT-CORBA has a fixed priority. \
+             Give the node `fixed_priority` to run the system",
+            node.name
+        )),
+    }
+}
+
+/// The file's, or what the analysis assigned. With the native mapping they are the host's too.
+fn own_priorities(system: &System, checked: &Checked) -> Result<Vec<Option<u8>>, String> {
+    let assigned = |name: &str| {
+        let mut known = checked
+            .loading
+            .components
+            .iter()
+            .flat_map(|component| &component.priorities);
+        known.find(|(known, _)| known == name).map(|(_, p)| *p)
+    };
+    let of = |(index, behaviour): (usize, &rtorb_sched::model::Behaviour)| {
+        if begins(system, index)? == Begins::TwoWay {
+            return Ok(None);
+        }
+        let name = &behaviour.name;
+        let priority = behaviour.priority.or_else(|| assigned(name));
+        let priority = priority.ok_or_else(|| {
+            format!("{name} has no priority: neither the file gives one, nor the analysis")
+        })?;
+        match u8::try_from(priority) {
+            Ok(native @ 1..=NATIVE_MAX) => Ok(Some(native)),
+            _ => Err(format!(
+                "{name} has priority {priority}, and a run has 1 to {NATIVE_MAX}, the priorities of SCHED_FIFO below the kernel's own: \
+                 choose `priorities` of the system in that range"
+            )),
+        }
+    };
+    system.behaviours.iter().enumerate().map(of).collect()
+}
+
+/// What makes it run: of one that is called, how.
+fn begins(system: &System, behaviour: usize) -> Result<Begins, String> {
+    match system.behaviours[behaviour].trigger {
+        Trigger::Periodic { period_ns } => return Ok(Begins::Periodic { period_ns }),
+        Trigger::Sporadic { gap_ns } => return Ok(Begins::Sporadic { gap_ns }),
+        Trigger::Called => {}
+    }
+    let calls = system.behaviours.iter().flat_map(|caller| &caller.calls);
+    let ways: BTreeSet<u8> = calls
+        .filter(|call| call.to.contains(&behaviour))
+        .map(|call| match call.way {
+            CallWay::TwoWay => 0,
+            CallWay::OneWay => 1,
+            CallWay::Event { .. } => 2,
+        })
+        .collect();
+    let name = &system.behaviours[behaviour].name;
+    match ways.iter().copied().collect::<Vec<_>>()[..] {
+        [0] => Ok(Begins::TwoWay),
+        [1] => Ok(Begins::OneWay),
+        [2] => Ok(Begins::Event),
+        [] => Err(format!(
+            "nobody calls {name}, and it is neither periodic nor sporadic"
+        )),
+        // An object that is called both ways takes both.
+        [1, 2] => Ok(Begins::Event),
+        _ => Err(format!(
+            "{name} is called both two-way and one-way: write two behaviours"
+        )),
+    }
+}
+
+/// As the analysis says, and each priority at which somebody calls.
+fn lanes(
+    system: &System,
+    tree: &Tree,
+    component: usize,
+    loading: Option<&ComponentLoading>,
+) -> Result<Vec<(u8, u32)>, String> {
+    let name = &system.components[component].name;
+    let mut lanes: Vec<(u8, u32)> = Vec::new();
+    for lane in loading.map_or(&[][..], |loading| &loading.lanes) {
+        let priority = u8::try_from(lane.priority)
+            .ok()
+            .filter(|priority| (1..=NATIVE_MAX).contains(priority))
+            .ok_or_else(|| {
+                format!(
+                    "a lane of {name} has priority {}, and a run has 1 to {NATIVE_MAX}",
+                    lane.priority
+                )
+            })?;
+        lanes.push((priority, lane.threads.max(1)));
+    }
+    for place in &tree.places {
+        let is_ours = system.behaviours[place.behaviour].component == component;
+        let is_called = place.caller.is_some();
+        if is_ours && is_called && !lanes.iter().any(|(known, _)| *known == place.priority) {
+            return Err(format!(
+                "{} is called at priority {}, and the analysis gives {name} no lane of it",
+                system.behaviours[place.behaviour].name, place.priority
+            ));
+        }
+    }
+    lanes.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(lanes)
+}
+
+fn mutexes(system: &System, tree: &Tree, component: usize) -> Vec<Option<u8>> {
+    let ours = system
+        .resources
+        .iter()
+        .enumerate()
+        .filter(|(_, resource)| resource.component == component);
+    ours.map(|(index, resource)| match resource.locking {
+        Locking::Inheritance => None,
+        Locking::Ceiling => {
+            let who_locks = tree.places.iter().filter(|place| {
+                let sections = &system.behaviours[place.behaviour].sections;
+                sections.iter().any(|section| section.resource == index)
+            });
+            Some(who_locks.map(|place| place.priority).max().unwrap_or(1))
+        }
+    })
+    .collect()
+}
+
+fn behaviours(
+    system: &System,
+    tree: &Tree,
+    (component, priorities): (usize, &[Option<u8>]),
+    sources: &Sources,
+) -> Result<Vec<BehaviourPlan>, String> {
+    let ours = system.behaviours.iter().enumerate();
+    let ours = ours.filter(|(_, behaviour)| behaviour.component == component);
+    ours.map(|(index, behaviour)| {
+        let places = tree.places_of(index);
+        let runs_at: BTreeSet<u8> = places
+            .iter()
+            .map(|place| tree.places[place.place as usize].priority)
+            .collect();
+        let resources = system.resources.iter().enumerate();
+        let ours: Vec<usize> = resources
+            .filter(|(_, resource)| resource.component == component)
+            .map(|(index, _)| index)
+            .collect();
+        let section = |section: &rtorb_sched::model::Section| {
+            let mutex = ours.iter().position(|index| *index == section.resource);
+            let mutex = mutex
+                .ok_or_else(|| format!("{} locks what is another component's", behaviour.name))?;
+            Ok((mutex, section.length_ns))
+        };
+        Ok(BehaviourPlan {
+            number: index as u32,
+            name: behaviour.name.clone(),
+            begins: begins(system, index)?,
+            priority: priorities[index],
+            runs_at: runs_at.into_iter().collect(),
+            execution: drawn(&behaviour.execution),
+            sections: behaviour
+                .sections
+                .iter()
+                .map(section)
+                .collect::<Result<_, String>>()?,
+            calls: calls(system, index, sources),
+            places,
+        })
+    })
+    .collect()
+}
+
+fn calls(system: &System, behaviour: usize, sources: &Sources) -> Vec<CallPlan> {
+    let calls = system.behaviours[behaviour].calls.iter().enumerate();
+    calls
+        .map(|(index, call)| {
+            let to = call.to.first().map_or(0, |to| *to as u32);
+            CallPlan {
+                to: match call.way {
+                    CallWay::TwoWay => To::TwoWay { behaviour: to },
+                    CallWay::OneWay => To::OneWay { behaviour: to },
+                    CallWay::Event { channel } => To::Event {
+                        channel,
+                        source: sources.of_call(behaviour, index),
+                    },
+                },
+                payload_octets: call.payload_octets,
+                count: call.count.max(1),
+            }
+        })
+        .collect()
+}
+
+fn drawn(execution: &Execution) -> Vec<Drawn> {
+    let one = |least_ns: u64, most_ns: u64, count: u64| Drawn {
+        least_ns: least_ns.min(most_ns),
+        most_ns,
+        count,
+    };
+    match execution {
+        Execution::Fixed { ns } => vec![one(*ns, *ns, 1)],
+        Execution::Range { least_ns, most_ns } => vec![one(*least_ns, *most_ns, 1)],
+        Execution::Histogram { buckets } => {
+            let lower = [0].into_iter().chain(buckets.iter().map(|b| b.up_to_ns));
+            let both = buckets.iter().zip(lower);
+            both.map(|(bucket, lower)| one(lower, bucket.up_to_ns, bucket.count))
+                .collect()
+        }
+    }
+}
+
+/// A channel's lanes are those of its suppliers and of its consumers.
+fn channels(system: &System, tree: &Tree, priorities: &[Option<u8>]) -> Vec<Vec<u8>> {
+    let mut found: Vec<BTreeSet<u8>> = vec![BTreeSet::new(); system.channels.len()];
+    for place in &tree.places {
+        for call in &system.behaviours[place.behaviour].calls {
+            if let CallWay::Event { channel } = call.way {
+                found[channel].insert(place.priority);
+                found[channel].extend(call.to.iter().filter_map(|to| priorities[*to]));
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|lanes| lanes.into_iter().rev().collect())
+        .collect()
+}
+
+/// How many jobs of the component's behaviours there are at most in that time, with something to spare.
+fn jobs_max(system: &System, tree: &Tree, component: usize, duration_ns: u64) -> usize {
+    let ours = tree.places.iter();
+    let ours = ours.filter(|place| system.behaviours[place.behaviour].component == component);
+    let jobs = ours.map(|place| {
+        let period_ns = tree.period_ns(system, place);
+        place
+            .times
+            .saturating_mul(duration_ns / period_ns.max(1) + 2)
+    });
+    let jobs = jobs.fold(0, u64::saturating_add);
+    usize::try_from(jobs).unwrap_or(JOBS_MAX).min(JOBS_MAX)
+}
+
+/// Each call by an event has a source of its own, so that who gets it is who is meant.
+struct Sources(Vec<(usize, usize)>);
+
+impl Sources {
+    fn of(system: &System) -> Self {
+        let mut found = Vec::new();
+        for (index, behaviour) in system.behaviours.iter().enumerate() {
+            for (call_index, call) in behaviour.calls.iter().enumerate() {
+                if matches!(call.way, CallWay::Event { .. }) {
+                    found.push((index, call_index));
+                }
+            }
+        }
+        Self(found)
+    }
+
+    /// From 1: 0 is no source.
+    fn of_call(&self, behaviour: usize, call: usize) -> i32 {
+        let place = self.0.iter().position(|known| *known == (behaviour, call));
+        place.map_or(0, |place| place as i32 + 1)
+    }
+
+    fn subscriptions(&self, system: &System) -> Vec<Subscription> {
+        let mut found = Vec::new();
+        for (behaviour, call_index) in &self.0 {
+            let call = &system.behaviours[*behaviour].calls[*call_index];
+            let CallWay::Event { channel } = call.way else {
+                continue;
+            };
+            found.extend(call.to.iter().map(|to| Subscription {
+                behaviour: *to as u32,
+                channel,
+                source: self.of_call(*behaviour, *call_index),
+            }));
+        }
+        found
+    }
+}
+
+/// Above it are the kernel's own threads that everybody needs.
+const NATIVE_MAX: u8 = 98;
+/// Of a process: sixteen mebibytes of records.
+const JOBS_MAX: usize = 400_000;
