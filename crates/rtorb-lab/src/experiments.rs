@@ -17,6 +17,7 @@ pub mod orb_throughput;
 pub mod orb_whitebox;
 pub mod os_clock_overhead;
 pub mod os_context_switch;
+pub mod os_interruptions;
 pub mod os_interval_jitter;
 pub mod os_mutex;
 pub mod os_ready_queue;
@@ -25,11 +26,12 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 17] = [
+pub const ALL: [&dyn Experiment; 18] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_services::OsServices,
     &os_clock_overhead::OsClockOverhead,
+    &os_interruptions::OsInterruptions,
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,
     &os_mutex::OsMutex,

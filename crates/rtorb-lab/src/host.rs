@@ -155,6 +155,13 @@ impl Host {
         Self::of(&System::this().unwatched())
     }
 
+    /// Whether a hypervisor may take its CPUs away, as far as it shows. A container takes none.
+    #[must_use]
+    pub fn is_virtual_machine(&self) -> bool {
+        let mut layers = self.virtualisation.split(", ");
+        layers.any(|layer| !matches!(layer, "none" | "container" | ""))
+    }
+
     /// Describes a host.
     fn of(system: &System) -> Self {
         let text = |path| system.read(path).unwrap_or_default();

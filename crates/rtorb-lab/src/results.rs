@@ -491,6 +491,7 @@ fn with_unit(value: f64, unit: &str) -> String {
         "ratio" => "times",
         "per_request" => "a request",
         "per_event" => "an event",
+        "per_second" => "a second",
         other => other,
     };
     format!("{shown} {unit}").trim_end().to_owned()

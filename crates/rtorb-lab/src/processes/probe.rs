@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::experiments::{
-    os_clock_overhead, os_context_switch, os_interval_jitter, os_ready_queue, os_services,
-    os_wakeup,
+    os_clock_overhead, os_context_switch, os_interruptions, os_interval_jitter, os_ready_queue,
+    os_services, os_wakeup,
 };
 use crate::processes::computation::Computation;
 use crate::processes::{Launcher, Process};
@@ -53,6 +53,8 @@ pub enum Question {
     ReadyQueue(os_ready_queue::probe::Question),
     /// What a service of the operating system costs.
     Services(os_services::probe::Question),
+    /// What interrupts a thread that nothing else may interrupt.
+    Interruptions(os_interruptions::probe::Question),
 }
 
 /// What a probe answers.
@@ -84,6 +86,7 @@ fn run(question: &Question) -> Result<Answer, String> {
         Question::ContextSwitch(question) => os_context_switch::probe::answer(question),
         Question::ReadyQueue(question) => os_ready_queue::probe::answer(question),
         Question::Services(question) => os_services::probe::answer(question),
+        Question::Interruptions(question) => os_interruptions::probe::answer(question),
     }
 }
 

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::experiments::ALL;
+use crate::experiments::os_interruptions::TICK_PERIOD;
 use crate::host::Host;
 use crate::results::timestamp;
 use crate::results::{Emulation, Labels, Results, TimeUnit, write_atomically};
-pub use blocking::Blocking;
+pub use blocking::{Blocking, UsualBlocking};
 use mapping::MAPPING;
 
 mod blocking;
@@ -37,6 +38,9 @@ pub struct Profile {
     /// The machine that was emulated, where time is no time of day but a count of its instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
+    /// From one tick of the kernel to the next, in nanoseconds; `None` where neither its configuration nor its interrupts tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_period_ns: Option<u64>,
     /// How long the most urgent thread waited for the CPU at worst; `None` where that was not measured under load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking: Option<Blocking>,
@@ -78,7 +82,8 @@ pub struct Gap {
 /// One service in one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Service {
-    /// The component of the platform: `clock`, `kernel`, `scheduler`, `timer`, `mutex`, `transport`, `orb`.
+    /// The component of the platform: `clock`, `kernel`, `hypervisor`, `scheduler`, `timer`, `mutex`, `transport`, `orb`,
+    /// `event_channel`.
     pub component: String,
     /// What it does: `tick`, `context_switch`, ...
     pub service: String,
@@ -171,6 +176,7 @@ impl Profile {
                 .all(|results| results.is_real_time()),
             incomplete,
             virtual_time: VirtualTime::of(newest),
+            tick_period_ns: here.iter().find_map(|results| tick_period_ns(results)),
             blocking: Blocking::of(&here),
             services,
         })
@@ -249,6 +255,13 @@ pub fn is_of(chosen: &[&dyn Experiment]) -> bool {
         .all(|wanted| chosen.iter().any(|chosen| chosen.name() == wanted.name()))
 }
 
+/// From one tick of the kernel to the next, as an experiment has found out.
+fn tick_period_ns(results: &Results) -> Option<u64> {
+    let mut derived = results.derived.iter();
+    let period = derived.find(|derived| derived.name == TICK_PERIOD)?;
+    (period.value >= 1.0).then_some(period.value as u64)
+}
+
 /// What is missing, and what is there but weak.
 fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
     let mut gaps = Vec::new();
@@ -287,7 +300,7 @@ fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
         }
         for mapping in MAPPING.iter().filter(|mapping| mapping.experiment == name) {
             let is_there = services.iter().any(|service| mapping.is_of(service));
-            if !is_there {
+            if !is_there && !mapping.may_lack {
                 let notes = results.notes.join(" ");
                 add(format!(
                     "it has nothing for {} {}. {notes}",

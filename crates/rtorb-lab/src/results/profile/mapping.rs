@@ -17,10 +17,12 @@ pub(super) struct Mapping {
     configuration: &'static [&'static str],
     /// What the configuration says where a series does not have the label.
     otherwise: &'static [(&'static str, &'static str)],
+    /// Whether a platform may be without it, so that nothing is missing where it is not.
+    pub(super) may_lack: bool,
 }
 
 /// In the order of the experiments in a run.
-pub(super) const MAPPING: [Mapping; 24] = [
+pub(super) const MAPPING: [Mapping; 28] = [
     Mapping {
         of: &[("what", "switch")],
         configuration: &["test"],
@@ -86,6 +88,23 @@ pub(super) const MAPPING: [Mapping; 24] = [
         ..Mapping::new("os/clock-overhead", "clock", "tick_from_medians")
     },
     Mapping {
+        of: &[("what", "tick")],
+        ..Mapping::new("os/interruptions", "kernel", "tick")
+    },
+    Mapping {
+        of: &[("what", "interruption")],
+        ..Mapping::new("os/interruptions", "kernel", "interruption")
+    },
+    Mapping {
+        of: &[("what", "theft")],
+        may_lack: true,
+        ..Mapping::new("os/interruptions", "hypervisor", "theft")
+    },
+    Mapping {
+        of: &[("what", "release")],
+        ..Mapping::new("os/interruptions", "timer", "release_interrupt")
+    },
+    Mapping {
         of: &[("what", "jitter")],
         configuration: INTERVAL,
         ..Mapping::new("os/interval-jitter", "timer", "interval_jitter")
@@ -148,6 +167,7 @@ impl Mapping {
             service,
             configuration: &[],
             otherwise: &[],
+            may_lack: false,
         }
     }
 

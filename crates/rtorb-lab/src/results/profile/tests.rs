@@ -54,6 +54,7 @@ fn measured() -> Vec<Results> {
                 tick("overhead_from_medians", [310, 410]),
             ],
         ),
+        interruptions(),
         synthetic::results(
             "os/interval-jitter",
             ["jitter", "lateness", "jitter_alone", "lateness_alone"]
@@ -89,6 +90,20 @@ fn services() -> Results {
     ];
     let series = |name: &str| synthetic::series(labels([("service", name.into())]), [400, 900]);
     synthetic::results("os/services", names.map(series).into())
+}
+
+fn interruptions() -> Results {
+    let series = |what: &str| synthetic::series(labels([("what", what.into())]), [4_000, 6_000]);
+    let whats = ["interruption", "tick", "other", "theft", "release"];
+    let mut results = synthetic::results("os/interruptions", whats.map(series).into());
+    results.derived = vec![Derived {
+        name: "tick_period".to_owned(),
+        labels: labels([("source", "configuration".into())]),
+        unit: "ns".to_owned(),
+        value: 4_000_000.0,
+        rounds: Vec::new(),
+    }];
+    results
 }
 
 fn tick(what: &str, samples_ns: [u64; 2]) -> Series {
@@ -162,6 +177,32 @@ fn every_service_of_the_table_is_found() {
 }
 
 #[test]
+fn what_interrupts_is_told_from_what_steals_and_nothing_is_missing_where_nobody_does() {
+    let mut all = measured();
+    let profile = Profile::from_results(&all).unwrap();
+    assert_eq!(profile.tick_period_ns, Some(4_000_000));
+    // P3's tick is one of the clock, and that of the kernel another.
+    let components: Vec<&str> = of(&profile, "tick")
+        .iter()
+        .map(|service| service.component.as_str())
+        .collect();
+    assert_eq!(components, ["clock", "kernel"]);
+    assert_eq!(of(&profile, "theft").len(), 1);
+    let results = all
+        .iter_mut()
+        .find(|results| results.experiment == "os/interruptions")
+        .unwrap();
+    results.derived.clear();
+    results
+        .series
+        .retain(|series| series.labels["what"] != "theft".into());
+    let profile = Profile::from_results(&all).unwrap();
+    assert!(profile.incomplete.is_empty(), "{:?}", profile.incomplete);
+    assert_eq!(profile.tick_period_ns, None);
+    assert!(of(&profile, "theft").is_empty());
+}
+
+#[test]
 fn ways_of_one_service_are_told_apart_by_their_configuration() {
     let profile = Profile::from_results(&measured()).unwrap();
     for (service, name, ways) in [
@@ -204,8 +245,8 @@ fn what_is_missing_is_said() {
         .notes
         .push("Nothing was measured: no FIFO.".to_owned());
     all[3].complete = false;
-    all[5].host.kernel_release = "0.0.1-other".to_owned();
-    all[5].started = "2000-01-01T00:00:00Z".to_owned();
+    all[6].host.kernel_release = "0.0.1-other".to_owned();
+    all[6].started = "2000-01-01T00:00:00Z".to_owned();
     let profile = Profile::from_results(&all).unwrap();
     let why = |experiment: &str| {
         let gaps = profile
