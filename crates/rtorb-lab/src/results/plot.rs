@@ -33,6 +33,16 @@ pub struct Plot {
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
     pub log_y: bool,
+    /// The derived numbers that bars are of, by name; empty where they are of series.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub derived: String,
+    /// Whether the bars of derived numbers stand on each other, the parts of a whole.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub stacked: bool,
+    /// Derived numbers that are marked, by name: lines across histograms and percentiles, where all that is drawn has their labels;
+    /// symbols beside bars of derived numbers. A bound, a deadline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
     /// Figures that somebody published, on the same axes.
     pub published: Vec<PublishedPoints>,
 }

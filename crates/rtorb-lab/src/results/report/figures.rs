@@ -535,6 +535,11 @@ fn known_color(contestant: &str) -> Option<&'static str> {
 
 /// A drawing, and the series that it was drawn from.
 fn choice<'a>(name: &str, plot: Plot, series: impl Iterator<Item = &'a Series>) -> Choice {
+    drawn_choice(name, plot, source(&series.collect::<Vec<_>>()))
+}
+
+/// A drawing, and in words what it was drawn from.
+fn drawn_choice(name: &str, plot: Plot, source: String) -> Choice {
     let mut drawn: Value = serde_json::from_str(&plot.to_json()).expect("the library writes JSON");
     escape(&mut drawn);
     // A `<` could end the script element that the text stands in.
@@ -542,7 +547,7 @@ fn choice<'a>(name: &str, plot: Plot, series: impl Iterator<Item = &'a Series>) 
         name: name.to_owned(),
         lines: drawn["data"].as_array().map_or(0, Vec::len),
         json: drawn.to_string().replace('<', "\\u003c"),
-        source: source(&series.collect::<Vec<_>>()),
+        source,
     }
 }
 

@@ -10,13 +10,18 @@ use crate::results::summary::words::{
     part_of, prefix, said, said_of, shown_unit, unit_in, values_of, varying,
 };
 use crate::results::{
-    LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
+    Derived, LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
 };
 
+mod derived_bars;
+mod marks;
 mod steps;
 
 /// The figure of one plot; without choices when nothing that it asks for was measured.
 pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
+    if !plot.derived.is_empty() {
+        return derived_bars::figure(results, plot);
+    }
     let series = series_of(results, plot);
     let lines = lines_of(&series, plot);
     let names: Vec<Labels> = values_of(&series, &lines);
@@ -38,6 +43,7 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
                 names: &names,
                 chosen: &chosen,
                 scale: Scale::of(results, unit, &shown),
+                marks: marks::of(results, plot, &shown),
                 series: shown,
             };
             let mut name = said_of(&plot.choose, &chosen);
@@ -80,6 +86,7 @@ struct Drawing<'a> {
     names: &'a [Labels],
     chosen: &'a Labels,
     scale: Scale,
+    marks: Vec<&'a Derived>,
     series: Vec<&'a Series>,
 }
 
@@ -114,6 +121,16 @@ impl Drawing<'_> {
                         drawn.add_trace(self.percentiles(at, one));
                     }
                 }
+            }
+        }
+        for (at, mark) in self.marks.iter().enumerate() {
+            let across = match self.plot.kind {
+                PlotKind::Histogram => Some(marks::upright(mark, at, &self.scale, &self.series)),
+                PlotKind::Percentiles => Some(marks::level(mark, at, &self.scale, &self.series)),
+                PlotKind::Lines | PlotKind::Bars => None,
+            };
+            if let Some(trace) = across {
+                drawn.add_trace(trace);
             }
         }
         let published = self.plot.published.iter().filter(|points| {

@@ -42,6 +42,12 @@ pub(super) fn trace(
         .hover_template("%{text}")
 }
 
+/// How many samples are in the highest step of a series.
+pub(super) fn highest(series: &Series) -> u64 {
+    let counts = steps(series).into_iter().map(|step| step.count);
+    counts.max().unwrap_or(0)
+}
+
 struct Step {
     from: f64,
     to: f64,
