@@ -4,5 +4,6 @@ pub(crate) mod component;
 pub mod judgement;
 mod plan;
 mod records;
+pub mod shown;
 mod tree;
 pub(crate) mod watcher;

@@ -1,0 +1,258 @@
+//! What people see of a run: its tables, and the numbers and plots that its page draws.
+
+use rtorb_sched::model::{Checked, Layer, rounded_up};
+use rtorb_sched::times::text_of_ns;
+
+use super::judgement::{Judgement, Observed, ObservedStanding};
+use crate::results::summary::{Table, TitledTable};
+use crate::results::{Derived, Labels, Plot, PlotKind, labels};
+
+impl Observed {
+    /// The behaviour, or the chain; with its root where that is another one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.behaviour.as_str() {
+            "" => self.chain.clone(),
+            behaviour => end_of(behaviour, &self.root),
+        }
+    }
+}
+
+/// A behaviour, with its root where that is another one.
+fn end_of(behaviour: &str, root: &str) -> String {
+    match behaviour == root {
+        true => behaviour.to_owned(),
+        false => format!("{behaviour} from {root}"),
+    }
+}
+
+impl ObservedStanding {
+    /// In words as a table has them.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Within => "within",
+            Self::Unbounded => "no bound",
+            Self::Unseen => "never done",
+            Self::ExplainedByTheHost => "host took more",
+            Self::Unexplained => "UNEXPLAINED",
+        }
+    }
+}
+
+/// Every behaviour, and every chain, as observed and as bounded; without those that there are none of.
+#[must_use]
+pub fn tables(judgement: &Judgement) -> Vec<TitledTable> {
+    let made = [
+        (
+            "observed-behaviours",
+            "Behaviours: observed, and bounded",
+            &judgement.behaviours,
+        ),
+        (
+            "observed-chains",
+            "Chains: observed, and bounded",
+            &judgement.chains,
+        ),
+    ];
+    let filled = made.into_iter().filter(|(_, _, of)| !of.is_empty());
+    filled
+        .map(|(id, title, of)| TitledTable {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            caption: TABLE_CAPTION.to_owned(),
+            table: table(of),
+        })
+        .collect()
+}
+
+fn table(of: &[Observed]) -> Table {
+    let head = [
+        "",
+        "jobs",
+        "observed worst",
+        "worst quiet",
+        "bound",
+        "bound / quiet",
+        "deadline",
+        "missed",
+        "standing",
+    ];
+    Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows: of.iter().map(row).collect(),
+    }
+}
+
+fn row(one: &Observed) -> Vec<String> {
+    let time = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), rounded_up);
+    let ratio = one.ratio.map(|ratio| format!("{ratio:.2}"));
+    vec![
+        one.name(),
+        one.count.to_string(),
+        time(one.worst_ns),
+        time(one.quiet_worst_ns),
+        time(one.bound_ns),
+        ratio.unwrap_or_default(),
+        text_of_ns(one.deadline_ns),
+        one.misses.to_string(),
+        one.standing.words().to_owned(),
+    ]
+}
+
+/// The numbers beside the series: bounds and deadlines, what bounds are made of, and the worst that was observed.
+#[must_use]
+pub fn derived(checked: &Checked, judgement: &Judgement) -> Vec<Derived> {
+    let mut all = Vec::new();
+    for one in judgement.behaviours.iter().chain(&judgement.chains) {
+        let of = labels([(END, one.name().into())]);
+        let bound = one.bound_ns.map(|ns| ns as f64);
+        all.extend(bound.map(|ns| number(BOUND, of.clone(), ns)));
+        all.push(number(DEADLINE, of, one.deadline_ns as f64));
+    }
+    let behaviours = checked.behaviours.iter();
+    let behaviours = behaviours.map(|one| {
+        let end = end_of(&one.behaviour, &one.root);
+        (end, one.bound_ns, one.layers_ns())
+    });
+    let chains = checked.chains.iter();
+    let chains = chains.map(|one| (one.chain.clone(), one.bound_ns, one.layers_ns()));
+    for (end, bound_ns, layers) in behaviours.chain(chains) {
+        if let Some(bound_ns) = bound_ns.filter(|bound| *bound > 0) {
+            all.extend(of_bound(&end, bound_ns, layers));
+            all.extend(worst_of(judgement, &end, bound_ns));
+        }
+    }
+    all
+}
+
+/// What one bound is made of, in ns and as percent of it, the application first as on an axis of layers.
+fn of_bound(end: &str, bound_ns: u64, layers: [(Layer, i64); 4]) -> impl Iterator<Item = Derived> {
+    let owner = end.to_owned();
+    layers.into_iter().rev().flat_map(move |(layer, ns)| {
+        let of = labels([
+            (END, owner.as_str().into()),
+            ("layer", layer.to_string().into()),
+        ]);
+        [
+            number(SHARE, of.clone(), ns as f64),
+            percent(SHARE_OF_BOUND, of, ns as f64, bound_ns),
+        ]
+    })
+}
+
+/// The worst that was observed of a bound.
+fn worst_of(judgement: &Judgement, end: &str, bound_ns: u64) -> Vec<Derived> {
+    let mut all = judgement.behaviours.iter().chain(&judgement.chains);
+    let Some(found) = all.find(|one| one.name() == end) else {
+        return Vec::new();
+    };
+    let of = labels([(END, end.into())]);
+    let mut shown = Vec::new();
+    let worsts = [
+        (found.worst_ns, WORST, WORST_OF_BOUND),
+        (found.quiet_worst_ns, QUIET, QUIET_OF_BOUND),
+    ];
+    for (worst_ns, in_ns, in_percent) in worsts {
+        if let Some(worst_ns) = worst_ns {
+            shown.push(number(in_ns, of.clone(), worst_ns as f64));
+            shown.push(percent(in_percent, of.clone(), worst_ns as f64, bound_ns));
+        }
+    }
+    shown
+}
+
+/// The plots of a run: its responses with bounds and deadlines, and its bounds by layer with what was observed.
+#[must_use]
+pub fn plots() -> Vec<Plot> {
+    let bars = |id: &str, title: &str, caption: &str, derived: &str, marks: &[&str]| Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        kind: PlotKind::Bars,
+        lines: vec!["layer".to_owned()],
+        x: END.to_owned(),
+        derived: derived.to_owned(),
+        stacked: true,
+        marks: owned(marks),
+        ..Plot::default()
+    };
+    let responses = |id: &str, title: &str, caption: &str, kind| Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        kind,
+        choose: owned(&[END]),
+        marks: owned(&[BOUND, DEADLINE]),
+        log_x: true,
+        x_title: match kind {
+            PlotKind::Histogram => "us from the arrival of what begins it".to_owned(),
+            _ => String::new(),
+        },
+        ..Plot::default()
+    };
+    vec![
+        bars(
+            "bounds-in-percent",
+            "What each bound is made of, and how near it was reached",
+            "100 % is the bound of the behaviour or chain: what its own code and that of others on its way takes (application), what \
+             calls and events take, what the operating system takes, and the network. A diamond is the longest response that was \
+             observed, a triangle the longest of the jobs during which the host took no CPU away: it must be below 100 %.",
+            SHARE_OF_BOUND,
+            &[WORST_OF_BOUND, QUIET_OF_BOUND],
+        ),
+        bars(
+            "bounds",
+            "The same in time",
+            "Bounds by layer, and the longest responses that were observed.",
+            SHARE,
+            &[WORST, QUIET],
+        ),
+        responses(
+            "responses",
+            "Responses, with bound and deadline",
+            "How many jobs took how long, from the arrival of what began them until they were done.",
+            PlotKind::Histogram,
+        ),
+        responses(
+            "response-tails",
+            "How rare long responses are, with bound and deadline",
+            "From the arrival of what began them until they were done.",
+            PlotKind::Percentiles,
+        ),
+    ]
+}
+
+fn number(name: &str, labels: Labels, value: f64) -> Derived {
+    Derived {
+        name: name.to_owned(),
+        labels,
+        unit: "ns".to_owned(),
+        value,
+        rounds: Vec::new(),
+    }
+}
+
+fn percent(name: &str, labels: Labels, part: f64, whole: u64) -> Derived {
+    Derived {
+        unit: "percent".to_owned(),
+        ..number(name, labels, part * 100.0 / whole as f64)
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+const BOUND: &str = "bound";
+const DEADLINE: &str = "deadline";
+const SHARE: &str = "bound_by_layer";
+const SHARE_OF_BOUND: &str = "bound_by_layer_percent";
+const WORST: &str = "observed_worst";
+const WORST_OF_BOUND: &str = "observed_worst_percent";
+const QUIET: &str = "worst_quiet";
+const QUIET_OF_BOUND: &str = "worst_quiet_percent";
+/// The label that names a behaviour or a chain, as [`Observed::name`] does; the series of its responses has it too.
+pub const END: &str = "end";
+const TABLE_CAPTION: &str = "From the arrival of what begins it until it is done. Quiet are the jobs during which the host took no CPU \
+     away; their longest response must be within the bound, and shows how tight it is.";
