@@ -53,18 +53,59 @@ pub fn line_of(text: &str, octet: usize) -> usize {
     1 + before.filter(|octet| **octet == b'\n').count()
 }
 
-/// Of these names the one that begins most like a wrong one, if it does for half of its length: a suggestion.
+/// Of these names the one that is most like a wrong one, if it is like it at all: a suggestion. One slip is always like; more are
+/// measured as Jaro and Winkler do, for whom those at the beginning count more. Capitals do not count.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let alike = |name: &&str| {
-        let same = name
-            .chars()
-            .zip(wrong.chars())
-            .take_while(|(a, b)| a.eq_ignore_ascii_case(b));
-        same.count()
+    let wrong = wrong.to_lowercase();
+    let a_word = wrong.chars().count() > 2;
+    let alike = |name: &str| {
+        let name = name.to_lowercase();
+        if a_word && strsim::osa_distance(&wrong, &name) <= 1 {
+            return 1.0;
+        }
+        strsim::jaro_winkler(&wrong, &name)
     };
-    let name = names.max_by_key(alike)?;
-    (alike(&name) * 2 >= wrong.chars().count()).then_some(name)
+    names
+        .map(|name| (alike(name), name))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .filter(|(alike, _)| *alike >= ALIKE_AT_LEAST)
+        .map(|(_, name)| name)
 }
 
+/// Of 1. Unlike words of a system have half of that by chance.
+const ALIKE_AT_LEAST: f64 = 0.8;
 const FILE_OCTETS_MAX: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_is_seen_wherever_it_is() {
+        let names = [
+            "worst",
+            "period",
+            "deadline",
+            "sensors.sample",
+            "cpus",
+            "arm",
+        ];
+        for (wrong, meant) in [
+            ("wrost", Some("worst")),
+            ("Deadlines", Some("deadline")),
+            ("dedline", Some("deadline")),
+            ("snesors.sample", Some("sensors.sample")),
+            ("sensors.smaple", Some("sensors.sample")),
+            ("cpu", Some("cpus")),
+            ("amr", Some("arm")),
+            ("", None),
+            ("a", None),
+            ("cores", None),
+            ("frequency", None),
+        ] {
+            assert_eq!(nearest(wrong, names.into_iter()), meant, "{wrong}");
+        }
+        assert_eq!(nearest("worst", [].into_iter()), None);
+    }
+}
