@@ -1,10 +1,10 @@
-//! The examples of systems are read, and mean what they say.
+//! Systems' files: the examples, one with everything, and what is said of wrong ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rtorb_sched::Criticality;
-use rtorb_sched::model::{System, Timing, Trigger};
+use rtorb_sched::model::{CallWay, Execution, Locking, Scheduling, System, Timing, Trigger};
 
 /// The annotations of `avionics.idl`, each as it stands there: who reads IDL is another crate.
 const ANNOTATIONS: [(&str, &str, Timing); 3] = [
@@ -107,4 +107,130 @@ fn the_avionics_take_their_timing_from_idl() {
     assert_eq!(update.execution.worst_ns(), 3_000_000);
     assert_eq!(update.deadline_ns, Some(40_000_000));
     assert_eq!(update.criticality, Criticality::High);
+}
+
+const GOOD: &str = include_str!("system_files/good.toml");
+const WRONG: &str = include_str!("system_files/wrong.txt");
+
+/// What the IDL of `good.toml` would say.
+fn good_annotations(files: &[PathBuf]) -> Result<BTreeMap<String, Timing>, String> {
+    if files != [Path::new("/systems/avionics.idl")] {
+        return Err(format!("{}: there is no such file", files[0].display()));
+    }
+    let update = Timing {
+        place: "avionics.idl:7".to_owned(),
+        ..timing(3_000, Some(30_000), Some(50_000), Some(Criticality::High))
+    };
+    let ask = Timing {
+        period_ns: Some(20_000_000),
+        ..Timing::default()
+    };
+    Ok(BTreeMap::from([
+        ("Avionics::Nav::update".to_owned(), update),
+        ("Avionics::Nav::ask".to_owned(), ask),
+    ]))
+}
+
+fn parse(text: &str) -> Result<System, (Option<usize>, String)> {
+    System::parse(text, Path::new("/systems"), &good_annotations)
+}
+
+#[test]
+fn a_file_with_everything_is_read() {
+    let system = parse(GOOD).expect("a system");
+    assert_eq!(
+        (system.name.as_str(), system.nodes[0].cpus),
+        ("avionics", 2)
+    );
+    let profile = system.nodes[0].profile.as_deref();
+    assert_eq!(profile, Some(Path::new("/systems/profile.json")));
+    assert_eq!(system.nodes[1].scheduling, Scheduling::EarliestDeadline);
+    assert_eq!(system.links[0].between, [1, 0]);
+    assert_eq!((system.channels[0].node, system.channels[0].cpu), (0, 1));
+    assert_eq!(system.resources[0].locking, Locking::Ceiling);
+    assert_eq!(system.resources[1].locking, Locking::Inheritance);
+    let sample = &system.behaviours[0];
+    let period_ns = 50_000_000;
+    assert_eq!(sample.trigger, Trigger::Periodic { period_ns });
+    assert_eq!(sample.calls[2].way, CallWay::Event { channel: 0 });
+    assert_eq!(sample.calls[2].to, [3, 5]);
+    assert_eq!(sample.calls[0].count, 2);
+    assert_eq!(system.behaviours[1].execution.worst_ns(), 2_000_000);
+    assert_eq!(system.behaviours[3].execution.worst_ns(), 3_000_000);
+    assert_eq!(system.chains[0].through, [0, 3]);
+    assert_eq!(system.behaviour("log.alarm"), Some(6));
+    let lines: Vec<&str> = GOOD.lines().collect();
+    assert_eq!(lines[system.behaviours[6].line - 1], "name = \"alarm\"");
+    assert_eq!(
+        lines[system.chains[0].line - 1],
+        "name = \"sensor to display\""
+    );
+}
+
+#[test]
+fn annotations_say_what_the_file_does_not() {
+    let system = parse(GOOD).expect("a system");
+    let update = &system.behaviours[2];
+    assert_eq!(update.execution, Execution::Fixed { ns: 3_000_000 });
+    assert_eq!(update.deadline_ns, Some(30_000_000));
+    assert_eq!(update.criticality, Criticality::High);
+    assert_eq!(update.trigger, Trigger::Called);
+    let gap_ns = 20_000_000;
+    assert_eq!(system.behaviours[4].trigger, Trigger::Sporadic { gap_ns });
+}
+
+/// A case of `wrong.txt`.
+struct Wrong<'a> {
+    title: &'a str,
+    text: String,
+    said: Vec<&'a str>,
+}
+
+fn wrong_files() -> Vec<Wrong<'static>> {
+    let cases = WRONG.split("\n= ").skip(1);
+    cases.map(wrong_file).collect()
+}
+
+fn wrong_file(case: &'static str) -> Wrong<'static> {
+    let (title, rest) = case.split_once('\n').expect("a title");
+    let mut text = GOOD.to_owned();
+    let (mut right, mut instead) = (String::new(), String::new());
+    let mut said = Vec::new();
+    for line in rest.lines().chain(["? "]) {
+        let (kind, line) = line.split_at(line.len().min(2));
+        if kind != "+ " && !instead.is_empty() {
+            assert_eq!(text.matches(&right).count(), 1, "{title}: {right}");
+            text = text.replacen(&right, &instead, 1);
+            right.clear();
+            instead.clear();
+        }
+        let line_feed = |line: &str| format!("{line}\n");
+        match kind {
+            "- " => right += &line_feed(line),
+            "+ " => instead += &line_feed(line),
+            "? " if !line.is_empty() => said.push(line),
+            _ => {}
+        }
+    }
+    Wrong { title, text, said }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let cases = wrong_files();
+    assert!(cases.len() >= 80, "{}", cases.len());
+    let mut failed = Vec::new();
+    for Wrong { title, text, said } in &cases {
+        let marked = text.lines().position(|line| line.ends_with("#!"));
+        match parse(text) {
+            Ok(_) => failed.push(format!("{title}: it was read")),
+            Err((line, reason)) => {
+                let silent = said.iter().any(|said| !reason.contains(said));
+                if line != marked.map(|index| index + 1) || silent || said.is_empty() {
+                    failed.push(format!("{title}: {line:?} for {marked:?}: {reason}"));
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -227,6 +227,3 @@ const SECTIONS_MAX: usize = 50_000;
 const CALLS_MAX: usize = 50_000;
 const CHAINS_MAX: usize = 1_000;
 const IDL_FILES_MAX: usize = 100;
-
-#[cfg(test)]
-mod tests;

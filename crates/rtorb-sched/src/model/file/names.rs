@@ -80,7 +80,7 @@ impl Names {
     }
 }
 
-/// A name, or a part of one: it stands in tables and messages, in in `NODE/CPU`, `COMPONENT.NAME` and `NODE=FILE`.
+/// A name, or a part of one: it stands in tables and messages, in `NODE/CPU`, `COMPONENT.NAME` and `NODE=FILE`.
 fn check_part(name: &str) -> Result<(), String> {
     check_text(name)?;
     if name.contains(['.', '/', '=']) {
