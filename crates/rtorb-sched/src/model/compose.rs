@@ -5,6 +5,7 @@
 
 mod costs;
 mod expansion;
+mod messages;
 mod segments;
 
 use std::collections::BTreeSet;

@@ -204,7 +204,7 @@ impl Platform {
                     .to_owned(),
             ];
         };
-        let mut found = vec![self.about_statistic(profile)];
+        let mut found = vec![self.about_statistic()];
         if !profile.real_time {
             found.push(
                 "the profile was not measured in real time, so its costs say what is usual and bound nothing: give the user \
@@ -232,9 +232,22 @@ impl Platform {
         found
     }
 
-    fn about_statistic(&self, profile: &Profile) -> String {
-        let fewest = profile.services.iter().map(|service| service.count).min();
-        let fewest = fewest.unwrap_or(0);
+    fn about_statistic(&self) -> String {
+        let kernel = &self.kernel;
+        let switch = self.context_switch(0);
+        let call = self.call(0);
+        let used = [
+            &switch,
+            &kernel.tick,
+            &kernel.release_interrupt,
+            &kernel.release_jitter,
+            &kernel.blocking,
+            &kernel.contended_lock,
+            &kernel.remote_wake,
+            &call,
+        ];
+        let samples = used.iter().map(|cost| cost.samples);
+        let fewest = samples.filter(|samples| *samples > 0).min().unwrap_or(0);
         match self.statistic {
             Statistic::Max => format!(
                 "costs are the largest that were measured, of {fewest} samples or more each: the worst that was seen, not the worst \

@@ -12,8 +12,8 @@ pub(super) struct Costs<'a> {
     platforms: &'a [Platform],
     /// By node and text: in the order in which they were first needed.
     assumed: Vec<Assumption>,
-    calls: BTreeMap<(usize, u32), u64>,
-    sends: BTreeMap<(usize, u32), u64>,
+    /// Answers by node, service and octets: most are asked for again and again.
+    known: BTreeMap<(usize, &'static str, u32), u64>,
     events: BTreeMap<(usize, u64, u32), EventCost>,
     about_nodes: Vec<bool>,
 }
@@ -24,8 +24,7 @@ impl<'a> Costs<'a> {
             system,
             platforms,
             assumed: Vec::new(),
-            calls: BTreeMap::new(),
-            sends: BTreeMap::new(),
+            known: BTreeMap::new(),
             events: BTreeMap::new(),
             about_nodes: vec![false; platforms.len()],
         }
@@ -57,34 +56,38 @@ impl<'a> Costs<'a> {
     }
 
     pub(super) fn release_interrupt(&mut self, node: usize) -> u64 {
-        self.kept(node, self.platform(node).release_interrupt())
+        self.once(node, "release_interrupt", 0, |platform| {
+            platform.release_interrupt().clone()
+        })
     }
 
     pub(super) fn release_jitter(&mut self, node: usize) -> u64 {
-        self.kept(node, self.platform(node).release_jitter())
+        self.once(node, "release_jitter", 0, |platform| {
+            platform.release_jitter().clone()
+        })
     }
 
     pub(super) fn blocking(&mut self, node: usize) -> u64 {
-        self.kept(node, self.platform(node).blocking())
+        self.once(node, "blocking", 0, |platform| platform.blocking().clone())
     }
 
     pub(super) fn contended_lock(&mut self, node: usize) -> u64 {
-        self.kept(node, self.platform(node).contended_lock())
+        self.once(node, "contended_lock", 0, |platform| {
+            platform.contended_lock().clone()
+        })
     }
 
     pub(super) fn remote_wake(&mut self, node: usize) -> u64 {
-        self.kept(node, self.platform(node).remote_wake())
+        self.once(node, "remote_wake", 0, |platform| {
+            platform.remote_wake().clone()
+        })
     }
 
     /// A two-way call, both sides.
     pub(super) fn call(&mut self, node: usize, payload_octets: u32) -> u64 {
-        if let Some(ns) = self.calls.get(&(node, payload_octets)) {
-            return *ns;
-        }
-        let cost = self.platform(node).call(payload_octets);
-        let ns = self.kept(node, &cost);
-        self.calls.insert((node, payload_octets), ns);
-        ns
+        self.once(node, "call", payload_octets, |platform| {
+            platform.call(payload_octets)
+        })
     }
 
     /// The client's side of a two-way call, in ns: its sending, and its receiving of the reply.
@@ -99,13 +102,9 @@ impl<'a> Costs<'a> {
     }
 
     pub(super) fn send(&mut self, node: usize, payload_octets: u32) -> u64 {
-        if let Some(ns) = self.sends.get(&(node, payload_octets)) {
-            return *ns;
-        }
-        let cost = self.platform(node).send(payload_octets);
-        let ns = self.kept(node, &cost);
-        self.sends.insert((node, payload_octets), ns);
-        ns
+        self.once(node, "send", payload_octets, |platform| {
+            platform.send(payload_octets)
+        })
     }
 
     pub(super) fn event(&mut self, node: usize, consumers: u64, payload_octets: u32) -> EventCost {
@@ -126,6 +125,22 @@ impl<'a> Costs<'a> {
                 self.assume(node, Some(&what));
             }
         }
+    }
+
+    fn once(
+        &mut self,
+        node: usize,
+        service: &'static str,
+        octets: u32,
+        ask: impl FnOnce(&Platform) -> Cost,
+    ) -> u64 {
+        if let Some(ns) = self.known.get(&(node, service, octets)) {
+            return *ns;
+        }
+        let cost = ask(self.platform(node));
+        let ns = self.kept(node, &cost);
+        self.known.insert((node, service, octets), ns);
+        ns
     }
 
     fn kept(&mut self, node: usize, cost: &Cost) -> u64 {

@@ -6,6 +6,7 @@ use super::super::checked::Layer;
 use super::super::composed::{Activation, Part, Segment};
 use super::super::system::{Call, CallWay, System};
 use super::costs::Costs;
+use super::messages::Trip;
 use super::segments::{add, part};
 use super::{ComposeError, PATH_MAX, SEGMENTS_MAX};
 
@@ -99,8 +100,6 @@ impl<'a, 'c> Expansion<'a, 'c> {
             let place = self.system.place(behaviour);
             let at = self.segment(behaviour, behaviour, place, Some(later.after), later.delay)?;
             add(&mut self.segments[at].execution, later.received);
-            let jitter = self.own_jitter(behaviour);
-            add(&mut self.segments[at].delay, jitter);
             self.follow(later.path, at)?;
         }
         Ok(())
@@ -213,9 +212,6 @@ impl<'a, 'c> Expansion<'a, 'c> {
             &mut self.segments[branch.at].execution,
             part(Layer::Orb, "two-way calls", times, each_ns),
         );
-        // The caller waits for it as if it executed: nobody else knows of it.
-        let jitter = self.own_jitter(called);
-        add(&mut self.segments[branch.at].execution, jitter);
         let mut inner = Branch {
             path: longer(&branch.path, called),
             at: branch.at,
@@ -242,11 +238,16 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let client = |ns| part(Layer::Orb, "two-way calls, the client's side", 1, ns);
         add(&mut self.segments[branch.at].execution, client(sent_ns));
 
-        let called_name = &self.system.behaviours[called].name;
-        let delay = self.message(caller, called_name, call.line, (here, there), octets)?;
+        let mut trip = Trip {
+            caller,
+            called: &self.system.behaviours[called].name,
+            line: call.line,
+            from: here,
+            to: there,
+            octets,
+        };
+        let delay = self.message(&trip)?;
         let at = self.segment(called, branch.priority_of, there, Some(branch.at), delay)?;
-        let jitter = self.own_jitter(called);
-        add(&mut self.segments[at].delay, jitter);
         let served_ns = self.costs.server_side(there.0, octets);
         add(
             &mut self.segments[at].execution,
@@ -260,7 +261,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         };
         self.run(&mut inner)?;
 
-        let delay = self.message(caller, called_name, call.line, (there, here), 0)?;
+        (trip.from, trip.to, trip.octets) = (there, here, 0);
+        let delay = self.message(&trip)?;
         branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
@@ -271,16 +273,22 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let here = self.system.place(caller);
         for called in &call.to {
             let there = self.system.place(*called);
-            let called_name = &self.system.behaviours[*called].name;
+            let trip = Trip {
+                caller,
+                called: &self.system.behaviours[*called].name,
+                line: call.line,
+                from: here,
+                to: there,
+                octets: call.payload_octets,
+            };
             for _ in 0..call.count {
                 let sent_ns = self.costs.send(here.0, call.payload_octets);
                 add(
                     &mut self.segments[branch.at].execution,
                     part(Layer::Orb, "sending of oneways", 1, sent_ns),
                 );
-                let octets = call.payload_octets;
-                let delay = self.message(caller, called_name, call.line, (here, there), octets)?;
-                let received_ns = self.costs.server_side(there.0, octets);
+                let delay = self.message(&trip)?;
+                let received_ns = self.costs.server_side(there.0, call.payload_octets);
                 self.count()?;
                 self.waiting.push_back(Later {
                     path: longer(&branch.path, *called),
@@ -306,7 +314,15 @@ impl<'a, 'c> Expansion<'a, 'c> {
                 &mut self.segments[branch.at].execution,
                 part(Layer::Orb, "pushing of events", 1, push_ns),
             );
-            let delay = self.message(supplier, &channel.name, call.line, (here, middle), octets)?;
+            let push = Trip {
+                caller: supplier,
+                called: &channel.name,
+                line: call.line,
+                from: here,
+                to: middle,
+                octets,
+            };
+            let delay = self.message(&push)?;
             let at = self.segment(supplier, branch.priority_of, middle, Some(branch.at), delay)?;
             let cost = self.costs.event(middle.0, consumers, octets);
             add(
@@ -330,8 +346,12 @@ impl<'a, 'c> Expansion<'a, 'c> {
                         cost.delivery_ns,
                     ),
                 );
-                let name = &system.behaviours[*consumer].name;
-                let delay = self.message(supplier, name, call.line, (middle, there), octets)?;
+                let delay = self.message(&Trip {
+                    called: &system.behaviours[*consumer].name,
+                    from: middle,
+                    to: there,
+                    ..push
+                })?;
                 let received_ns = self.costs.event(there.0, consumers, octets).consumer_ns;
                 self.waiting.push_back(Later {
                     path: longer(&branch.path, *consumer),
@@ -378,56 +398,11 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(self.segments.len() - 1)
     }
 
-    /// What delays a message beyond what both ends execute: the network between nodes, the wake-up of another CPU of the same node.
-    fn message(
-        &mut self,
-        caller: usize,
-        called: &str,
-        line: usize,
-        (from, to): ((usize, u32), (usize, u32)),
-        octets: u32,
-    ) -> Result<Vec<Part>, ComposeError> {
-        let mut delay = Vec::new();
-        if from.0 == to.0 {
-            if from.1 != to.1 {
-                let wake_ns = self.costs.remote_wake(to.0);
-                add(
-                    &mut delay,
-                    part(Layer::OperatingSystem, "wake-up of another CPU", 1, wake_ns),
-                );
-            }
-            return Ok(delay);
-        }
-        let nodes = &self.system.nodes;
-        let mut links = self.system.links.iter();
-        let joins = [[from.0, to.0], [to.0, from.0]];
-        let Some(link) = links.find(|link| joins.contains(&link.between)) else {
-            return Err(ComposeError::NoLink {
-                line,
-                caller: self.system.behaviours[caller].name.clone(),
-                called: called.to_owned(),
-                from: nodes[from.0].name.clone(),
-                to: nodes[to.0].name.clone(),
-            });
-        };
-        let between = format!(
-            "{} and {}",
-            nodes[link.between[0]].name, nodes[link.between[1]].name
-        );
-        let latency = format!("network between {between}");
-        add(
-            &mut delay,
-            part(Layer::Hardware, &latency, 1, link.latency_ns),
-        );
-        if let Some(bits_per_second) = link.bits_per_second {
-            let octets_ns = on_wire_ns(octets, bits_per_second);
-            let data = format!("data between {between}");
-            add(&mut delay, part(Layer::Hardware, &data, 1, octets_ns));
-        }
-        Ok(delay)
+    fn message(&mut self, trip: &Trip<'_>) -> Result<Vec<Part>, ComposeError> {
+        trip.delay(self.system, self.costs)
     }
 
-    /// How much later than its arrival the file says that a behaviour may be released.
+    /// How much later than its arrival the file says that a root may be released.
     fn own_jitter(&self, behaviour: usize) -> Part {
         let described = &self.system.behaviours[behaviour];
         let what = format!("release jitter of {}", described.name);
@@ -470,11 +445,4 @@ fn longer(path: &[usize], behaviour: usize) -> Vec<usize> {
     let mut path = path.to_vec();
     path.push(behaviour);
     path
-}
-
-/// How long so many octets are sent, in ns, rounded up.
-fn on_wire_ns(octets: u32, bits_per_second: u64) -> u64 {
-    let bits = u128::from(octets) * 8 * 1_000_000_000;
-    let ns = bits.div_ceil(u128::from(bits_per_second.max(1)));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }

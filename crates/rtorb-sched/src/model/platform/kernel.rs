@@ -63,7 +63,7 @@ fn tick(profile: &Profile, statistic: Statistic) -> Cost {
         return cost;
     }
     let what = "what a tick of the kernel takes";
-    if let Some(cost) = Cost::worst(profile.all("kernel", "interruption"), Statistic::P99) {
+    if let Some(cost) = Cost::worst(profile.all("kernel", "interruption"), statistic) {
         return cost.instead_of(what, PROFILE);
     }
     // A timer of the program's own: at a fine resolution there are enough ticks that nothing else is mistaken for them.
@@ -96,8 +96,7 @@ fn tick_period(profile: &Profile) -> Cost {
     }
 }
 
-/// The interrupt that ends a task's sleep. Where it was not measured, it is at most what the earliest release needed less one switch,
-/// and like a tick.
+/// The interrupt that ends a task's sleep: one of the same timer as a tick.
 fn release_interrupt(profile: &Profile, statistic: Statistic, tick: &Cost) -> Cost {
     if let Some(cost) = Cost::worst(profile.all("timer", "release_interrupt"), statistic) {
         return cost;
@@ -110,7 +109,8 @@ fn release_interrupt(profile: &Profile, statistic: Statistic, tick: &Cost) -> Co
 }
 
 /// From the moment of release to the first instruction of the most urgent task, less what its interrupt and the switch to it take of
-/// that: these are reckoned by themselves. Never less than the largest lateness less the smallest.
+/// that: these are reckoned by themselves. With all of the smallest lateness taken off, it would be the largest less the smallest; but
+/// what of the smallest is neither interrupt nor switch comes with every release.
 fn release_jitter(profile: &Profile, statistic: Statistic, apart_ns: u64) -> Cost {
     let highest = |service: &&Service| service.says("priority") == Some("highest");
     let lateness: Vec<&Service> = profile
