@@ -14,6 +14,7 @@ mod refusals;
 mod scope;
 mod servants;
 mod structs;
+mod timings;
 mod type_codes;
 mod types;
 mod unions;

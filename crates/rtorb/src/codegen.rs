@@ -7,6 +7,7 @@ pub use crate::interface::{Interface, narrow};
 pub use crate::poa::{OperationTable, ServedBy, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
+pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value};
 pub use rtorb_wire::cdr::{
     BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,

@@ -2,6 +2,7 @@
 
 use crate::exception::{ExceptionKind, SystemException};
 use crate::reference::ObjectRef;
+use crate::timing::OperationTiming;
 
 /// A reference type made of an IDL interface.
 pub trait Interface: Sized + Clone {
@@ -9,6 +10,11 @@ pub trait Interface: Sized + Clone {
     const REPOSITORY_ID: &'static str;
     /// The repository ids of all interfaces that it inherits from, each once.
     const ANCESTORS: &'static [&'static str];
+
+    /// The timing of the operations that objects of this interface have and that are annotated in IDL, in their order.
+    fn timings() -> &'static [OperationTiming] {
+        &[]
+    }
 
     /// Takes an object for one of this interface without asking it.
     fn unchecked_narrow(object: ObjectRef) -> Self;

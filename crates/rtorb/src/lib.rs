@@ -29,6 +29,7 @@ mod reference;
 pub mod rt;
 mod server;
 mod strategies;
+mod timing;
 mod transport;
 mod wait;
 
@@ -46,6 +47,10 @@ pub use rtorb_wire::giop::Version;
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{
     ConnectionStrategy, DispatchStrategy, Strategies, UnknownStrategy, WaitStrategy,
+};
+pub use timing::{
+    Criticality, ExecutionClock, OperationCounts, OperationTiming, TimingLimit, TimingSide,
+    TimingViolation,
 };
 
 /// Takes in what `rtorb_idl::compile("idl/NAME.idl")` made in the build script.

@@ -25,6 +25,7 @@ use crate::reference::ObjectRef;
 use crate::rt::{RtCore, RtCurrent, RtOrb};
 use crate::server::{Server, is_in_upcall, is_serving_own};
 use crate::strategies::{DispatchStrategy, Strategies};
+use crate::timing::{OperationCounts, Watch};
 use crate::transport::Listener;
 use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
@@ -65,6 +66,7 @@ pub(crate) struct OrbCore {
     pub(crate) binds_priority_bands: bool,
     pub(crate) max_version: rtorb_wire::giop::Version,
     pub(crate) rt: RtCore,
+    pub(crate) timing: Watch,
     /// Threads of the dispatch strategies that have a pool of a fixed size.
     pub(crate) pool_threads: usize,
     /// The application's filters, for [`DispatchStrategy::FilterChain`].
@@ -210,6 +212,12 @@ impl Orb {
     /// The bounds that it was built with.
     pub fn limits(&self) -> &Limits {
         &self.core.limits
+    }
+
+    /// What was counted of the operations that are annotated with their timing: of each that is served here, and of each that was
+    /// called, in the order of their names. The counters are not of one moment: calls go on meanwhile.
+    pub fn timing(&self) -> Vec<OperationCounts> {
+        self.core.timing.snapshot()
     }
 
     /// The strategies that it was built with.

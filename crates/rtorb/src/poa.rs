@@ -25,6 +25,7 @@ pub(crate) use names::{LocatedId, NameCache, Unbindable};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
 use crate::server::ServerCall;
+use crate::timing::Arrivals;
 use core::marker::PhantomData;
 
 /// Says how a servant of type `S` carries out the operations of the interface that `Self` is the reference type of.
@@ -33,6 +34,12 @@ use core::marker::PhantomData;
 pub trait ServedBy<S>: Interface {
     /// The number of the operation with that name on the wire.
     fn find_operation(name: &[u8]) -> Option<usize>;
+
+    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
+    #[inline]
+    fn timing_of(_operation: usize) -> Option<usize> {
+        None
+    }
 
     /// Decodes the arguments, calls the servant and sends the reply.
     ///
@@ -71,13 +78,15 @@ pub(crate) trait Servant: Send + Sync {
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {
     servant: S,
+    arrivals: Arrivals,
     interface: PhantomData<fn() -> I>,
 }
 
-impl<I, S> Tie<I, S> {
+impl<I: Interface, S> Tie<I, S> {
     pub(crate) fn new(servant: S) -> Self {
         Self {
             servant,
+            arrivals: Arrivals::new(I::timings().len()),
             interface: PhantomData,
         }
     }
@@ -91,6 +100,9 @@ impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
         _id: &LocatedId,
     ) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+        if let Some(place) = I::timing_of(operation) {
+            call.begin_timing(I::timings(), place, &self.arrivals);
+        }
         I::dispatch(&self.servant, operation, call)
     }
 

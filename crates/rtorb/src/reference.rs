@@ -12,6 +12,7 @@ use crate::exception::{
 use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use crate::rt::{Policy, Priority};
+use crate::timing::{self, OperationTiming};
 use binding::{Binding, Choice, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -257,6 +258,23 @@ impl ObjectRef {
         arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
     ) -> Result<bool, SystemException> {
         self.send_at_once(operation, &arguments)
+    }
+
+    /// Does a call of an annotated operation, and counts how long it took.
+    ///
+    /// Generated code calls this.
+    #[inline]
+    pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
+        timing::call(&self.inner.orb.core, operation, call)
+    }
+
+    /// The same reference, once its ORB has counters for annotated operations that are called through it.
+    ///
+    /// Generated code calls this when it makes its own reference of it, so that no call has to.
+    #[must_use]
+    pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
+        self.inner.orb.core.timing.prepare(operations);
+        self
     }
 
     #[inline]

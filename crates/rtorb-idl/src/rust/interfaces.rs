@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::{Scope, idl_name};
 use super::types::{self, Lending};
-use super::{documentation, errors, names, servants, type_codes};
+use super::{documentation, errors, names, servants, timings, type_codes};
 use crate::tree::{ItemId, Tree};
 
 /// Everything that the interface `id` gives, apart from what is declared inside it.
@@ -38,7 +38,13 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ),
     );
     let calls = operations::all(scope.tree, id);
-    let methods = calls.iter().map(|call| method(scope, call));
+    let mut timed = 0..;
+    let methods = calls.iter().map(|call| {
+        let place = call.is_timed().then(|| timed.next()).flatten();
+        method(scope, call, place)
+    });
+    let timings = timings::table(scope.tree, id);
+    let object = timings::prepared(scope.tree, id);
     let typed = type_codes::typed(scope, id);
     let upcasts = bases.iter().map(|&base| upcast(scope, &name, base));
     quote! {
@@ -48,8 +54,9 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         impl ::rtorb::codegen::Interface for #name {
             const REPOSITORY_ID: &'static str = #repository_id;
             const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
+            #timings
             fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
-                Self(object)
+                Self(#object)
             }
             fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
                 &self.0
@@ -69,7 +76,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
             }
             /// The object as one of this interface, unasked: calls answer BAD_OPERATION if it is not.
             pub fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
-                Self(object)
+                Self(#object)
             }
             /// The object, whatever its interface.
             pub fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
@@ -97,8 +104,9 @@ fn upcast(scope: Scope<'_>, name: &Ident, base: ItemId) -> TokenStream {
     }
 }
 
-fn method(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
-    let documentation = documentation::attributes(call.documentation);
+/// The method of a call, which is at `place` among the timed ones of the interface if it is one of them.
+fn method(scope: Scope<'_>, call: &Call<'_>, place: Option<usize>) -> TokenStream {
+    let documentation = documentation::attributes(&call.documentation);
     let signature = call.signature(scope);
     let wire_name = &call.wire_name;
     let arguments = arguments(scope.tree, call);
@@ -112,7 +120,8 @@ fn method(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
         let exceptions = exceptions(scope, call);
         quote!(invoke_raising(#wire_name, #arguments, #results, #exceptions))
     };
-    quote!(#documentation pub #signature { self.0.#invocation })
+    let call = timings::timed(place, call, &invocation);
+    quote!(#documentation pub #signature { #call })
 }
 
 /// The closure that writes the arguments.

@@ -4,9 +4,9 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::scope::Scope;
-use super::{documentation, names};
+use super::{documentation, names, timings};
 use crate::source::Location;
-use crate::tree::{Attribute, Direction, ItemId, ItemKind, Operation, Tree, Type};
+use crate::tree::{Attribute, Direction, ItemId, ItemKind, Operation, Timing, Tree, Type};
 
 /// An operation, or one half of an attribute.
 #[derive(Clone, Debug)]
@@ -19,8 +19,10 @@ pub(super) struct Call<'t> {
     pub(super) method: Ident,
     /// Where its IDL name stands.
     pub(super) location: Location,
-    /// The comment lines above it.
-    pub(super) documentation: &'t [String],
+    /// The comment lines above it, and what its annotations say of its timing.
+    pub(super) documentation: Vec<String>,
+    /// The same for the ORB.
+    pub(super) timing: Timing,
     /// True if nothing comes back.
     pub(super) oneway: bool,
     /// `in` and `inout`, in order.
@@ -99,7 +101,8 @@ impl<'t> Call<'t> {
             wire_name: operation.name.clone(),
             method: method_ident(&operation.name),
             location: operation.location,
-            documentation: &operation.documentation,
+            documentation: timings::documented(&operation.documentation, &operation.annotations),
+            timing: operation.timing,
             oneway: operation.oneway,
             arguments: arguments.collect(),
             results: returned
@@ -118,7 +121,8 @@ impl<'t> Call<'t> {
             wire_name: format!("_get_{}", attribute.name),
             method: method_ident(&attribute.name),
             location: attribute.location,
-            documentation: &attribute.documentation,
+            documentation: timings::documented(&attribute.documentation, &attribute.annotations),
+            timing: attribute.timing,
             oneway: false,
             arguments: Vec::new(),
             results: vec![&attribute.ty],
@@ -134,7 +138,8 @@ impl<'t> Call<'t> {
             wire_name: format!("_set_{}", attribute.name),
             method: format_ident!("set_{}", names::snake(&attribute.name)),
             location: attribute.location,
-            documentation: &attribute.documentation,
+            documentation: timings::documented(&attribute.documentation, &attribute.annotations),
+            timing: attribute.timing,
             oneway: false,
             arguments: vec![Argument {
                 name: format_ident!("value"),
@@ -145,6 +150,11 @@ impl<'t> Call<'t> {
             changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
             stem: format!("Set{}", names::upper_camel(&attribute.name)),
         }
+    }
+
+    /// True if its calls are timed.
+    pub(super) fn is_timed(&self) -> bool {
+        !self.timing.is_empty()
     }
 
     /// The name of the enum of what may go wrong, for a call that raises.
@@ -207,7 +217,7 @@ impl<'t> Call<'t> {
 
     /// The method of a trait, to be implemented.
     pub(super) fn declaration(&self, scope: Scope<'_>) -> TokenStream {
-        let documentation = documentation::attributes(self.documentation);
+        let documentation = documentation::attributes(&self.documentation);
         let signature = self.signature(scope);
         quote!(#documentation #signature;)
     }

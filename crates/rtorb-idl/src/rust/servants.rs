@@ -6,7 +6,7 @@ use quote::quote;
 use super::operations::{self, Argument, Call};
 use super::scope::{Scope, idl_name};
 use super::types::{self, Lending};
-use super::{errors, interfaces, names};
+use super::{errors, interfaces, names, timings};
 use crate::tree::{ItemId, ItemKind, Tree};
 
 /// The servant trait of interface `id`, and how requests reach what implements it.
@@ -82,6 +82,7 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
         quote!(#number => { #body })
     });
     let table = table(&calls);
+    let finder = timings::finder(&calls);
     let Locals {
         servant,
         call,
@@ -101,6 +102,7 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
             fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
                 #table
             }
+            #finder
             fn dispatch(
                 #servant: &#servant_type,
                 #operation: usize,
@@ -179,9 +181,11 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
             quote!(#server_call.recycle(#name);)
         });
     let answer = answer(scope, call, locals);
+    let executed = call.is_timed().then(|| quote!(#server_call.executed();));
     quote! {
         #(#read)*
         let #result = #servant_trait::#method(#servant, #(#lent),*);
+        #executed
         #(#recycled)*
         #answer
     }

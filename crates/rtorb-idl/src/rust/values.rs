@@ -150,7 +150,7 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
         .map(|factory| Call::of_operation(id, factory))
         .collect();
     let constructors = factories.iter().map(|call| {
-        let documentation = documentation::attributes(call.documentation);
+        let documentation = documentation::attributes(&call.documentation);
         let constructor = call.constructor(scope);
         quote!(#documentation #constructor;)
     });

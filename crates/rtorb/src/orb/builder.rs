@@ -17,6 +17,7 @@ use crate::rt::{
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
 use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
@@ -54,6 +55,8 @@ pub struct OrbBuilder {
     pub(super) client_policies: Vec<Policy>,
     pub(super) pool_threads: usize,
     filters: Vec<Arc<dyn RequestFilter>>,
+    execution_clock: ExecutionClock,
+    timing_hook: Option<Hook>,
     initial_references: BTreeMap<String, String>,
     pub(super) listen: Vec<ListenEndpoint>,
     pub(super) lane_endpoints: LaneEndpoints,
@@ -113,6 +116,8 @@ impl Default for OrbBuilder {
             client_policies: Vec::new(),
             pool_threads: POOL_THREADS,
             filters: Vec::new(),
+            execution_clock: ExecutionClock::default(),
+            timing_hook: None,
             initial_references: BTreeMap::new(),
             listen: Vec::new(),
             lane_endpoints: LaneEndpoints::default(),
@@ -325,6 +330,30 @@ impl OrbBuilder {
         self
     }
 
+    /// What tells whether a servant executed longer than the worst case that its operation is annotated with; the CPU time by
+    /// default. Only calls of operations that have `@worst_case_time` are concerned.
+    #[must_use]
+    pub fn execution_clock(mut self, clock: ExecutionClock) -> Self {
+        self.execution_clock = clock;
+        self
+    }
+
+    /// Tells `hook` of each call that went beyond a limit that its operation is annotated with. [`Orb::timing`] counts them with
+    /// and without a hook.
+    ///
+    /// It runs on the thread that saw it, at the priority of the call: at a server behind the reply, at a client before the
+    /// call returns. So it delays what that thread does next; it should be short, and neither wait nor call: put what it is
+    /// told somewhere, or count. Several threads may run it at once. What it does through this ORB itself is counted, and it
+    /// is not told of that. A panic in it ends it and nothing else.
+    #[must_use]
+    pub fn on_timing_violation(
+        mut self,
+        hook: impl Fn(&TimingViolation) + Send + Sync + 'static,
+    ) -> Self {
+        self.timing_hook = Some(Arc::new(hook));
+        self
+    }
+
     /// Gives a reference a name, as `-ORBInitRef` does.
     #[must_use]
     pub fn initial_reference(mut self, name: &str, reference: &str) -> Self {
@@ -398,6 +427,7 @@ impl OrbBuilder {
             binds_priority_bands: self.binds_priority_bands,
             max_version: self.max_version,
             rt,
+            timing: Watch::new(self.execution_clock, self.timing_hook),
             pool_threads: self.pool_threads,
             filters: self.filters,
             epoch: epoch(),

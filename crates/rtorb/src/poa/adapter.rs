@@ -344,6 +344,7 @@ impl Poa {
     ) -> Result<I, PoaError> {
         let table = &self.orb.core.objects;
         let rt = &self.adapter.rt;
+        self.orb.core.timing.prepare_serving(I::timings());
         // A servant that is refused is dropped behind the lock: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
@@ -389,13 +390,17 @@ impl Poa {
     }
 
     /// Puts a servant in the place of all objects of the adapter.
-    pub(super) fn place_locator(&self, servant: Box<dyn Servant>) -> Result<(), PoaError> {
+    pub(super) fn place_locator<I: Interface>(
+        &self,
+        servant: Box<dyn Servant>,
+    ) -> Result<(), PoaError> {
         if self.adapter.policies.lifespan == Lifespan::Transient {
             return Err(PoaError::WrongPolicy);
         }
         let core = &self.orb.core;
         let rt = &self.adapter.rt;
         let priority = rt.call_priority(core, None)?;
+        core.timing.prepare_serving(I::timings());
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {

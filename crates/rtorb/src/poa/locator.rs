@@ -5,6 +5,7 @@ use super::names::LocatedId;
 use super::{PoaError, Servant, ServedBy, unknown_operation};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use crate::server::ServerCall;
+use crate::timing::Arrivals;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,14 +30,19 @@ impl Poa {
         S: 'static,
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
-        let interface = PhantomData::<fn() -> (I, S)>;
-        self.place_locator(Box::new(Located { locate, interface }))
+        let located = Located {
+            locate,
+            arrivals: Arrivals::new(I::timings().len()),
+            interface: PhantomData::<fn() -> (I, S)>,
+        };
+        self.place_locator::<I>(Box::new(located))
     }
 }
 
 /// The servant of all objects of an adapter, which finds the one for each request.
 struct Located<I, S, L> {
     locate: L,
+    arrivals: Arrivals,
     interface: PhantomData<fn() -> (I, S)>,
 }
 
@@ -52,6 +58,9 @@ where
         id: &LocatedId,
     ) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+        if let Some(place) = I::timing_of(operation) {
+            call.begin_timing(I::timings(), place, &self.arrivals);
+        }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)
     }

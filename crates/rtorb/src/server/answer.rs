@@ -35,22 +35,27 @@ pub(super) fn request(
     let char_code_set = char_codes.char_code_set;
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, (header, &request), char_code_set);
-    Ok(upcall::serve(&request, arguments, reply, workspace))
+    Ok(upcall::serve(&request, arguments, (reply, 0), workspace))
 }
 
-/// Answers a request that was taken out earlier.
+/// Answers a request that was taken out earlier, at that moment.
 #[inline]
 pub(super) fn taken_request(
     session: &Session,
     workspace: &mut Workspace,
-    char_code_set: CharCodeSet,
+    (char_code_set, arrived_ns): (CharCodeSet, u64),
     (header, message): Message<'_>,
 ) -> Result<Next, DecodeError> {
     let mut reader = header.reader(message).with_context(&session.orb);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, (header, &request), char_code_set);
-    Ok(upcall::serve(&request, arguments, reply, workspace))
+    Ok(upcall::serve(
+        &request,
+        arguments,
+        (reply, arrived_ns),
+        workspace,
+    ))
 }
 
 /// Answers a request with a system exception; a oneway with nothing.

@@ -3,6 +3,7 @@
 use super::session::Session;
 use crate::codegen::UserException;
 use crate::exception::{CompletionStatus, SystemException};
+use crate::timing::{Arrivals, OperationTiming, Serving};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
@@ -19,6 +20,10 @@ pub struct ServerCall<'m> {
     /// The thread's buffer for replies.
     pub(super) out: &'m mut Vec<u8>,
     pub(super) scratch: &'m mut Scratch,
+    /// When it was received, where it had to wait; else 0.
+    pub(super) arrived_ns: u64,
+    /// Its timing, where its operation is annotated.
+    pub(super) timing: Option<Serving>,
 }
 
 /// Where and how the reply goes.
@@ -69,6 +74,27 @@ impl<'m> ServerCall<'m> {
     #[inline]
     pub fn recycle<T: Send + 'static>(&mut self, items: Vec<T>) {
         self.scratch.keep(items);
+    }
+
+    /// Begins to time a call of the annotated operation at `place`.
+    #[inline]
+    pub(crate) fn begin_timing(
+        &mut self,
+        timings: &'static [OperationTiming],
+        place: usize,
+        arrivals: &Arrivals,
+    ) {
+        let watch = &self.reply.session.orb.timing;
+        let operation = (&timings[place], place);
+        self.timing = Some(Serving::begin(watch, operation, arrivals, self.arrived_ns));
+    }
+
+    /// Says that the servant has answered; for operations that are annotated.
+    #[inline]
+    pub fn executed(&mut self) {
+        if let Some(timing) = &mut self.timing {
+            timing.executed();
+        }
     }
 
     /// Sends the results that `encode` writes; nothing for a oneway.

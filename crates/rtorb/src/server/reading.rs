@@ -180,7 +180,8 @@ impl Reading {
                 let request = RequestHeader::decode(&mut header.reader(message))?;
                 match self.char_codes.note(&request) {
                     Ok(()) => {
-                        into.fill(message, self.char_codes.char_code_set);
+                        let arrived_ns = session.orb.timing.arrival_ns();
+                        into.fill(message, self.char_codes.char_code_set, arrived_ns);
                         Some(Next::Done)
                     }
                     Err(exception) => {

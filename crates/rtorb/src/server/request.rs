@@ -17,6 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) struct TakenRequest {
     octets: Vec<u8>,
     char_code_set: CharCodeSet,
+    /// When it was taken, where that matters; else 0.
+    arrived_ns: u64,
 }
 
 /// Memory that a small request may leave to the next one; more is given back.
@@ -35,10 +37,11 @@ impl TakenRequest {
     }
 
     /// Keeps a whole request.
-    pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet) {
+    pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, arrived_ns: u64) {
         self.octets.clear();
         self.octets.extend_from_slice(message);
         self.char_code_set = char_code_set;
+        self.arrived_ns = arrived_ns;
     }
 
     /// Gives the memory of a large request back, so that many of these are small together.
@@ -57,7 +60,8 @@ impl TakenRequest {
     pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
         let served = self.header(session).and_then(|header| {
             let message = (header, self.octets.as_slice());
-            answer::taken_request(session, workspace, self.char_code_set, message)
+            let taken = (self.char_code_set, self.arrived_ns);
+            answer::taken_request(session, workspace, taken, message)
         });
         served.unwrap_or(Next::Over)
     }

@@ -40,13 +40,13 @@ pub(crate) fn is_serving_own(orb: &OrbCore) -> bool {
     IN_UPCALL.get() == (orb.epoch, ThreadpoolId::OWN)
 }
 
-/// Serves one request: calls the servant and sends the reply.
+/// Serves one request: calls the servant and sends the reply. It came at `arrived_ns`, where it had to wait, else 0.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn serve<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
-    reply: Reply<'m>,
+    (reply, arrived_ns): (Reply<'m>, u64),
     workspace: &'m mut Workspace,
 ) -> Next {
     let mut call = ServerCall {
@@ -54,6 +54,8 @@ pub(super) fn serve<'m>(
         reply,
         out: &mut workspace.out,
         scratch: &mut workspace.scratch,
+        arrived_ns,
+        timing: None,
     };
     let answered = invoke(
         request,
@@ -104,6 +106,9 @@ fn invoke<'m>(
     if let Err(exception) = answered.unwrap_or(Err(FAILED)) {
         // Still at the priority of the call, as its results are.
         call.reply.send_exception(call.out, &exception);
+    }
+    if let Some(timing) = call.timing.take() {
+        timing.end(orb);
     }
     thread.end(&orb.rt, &running);
     Ok(())

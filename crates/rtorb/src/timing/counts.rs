@@ -1,0 +1,211 @@
+//! Counters of annotated operations: one ORB's, found by the operation's number, changed without a lock.
+
+use super::operation::OperationTiming;
+use super::watch::TimingSide;
+use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// What an ORB has counted of one operation on one side, since it was built.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OperationCounts {
+    /// Which, and what is annotated of it.
+    pub operation: &'static OperationTiming,
+    /// Where.
+    pub side: TimingSide,
+    /// Calls that ended, whether with a result or an exception.
+    pub calls: u64,
+    /// Those that executed longer than the worst case; of a server only.
+    pub overruns: u64,
+    /// Those that were done later than the deadline.
+    pub deadline_misses: u64,
+    /// Those that arrived sooner than a period after the one before, at the same servant; of a server only.
+    pub early_arrivals: u64,
+    /// The longest execution; of a server, and of an operation with a worst case.
+    pub worst_execution: Option<Duration>,
+    /// The longest time from a call's arrival to when it was done.
+    pub worst_response: Duration,
+}
+
+/// The counters of all operations that this ORB has had to do with.
+///
+/// Chunks of growing size, each made once: the place of an operation never changes, and is found by its number alone.
+#[derive(Debug)]
+pub(super) struct Table {
+    chunks: [OnceLock<Box<[Entry]>>; CHUNKS],
+}
+
+/// Counters of an operation on both sides.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    operation: OnceLock<&'static OperationTiming>,
+    /// True once this ORB has had a servant of it.
+    is_served: AtomicBool,
+    pub(super) client: Counters,
+    pub(super) server: Counters,
+}
+
+/// Counters on one side, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Counters {
+    calls: AtomicU64,
+    pub(super) overruns: AtomicU64,
+    pub(super) deadline_misses: AtomicU64,
+    pub(super) early_arrivals: AtomicU64,
+    worst_execution_ns: AtomicU64,
+    worst_response_ns: AtomicU64,
+}
+
+/// Entries of the first chunk; each has twice as many as the one before.
+const FIRST: usize = 16;
+/// Enough for every number that there is.
+const CHUNKS: usize = 28;
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+        }
+    }
+}
+
+impl Table {
+    /// The counters of an operation; made now if nobody has prepared them.
+    #[inline]
+    pub(super) fn entry(&self, operation: &'static OperationTiming) -> &Entry {
+        let known = operation.known_number().and_then(|number| {
+            let (chunk, place) = place_of(number);
+            let entry = &self.chunks[chunk].get()?[place];
+            entry.operation.get().map(|_| entry)
+        });
+        known.unwrap_or_else(|| self.prepare(operation))
+    }
+
+    /// The counters of an operation, before it is called: this may make heap calls, and wait for another thread that does.
+    #[cold]
+    pub(super) fn prepare(&self, operation: &'static OperationTiming) -> &Entry {
+        let (chunk, place) = place_of(operation.number());
+        let make = || (0..FIRST << chunk).map(|_| Entry::default()).collect();
+        let entry = &self.chunks[chunk].get_or_init(make)[place];
+        entry.operation.get_or_init(|| operation);
+        entry
+    }
+
+    /// What is counted, by name: everything that is served here, and what was called.
+    pub(super) fn snapshot(&self) -> Vec<OperationCounts> {
+        let entries = self.chunks.iter().filter_map(OnceLock::get).flatten();
+        let mut found = Vec::new();
+        for entry in entries {
+            let Some(operation) = entry.operation.get() else {
+                continue;
+            };
+            let server = entry.server.snapshot(operation, TimingSide::Server);
+            let client = entry.client.snapshot(operation, TimingSide::Client);
+            found.extend(entry.is_served.load(Ordering::Relaxed).then_some(server));
+            found.extend((client.calls > 0).then_some(client));
+        }
+        found.sort_by_key(|counts| (counts.operation.name(), counts.side));
+        found
+    }
+}
+
+/// The chunk of a number, and its place there.
+#[inline]
+fn place_of(number: NonZeroU32) -> (usize, usize) {
+    let shifted = (number.get() - 1) as usize + FIRST;
+    let chunk = (shifted / FIRST).ilog2() as usize;
+    (chunk, shifted - (FIRST << chunk))
+}
+
+impl Entry {
+    /// Says that this ORB serves it.
+    pub(super) fn serve(&self) {
+        self.is_served.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Counters {
+    /// Counts a call.
+    #[inline]
+    pub(super) fn add(&self, response_ns: u64, execution_ns: Option<u64>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        raise(&self.worst_response_ns, response_ns);
+        if let Some(execution_ns) = execution_ns {
+            raise(&self.worst_execution_ns, execution_ns);
+        }
+    }
+
+    fn snapshot(&self, operation: &'static OperationTiming, side: TimingSide) -> OperationCounts {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let judges_execution = side == TimingSide::Server && operation.worst_ns.is_some();
+        let worst_execution_ns = count(&self.worst_execution_ns);
+        OperationCounts {
+            operation,
+            side,
+            calls: count(&self.calls),
+            overruns: count(&self.overruns),
+            deadline_misses: count(&self.deadline_misses),
+            early_arrivals: count(&self.early_arrivals),
+            worst_execution: judges_execution.then(|| Duration::from_nanos(worst_execution_ns)),
+            worst_response: Duration::from_nanos(count(&self.worst_response_ns)),
+        }
+    }
+}
+
+/// A maximum is hardly ever raised: it is looked at first, so that its cache line is not written for nothing.
+#[inline]
+fn raise(worst: &AtomicU64, seen: u64) {
+    if seen > worst.load(Ordering::Relaxed) {
+        worst.fetch_max(seen, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_number_has_a_place_of_its_own() {
+        let mut places = HashSet::new();
+        for number in (1..5_000).filter_map(NonZeroU32::new) {
+            let (chunk, place) = place_of(number);
+            assert!(place < FIRST << chunk && chunk < CHUNKS, "{number}");
+            assert!(places.insert((chunk, place)), "{number}");
+        }
+        let (chunk, place) = place_of(NonZeroU32::MAX);
+        assert!(chunk < CHUNKS && place < FIRST << chunk);
+    }
+
+    #[test]
+    fn operations_keep_their_counters_however_many_come_later() {
+        let table = Table::default();
+        let operations: Vec<&'static OperationTiming> = (0..200)
+            .map(|number| {
+                let name: &'static str = format!("O{number:03}").leak();
+                &*Box::leak(Box::new(OperationTiming::new(name)))
+            })
+            .collect();
+        for (calls, operation) in operations.iter().enumerate() {
+            table.prepare(operation).serve();
+            for _ in 0..calls {
+                table.entry(operation).server.add(calls as u64, None);
+            }
+        }
+        let seen = table.snapshot();
+        assert_eq!(
+            seen.len(),
+            operations.len(),
+            "nobody called one as a client"
+        );
+        for (calls, counts) in seen.iter().enumerate() {
+            assert_eq!(counts.operation.name(), operations[calls].name());
+            assert_eq!(counts.calls, calls as u64);
+            assert_eq!(counts.worst_response, Duration::from_nanos(calls as u64));
+            assert_eq!(counts.worst_execution, None, "it has no worst case");
+        }
+    }
+}
