@@ -6,12 +6,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use rtorb_idl::diagnostic::Diagnostic;
-use rtorb_idl::{Options, Outcome, rust};
+use rtorb_idl::{OperationTiming, Options, Outcome, rust};
+use rtorb_lab::results::summary::Table;
 use rtorb_lab::results::write_atomically;
+use rtorb_sched::times::text_of_ns;
 use serde_json::json;
 
 use crate::NO;
-use crate::output::{line, print_json};
+use crate::output::{line, print_json, print_table};
 
 /// Check IDL files, and make Rust of them.
 #[derive(Debug, Args)]
@@ -26,14 +28,14 @@ enum IdlSubcommand {
     Build(Build),
 }
 
-/// Check files, each as a specification of its own, and show every error and warning.
+/// Check files, each as a specification of its own, and show every error and warning, and the timing of annotated operations.
 ///
 /// Exit status 0: no errors. 1: there are some.
 #[derive(Debug, Args)]
 struct Check {
     #[command(flatten)]
     reading: Reading,
-    /// Print one JSON object: files, each with its diagnostics.
+    /// Print one JSON object: files, each with its diagnostics and the timings of its operations, in nanoseconds.
     #[arg(long)]
     json: bool,
 }
@@ -87,12 +89,19 @@ impl Check {
             let files: Vec<_> = outcomes
                 .iter()
                 .map(|(file, outcome)| {
-                    json!({ "file": file, "valid": outcome.tree.is_some(), "diagnostics": outcome.reports() })
+                    json!({
+                        "file": file,
+                        "valid": outcome.tree.is_some(),
+                        "diagnostics": outcome.reports(),
+                        "timings": outcome.timings(),
+                    })
                 })
                 .collect();
             print_json(&json!({ "files": files }))?;
         } else {
             outcomes.iter().for_each(|(_, outcome)| tell(outcome));
+            let timings = outcomes.iter().flat_map(|(_, outcome)| outcome.timings());
+            show_timings(&timings.collect::<Vec<_>>())?;
             let valid = outcomes
                 .iter()
                 .filter(|(_, outcome)| outcome.tree.is_some())
@@ -146,6 +155,38 @@ impl Reading {
         };
         rtorb_idl::check(&[file.to_owned()], &options)
     }
+}
+
+/// A line for each annotated operation; nothing if there is none.
+fn show_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
+    if timings.is_empty() {
+        return Ok(());
+    }
+    let head = [
+        "operation",
+        "worst case",
+        "deadline",
+        "period",
+        "criticality",
+        "annotated at",
+    ];
+    let row = |timing: &OperationTiming| {
+        let time = |ns: Option<u64>| ns.map(text_of_ns).unwrap_or_default();
+        vec![
+            timing.operation.clone(),
+            time(timing.worst_ns),
+            time(timing.deadline_ns),
+            time(timing.period_ns),
+            timing
+                .criticality
+                .map_or_else(String::new, |criticality| criticality.name().to_owned()),
+            format!("{}:{}", timing.file, timing.line),
+        ]
+    };
+    print_table(&Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows: timings.iter().map(row).collect(),
+    })
 }
 
 /// Diagnostics go to standard error, so that generated text can be piped.

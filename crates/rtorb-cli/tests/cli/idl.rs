@@ -38,6 +38,43 @@ fn good_files_are_fine_and_bad_ones_are_shown() {
 }
 
 #[test]
+fn the_timing_of_annotated_operations_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("motor.idl");
+    std::fs::write(
+        &file,
+        "interface Motor {\n  @worst_case_time(\"2.5ms\") @deadline(\"1s\") @criticality(\"very-high\") void turn();\n  void rest();\n};\n",
+    )
+    .unwrap();
+    let assert = rtorb().args(["idl", "check"]).arg(&file).assert().success();
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    for word in [
+        "Motor::turn",
+        "2.5ms",
+        "1s",
+        "very-high",
+        "motor.idl:2",
+        "1 of 1",
+    ] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    assert!(!text.contains("rest"), "it is not annotated: {text}");
+    let assert = rtorb()
+        .args(["idl", "check", "--json"])
+        .arg(&file)
+        .assert()
+        .success();
+    let files = json(&assert.get_output().stdout);
+    let timings = &files["files"][0]["timings"];
+    assert_eq!(timings[0]["operation"], "Motor::turn");
+    assert_eq!(timings[0]["worst_ns"], 2_500_000);
+    assert_eq!(timings[0]["period_ns"], serde_json::Value::Null);
+    assert_eq!(timings[0]["criticality"], "very-high");
+    assert_eq!(timings[0]["line"], 2);
+    assert_eq!(timings.as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn includes_and_macros_are_given_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
