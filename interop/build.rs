@@ -4,4 +4,5 @@ fn main() {
     rtorb_idl::compile("../idl/cubit.idl");
     rtorb_idl::compile("../idl/exchange.idl");
     rtorb_idl::compile("../idl/relay.idl");
+    rtorb_idl::compile("../tests/idl/clockwork.idl");
 }

@@ -4,6 +4,7 @@ fn main() {
     rtorb_idl::compile("idl/echo.idl");
     rtorb_idl::compile("idl/inheritance.idl");
     rtorb_idl::compile("idl/failures.idl");
+    rtorb_idl::compile("idl/clockwork.idl");
     for snapshot in [
         "constants",
         "documentation",
@@ -11,6 +12,7 @@ fn main() {
         "names",
         "nested",
         "recursion",
+        "timing",
         "unions",
         "values",
         "valuetypes",

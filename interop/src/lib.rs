@@ -4,6 +4,7 @@
 //! missing, a test says how to get it and passes, unless `RTORB_REQUIRE_PEERS=1` says that it must be there.
 #![forbid(unsafe_code)]
 
+pub mod clockwork;
 pub mod fake;
 pub mod good;
 pub mod jacorb;
@@ -24,6 +25,7 @@ mod make;
 /// What the IDL of the tests becomes.
 pub mod stubs {
     rtorb::include_idl!("atlas");
+    rtorb::include_idl!("clockwork");
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
     rtorb::include_idl!("relay");

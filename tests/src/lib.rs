@@ -14,6 +14,7 @@
 rtorb::include_idl!("echo");
 rtorb::include_idl!("inheritance");
 rtorb::include_idl!("failures");
+rtorb::include_idl!("clockwork");
 
 /// The IDL of the back end's snapshots: that it compiles is what matters.
 pub mod snapshots {
@@ -23,6 +24,7 @@ pub mod snapshots {
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");
     rtorb::include_idl!("recursion");
+    rtorb::include_idl!("timing");
     rtorb::include_idl!("unions");
     rtorb::include_idl!("values");
     rtorb::include_idl!("valuetypes");
