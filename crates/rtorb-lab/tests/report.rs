@@ -1,6 +1,8 @@
 //! The results file and the page made of it, from outside the crate.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+mod modelled;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -318,18 +320,20 @@ fn a_browser_draws_every_figure() {
     let folder = tempfile::tempdir().unwrap();
     results().write(folder.path()).unwrap();
     declared().write(folder.path()).unwrap();
+    modelled::results().write(folder.path()).unwrap();
     let page = report::write(folder.path()).unwrap();
     for width in [360, 390, 1400] {
         let dom = dom(browser, &page, width);
         // Whatever the browser makes of a window's size, this is the width that the page saw.
         assert!(dom.contains(&format!("data-width=\"{width}\"")), "{width}");
-        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes; and those declared.
+        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes; those declared; and those of a
+        // system that was run: bounds in percent and in time, responses, tails, interruptions.
         assert!(
-            dom.contains("data-figures=\"8\""),
+            dom.contains("data-figures=\"13\""),
             "width {width}: {}",
             &dom[..dom.len().min(400)]
         );
-        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 8);
+        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 13);
         assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
         let fits = dom.split("data-fits=\"").nth(1).map(|rest| &rest[..20]);
         assert!(

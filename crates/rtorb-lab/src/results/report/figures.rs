@@ -15,6 +15,7 @@ use crate::results::summary::{
 use crate::results::{self, LabelValue, PlotKind, Results, Series};
 
 mod declared;
+mod interruptions;
 mod low_clients;
 mod staircase;
 mod whitebox;
@@ -87,6 +88,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         .iter()
         .map(|plot| declared::figure(results, plot))
         .collect();
+    figures.extend(interruptions::figure(results));
     // These are of one system; several would be drawn as one line.
     let is_of_one = !results.experiment.starts_with(PREFIX);
     figures.extend(

@@ -46,7 +46,8 @@ fn title(name: &str) -> String {
     known.map_or_else(|| name.to_owned(), |(_, title)| (*title).to_owned())
 }
 
-const TITLES: [(&str, &str); 3] = [
+const TITLES: [(&str, &str); 4] = [
+    ("model", "Systems, as analysed and as run"),
     ("os", "Operating system"),
     ("orb", "ORB"),
     ("kernel", "Kernels"),

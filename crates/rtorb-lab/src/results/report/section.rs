@@ -4,6 +4,7 @@ use super::campaign::{Beside, CampaignPart, Explained, is_emulated};
 use super::figures::{self, Figure};
 use super::hosts::HostPart;
 use super::{host_rows, said};
+use crate::model::shown;
 use crate::results::Results;
 use crate::results::summary::{self, Table, TitledTable};
 
@@ -32,7 +33,8 @@ impl<'a> Section<'a> {
         hosts: &[HostPart<'_>],
         (campaigns, beside): (&[CampaignPart<'_>], &'a Beside),
     ) -> Self {
-        let tables = summary::tables(results);
+        let mut tables = summary::tables(results);
+        tables.extend(results.judgement.iter().flat_map(shown::tables));
         let host = hosts.iter().find(|host| host.is_of(results));
         Self {
             results,

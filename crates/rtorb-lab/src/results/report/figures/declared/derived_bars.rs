@@ -1,11 +1,10 @@
 //! Bars of derived numbers: beside each other, or on each other as the parts of a whole.
 
-use plotly::common::{Marker, MarkerSymbol, Mode};
+use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Layout, Plot as Drawn, Scatter};
 
 use super::super::{Choice, Figure, LINE_COLORS, axis, drawn_choice, id};
-use super::marks;
 use crate::results::summary::words::{part_of, said_of, shown_unit};
 use crate::results::{Derived, LabelValue, Labels, Plot, Results};
 
@@ -74,13 +73,14 @@ fn drawn(plot: &Plot, numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) ->
         }
         let symbol = SYMBOLS[at % SYMBOLS.len()].clone();
         let trace = Scatter::new(x, y)
-            .name(name.replace('_', " "))
+            .name(name.trim_end_matches("_percent").replace('_', " "))
             .mode(Mode::Markers)
             .marker(
                 Marker::new()
-                    .color(marks::color(at))
+                    .color(MARK_COLORS[at % MARK_COLORS.len()])
+                    .line(Line::new().color("#ffffff").width(1.0))
                     .symbol(symbol)
-                    .size(11),
+                    .size(12),
             )
             .hover_template(format!("%{{x}}: %{{y:,.4~r}} {}", scale.unit));
         drawn.add_trace(trace);
@@ -140,8 +140,10 @@ impl Scale {
     }
 }
 
+/// They are seen on every bar.
+const MARK_COLORS: [&str; 3] = ["#d0342c", "#f2c94c", "#1d2024"];
 const SYMBOLS: [MarkerSymbol; 3] = [
     MarkerSymbol::Diamond,
-    MarkerSymbol::TriangleDown,
     MarkerSymbol::TriangleUp,
+    MarkerSymbol::TriangleDown,
 ];

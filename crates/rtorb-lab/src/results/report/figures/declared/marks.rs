@@ -59,11 +59,6 @@ pub(super) fn level(
         .hover_template(name(mark, scale))
 }
 
-/// The colour of a mark, by its place among those of its plot.
-pub(super) fn color(at: usize) -> &'static str {
-    COLORS[at % COLORS.len()]
-}
-
 /// `bound 4313 us`.
 fn name(mark: &Derived, scale: &Scale) -> String {
     let value = shown(mark.value, &mark.unit);
@@ -75,7 +70,10 @@ fn line(at: usize) -> Line {
         0 => DashType::Dash,
         _ => DashType::Solid,
     };
-    Line::new().color(color(at)).dash(dash).width(2.0)
+    Line::new()
+        .color(COLORS[at % COLORS.len()])
+        .dash(dash)
+        .width(2.0)
 }
 
 /// None of them is that of a line or a bar.
