@@ -234,3 +234,79 @@ fn what_is_wrong_is_told_with_its_line() {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
+
+/// A file with so many behaviours on one node, each with the text that follows from its place.
+fn many(count: usize, each: impl Fn(usize) -> String) -> String {
+    let behaviours = (0..count).map(|place| {
+        let rest = each(place);
+        format!("[[component.behaviour]]\nname = \"b{place}\"\nexecution = \"1us\"\n{rest}\n")
+    });
+    let behaviours: String = behaviours.collect();
+    format!("name = \"many\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n{behaviours}")
+}
+
+/// Each calls the next, so many times.
+fn in_a_row(count: usize, times: u32) -> String {
+    many(count, |place| {
+        let period = if place == 0 { "period = \"1s\"\n" } else { "" };
+        let next = place + 1;
+        if next == count {
+            return period.to_owned();
+        }
+        format!("{period}calls = [{{ to = \"c.b{next}\", count = {times} }}]")
+    })
+}
+
+#[test]
+fn what_is_beyond_bounds_is_refused() {
+    let period = |_| "period = \"1s\"".to_owned();
+    assert!(parse(&many(10_000, period)).is_ok());
+    assert!(parse(&in_a_row(65, 1)).is_ok());
+    let nodes: String = (0..65)
+        .map(|place| format!("[[node]]\nname = \"m{place}\"\n"))
+        .collect();
+    let components: String = (0..1_000)
+        .map(|place| format!("[[component]]\nname = \"d{place}\"\n"))
+        .collect();
+    let long = "n".repeat(257);
+    for (text, said) in [
+        (
+            many(10_001, period),
+            "there are 10001 behaviours, and 10000 are read at most",
+        ),
+        (many(1, period) + &nodes, "there are 66 nodes"),
+        (many(1, period) + &components, "there are 1001 components"),
+        (in_a_row(66, 1), "\"c.b65\" is more than 64 calls away"),
+        (in_a_row(10, 1_000), "more than 100000 behaviours run"),
+        (in_a_row(60, 1_000), "more than 100000 behaviours run"),
+        (many(0, period), "there is no behaviour"),
+        ("name = \"none\"".to_owned(), "there is no node"),
+        (
+            many(1, period).replace("\"c\"", &format!("\"{long}\"")),
+            "1 to 256 octets",
+        ),
+    ] {
+        let (_, reason) = parse(&text).expect_err(said);
+        assert!(reason.contains(said), "{said}: {reason}");
+    }
+}
+
+#[test]
+fn the_longest_circle_and_the_deepest_text_are_answered() {
+    let circle = many(10_000, |place| {
+        format!("calls = [{{ to = \"c.b{}\" }}]", (place + 1) % 10_000)
+    });
+    let (line, reason) = parse(&circle).expect_err("a circle");
+    // Five lines, then four for each behaviour, of which its calls are the last.
+    assert_eq!(line, Some(5 + 4 * 10_000), "{reason}");
+    let said = "calls \"c.b63\" calls 9936 others, the last of which calls \"c.b0\"";
+    assert!(reason.contains(said), "{reason}");
+    for open in ["[", "{ a = ", "{ least = { least = "] {
+        let deep = format!("name = {}", open.repeat(100_000));
+        assert!(parse(&deep).is_err(), "{open}");
+        let deep = many(1, |_| {
+            format!("calls = [{{ to = {} }}]", open.repeat(100_000))
+        });
+        assert!(parse(&deep).is_err(), "{open}");
+    }
+}

@@ -173,8 +173,8 @@ fn callers_first(system: &System) -> Result<Vec<usize>, Wrong> {
                 }
                 Visit::OnTheWay => {
                     let circle = way.iter().map(|(place, _)| *place);
-                    let circle = circle.skip_while(|place| *place != callee).collect();
-                    return Err(circle_of_calls(system, circle));
+                    let circle: Vec<usize> = circle.skip_while(|place| *place != callee).collect();
+                    return Err(circle_of_calls(system, &circle));
                 }
             }
         }
@@ -190,7 +190,7 @@ enum Visit {
     Done,
 }
 
-fn circle_of_calls(system: &System, circle: Vec<usize>) -> Wrong {
+fn circle_of_calls(system: &System, circle: &[usize]) -> Wrong {
     let last = &system.behaviours[circle[circle.len() - 1]];
     let closing = last
         .calls
@@ -198,11 +198,13 @@ fn circle_of_calls(system: &System, circle: Vec<usize>) -> Wrong {
         .find(|call| call.to.contains(&circle[0]))
         .map_or(last.line, |call| call.line);
     let again = circle[0];
-    let names: Vec<String> = circle
-        .into_iter()
-        .chain([again])
-        .map(|place| format!("{:?}", system.behaviours[place].name))
-        .collect();
+    let left_out = circle.len().saturating_sub(NAMES_SHOWN);
+    let name = |place: &usize| format!("{:?}", system.behaviours[*place].name);
+    let mut names: Vec<String> = circle.iter().take(NAMES_SHOWN).map(name).collect();
+    if left_out > 0 {
+        names.push(format!("{left_out} others, the last of which"));
+    }
+    names.push(name(&again));
     let reason = format!(
         "calls go in a circle, {}: it would never end, so take one of them out",
         names.join(" calls ")
@@ -301,6 +303,8 @@ fn decimal(millionths: u64) -> String {
     )
 }
 
+/// How much of a circle is told: more than a way of calls may be long, so it is all of any that is not absurd.
+const NAMES_SHOWN: usize = CALL_DEPTH_MAX;
 /// How many calls may follow each other.
 const CALL_DEPTH_MAX: usize = 64;
 /// How often behaviours may run, all together, when everything that begins by itself begins once.
