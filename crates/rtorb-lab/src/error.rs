@@ -70,6 +70,12 @@ pub enum LabError {
         /// What is missing, and how to get it.
         what: String,
     },
+    /// A system that was analysed cannot be run, or is not to be.
+    #[error("{what}")]
+    Model {
+        /// Why, and what to do.
+        what: String,
+    },
     /// A peer's tools are installed and yet its benchmark program could not be built.
     #[error("{what}")]
     Peer {

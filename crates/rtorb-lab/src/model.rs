@@ -1,9 +1,153 @@
 //! The run that checks the model: a system that was analysed, built out of synthetic work and real calls, and observed.
+//!
+//! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
+//! host, and sets beside each bound what was observed: a [`Judgement`](judgement::Judgement). Below: what processes are told
+//! (`plan`, `tree`, `places`), what they do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
+//! `timeline`), and what it means (`judging`, `words`, `outcome`).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::SchedPolicy;
+use rtorb_sched::model::{Checked, Standing, System};
+
+use crate::error::LabError;
+use crate::experiment::{Context, Progress};
+use crate::host::cpu_list;
+use crate::results::Results;
+use crate::results::timestamp;
+use judging::Ran;
+use places::Places;
+use plan::Plan;
 
 pub(crate) mod component;
+mod conductor;
 pub mod judgement;
+mod judging;
+mod outcome;
+mod places;
 mod plan;
 mod records;
 pub mod shown;
+mod timeline;
 mod tree;
 pub(crate) mod watcher;
+mod words;
+
+/// How a system is to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// For how long jobs arrive, 10 ms to an hour.
+    pub duration: Duration,
+    /// Whether a system is run of which the analysis says that deadlines are missed, or may be.
+    pub force: bool,
+    /// What execution times and gaps are drawn from.
+    pub seed: u64,
+    /// The CPU of this host for processors of the system, by node and CPU of the node; those that are not here get one each, from the
+    /// measured CPU downwards.
+    pub place: BTreeMap<(String, u32), usize>,
+    /// Whether a CPU of the host may play several processors: no bound holds then.
+    pub share: bool,
+    /// From how long on what takes a CPU is an interruption, in ns: longer than the kernel's ticks, which are in the bounds.
+    pub interruption_from_ns: u64,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(60),
+            force: false,
+            seed: 1,
+            place: BTreeMap::new(),
+            share: false,
+            interruption_from_ns: 10_000,
+        }
+    }
+}
+
+/// Runs a system that was checked: experiment `model/NAME`.
+///
+/// Its threads have SCHED_FIFO at their CORBA priorities: they do not run where the host refuses that. All processes have ended when
+/// this returns.
+///
+/// # Errors
+/// [`LabError::Model`] if the system cannot be run or is not to be, with what to do; that a process did not do what it should; or
+/// [`LabError::Interrupted`].
+pub fn run(
+    system: &System,
+    checked: &Checked,
+    options: &RunOptions,
+    context: &Context,
+    progress: &mut dyn Progress,
+) -> Result<Results, LabError> {
+    let refused = |what: String| LabError::Model { what };
+    refuse(checked, options).map_err(refused)?;
+    let duration_ns = u64::try_from(options.duration.as_nanos()).unwrap_or(u64::MAX);
+    let plan = Plan::of(system, checked, (duration_ns, options.seed)).map_err(refused)?;
+    let allowed = cpu_list(context.host.cpus_allowed.as_deref().unwrap_or_default());
+    let places = Places::of(
+        system,
+        (&allowed, context.launcher.placement.cpu),
+        (&options.place, options.share),
+    )
+    .map_err(refused)?;
+    refuse_without_real_time(&plan).map_err(refused)?;
+    let (started, begin_ns) = (timestamp::rfc3339(SystemTime::now()), monotonic_ns());
+    let evidence = conductor::conduct(
+        (system, &plan),
+        &places,
+        options.duration,
+        context,
+        progress,
+    )?;
+    let ran = Ran {
+        system,
+        plan: &plan,
+        checked,
+        places: &places,
+    };
+    let judgement = judging::judge(ran, &evidence, options.interruption_from_ns);
+    let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
+    Ok(outcome::results(
+        ran,
+        (&evidence, judgement),
+        (options, context),
+        (started, duration_s),
+    ))
+}
+
+/// What is not to be run without being forced.
+fn refuse(checked: &Checked, options: &RunOptions) -> Result<(), String> {
+    if !(DURATION_MIN..=DURATION_MAX).contains(&options.duration) {
+        let asked = options.duration.as_secs_f64();
+        return Err(format!("a run takes 10 ms to an hour, not {asked} s"));
+    }
+    if checked.standing == Standing::Holds || options.force {
+        return Ok(());
+    }
+    let name = &checked.system;
+    let first = checked.first_miss.as_deref();
+    let first = first.map_or_else(String::new, |first| {
+        format!(" {first} is the first to miss its deadline.")
+    });
+    Err(format!(
+        "the analysis does not promise that {name} meets its deadlines.{first} `rtorb model check` says why; --force runs it all the same"
+    ))
+}
+
+fn refuse_without_real_time(plan: &Plan) -> Result<(), String> {
+    let priorities = plan.tree.places.iter().map(|place| place.priority);
+    let highest = priorities.max().unwrap_or(1);
+    let config = rtorb_os::thread::ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(highest)),
+        ..Default::default()
+    };
+    // Only who tries knows: a container may keep the capability and refuse its use.
+    rtorb_os::thread::spawn("fifo-probe", &config, || ())
+        .map(drop)
+        .map_err(|refused| format!("the bounds are those of real-time threads: {refused}"))
+}
+
+const DURATION_MIN: Duration = Duration::from_millis(10);
+const DURATION_MAX: Duration = Duration::from_secs(3_600);

@@ -35,7 +35,7 @@ use servant::{Performer, Servant};
 use ways::{Failures, Way};
 use work::{Section, Work};
 
-mod roots;
+pub(crate) mod roots;
 mod servant;
 mod ways;
 pub(crate) mod work;

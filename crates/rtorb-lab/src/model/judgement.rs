@@ -138,6 +138,9 @@ pub struct Interruption {
     pub begin_ns: i64,
     /// How long, in ns.
     pub length_ns: u64,
-    /// Whether the CPU had nothing else to do.
+    /// Whether the CPU had nothing else to do before it.
     pub while_idle: bool,
+    /// Whether it was between two pieces of work, and is by how much that took longer than nine of ten times between the same two.
+    /// Otherwise a thread that was reading the clock without pause did not run, and no other one did.
+    pub inferred: bool,
 }

@@ -1,0 +1,312 @@
+//! Starts the processes of a system, has them know each other, lets them run, and takes what they have seen.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_sched::model::System;
+
+use super::component::roots::Times;
+use super::component::{Peers, Seen};
+use super::places::{self, Places};
+use super::plan::{NOBODY, Plan};
+use super::records::{self, Job, JobGap};
+use super::watcher::{self, Watched};
+use crate::contestants::event_channel::Served;
+use crate::error::LabError;
+use crate::experiment::{Context, Progress};
+use crate::host::stolen_ms;
+use crate::processes::placement::Placement;
+use crate::processes::{Launcher, Process};
+use crate::results::ObtainedScheduling;
+
+/// What a run brought, before anybody judges it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    /// When it began, in ns of CLOCK_MONOTONIC, and when the last job arrived at the latest.
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    /// All jobs that were done.
+    pub(super) jobs: Vec<Job>,
+    /// What these lost the CPU for.
+    pub(super) gaps: Vec<JobGap>,
+    /// How many jobs of each root arrived.
+    pub(super) arrivals: BTreeMap<u32, u64>,
+    /// Of each CPU of the host.
+    pub(super) watched: BTreeMap<usize, Watched>,
+    /// For how long each CPU was stolen, in ms.
+    pub(super) stolen_ms: BTreeMap<usize, Option<u64>>,
+    /// What was not as it should be.
+    pub(super) remarks: Vec<String>,
+    /// What the threads had.
+    pub(super) scheduling: Vec<ObtainedScheduling>,
+}
+
+/// The processes of a system, ended when this is dropped.
+struct Running {
+    channels: Vec<Process>,
+    components: Vec<Process>,
+    watchers: Process,
+}
+
+/// Builds the system and lets it run.
+///
+/// # Errors
+/// That a process does not do what it should; or the interrupt.
+pub(super) fn conduct(
+    (system, plan): (&System, &Plan),
+    places: &Places,
+    duration: Duration,
+    context: &Context,
+    progress: &mut dyn Progress,
+) -> Result<Evidence, LabError> {
+    progress.begin(4);
+    progress.step("starting the processes");
+    let (mut running, peers) = start((system, plan), places, (duration, context))?;
+    progress.step("opening connections");
+    running.connect(&peers)?;
+    let mut evidence = Evidence {
+        scheduling: running.scheduling(),
+        ..Evidence::default()
+    };
+    let before = stolen(places);
+    progress.step(&format!("running for {} s", duration.as_secs_f64()));
+    let times = running.go(duration)?;
+    (evidence.start_ns, evidence.end_ns) = (times.start_ns, times.end_ns);
+    sleep_until(times.give_up_ns + SETTLE_NS, context)?;
+    let after = stolen(places);
+    let difference = |cpu: &usize, after: &Option<u64>| {
+        let before = before.get(cpu).copied().flatten();
+        after
+            .zip(before)
+            .map(|(after, before)| after.saturating_sub(before))
+    };
+    evidence.stolen_ms = after
+        .iter()
+        .map(|(cpu, after)| (*cpu, difference(cpu, after)))
+        .collect();
+    progress.step("taking what was seen");
+    running.finish(&mut evidence)?;
+    Ok(evidence)
+}
+
+fn stolen(places: &Places) -> BTreeMap<usize, Option<u64>> {
+    let cpus = places.cpus().into_iter();
+    cpus.map(|cpu| (cpu, stolen_ms(Some(cpu)))).collect()
+}
+
+fn start(
+    (system, plan): (&System, &Plan),
+    places: &Places,
+    (duration, context): (Duration, &Context),
+) -> Result<(Running, Peers), LabError> {
+    let mut peers = Peers {
+        subscriptions: plan.subscriptions.clone(),
+        ..Peers::default()
+    };
+    let mut channels = Vec::new();
+    for (channel, lanes) in system.channels.iter().zip(&plan.channels) {
+        let cpu = places.of[&(channel.node, channel.cpu)];
+        let mut process = start_channel(&on(context, Some(cpu)), &channel.name, lanes)?;
+        peers.channels.push(process.ready()?);
+        channels.push(process);
+    }
+    let mut components = Vec::new();
+    for (index, (component, plan)) in system.components.iter().zip(&plan.components).enumerate() {
+        let path = context.folder().join(format!("component-{index}.json"));
+        let text = serde_json::to_vec(plan).map_err(std::io::Error::other);
+        text.and_then(|text| fs::write(&path, text))
+            .map_err(LabError::file(&path))?;
+        let cpu = places.of[&(component.node, component.cpu)];
+        let role = ["model", "component", &path.to_string_lossy()];
+        let launcher = on(context, Some(cpu));
+        let mut process = launcher.start(&format!("component {}", component.name), &role)?;
+        let objects = process.ready()?;
+        let objects: BTreeMap<u32, String> = serde_json::from_str(&objects)
+            .map_err(|error| LabError::process(process.name(), error.to_string()))?;
+        peers.objects.extend(objects);
+        components.push(process);
+    }
+    let room = (duration.as_secs_f64() * GAPS_A_SECOND) as usize + GAPS_BESIDE;
+    let mut role = vec!["model".to_owned(), "watcher".to_owned(), room.to_string()];
+    role.extend(places.cpus().iter().map(usize::to_string));
+    let role: Vec<&str> = role.iter().map(String::as_str).collect();
+    let mut watchers = on(context, None).start("watchers", &role)?;
+    watchers.ready()?;
+    let running = Running {
+        channels,
+        components,
+        watchers,
+    };
+    Ok((running, peers))
+}
+
+/// Starts processes on that CPU, whose threads take their priorities themselves.
+fn on(context: &Context, cpu: Option<usize>) -> Launcher {
+    Launcher {
+        placement: Placement { cpu, fifo: None },
+        agent: None,
+        ..context.launcher.clone()
+    }
+}
+
+fn start_channel(launcher: &Launcher, name: &str, lanes: &[u8]) -> Result<Process, LabError> {
+    let served = Served {
+        // One that nobody uses has a lane all the same.
+        lanes: if lanes.is_empty() {
+            vec![1]
+        } else {
+            lanes.to_vec()
+        },
+        queue_events: QUEUE_EVENTS,
+        wait_ms: None,
+        counts: false,
+    };
+    let role = [
+        "events",
+        "channel",
+        "iiop://127.0.0.1:0",
+        &served.to_string(),
+    ];
+    launcher.start(&format!("channel {name}"), &role)
+}
+
+impl Running {
+    fn connect(&mut self, peers: &Peers) -> Result<(), LabError> {
+        let peers = serde_json::to_string(peers)
+            .map_err(|error| LabError::process("the laboratory", error.to_string()))?;
+        for component in &mut self.components {
+            component.ask(&format!("connect {peers}"))?;
+        }
+        // One after the other: a thread that waits for others of its lane serves nobody meanwhile.
+        for component in &mut self.components {
+            component.ask("warm")?;
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, duration: Duration) -> Result<Times, LabError> {
+        let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 4);
+        let start_ns = monotonic_ns() + BARRIER_NS;
+        let times = Times {
+            start_ns,
+            end_ns: start_ns.saturating_add(duration_ns),
+            give_up_ns: start_ns.saturating_add(duration_ns + PATIENCE_NS),
+        };
+        let until = format!("start {}", times.give_up_ns);
+        self.watchers.ask(&until)?;
+        for component in &mut self.components {
+            component.ask(&format!("start {times}"))?;
+        }
+        match monotonic_ns() < start_ns {
+            true => Ok(times),
+            false => Err(LabError::process(
+                "the laboratory",
+                "the processes did not hear of the start in time: the host is too busy",
+            )),
+        }
+    }
+
+    /// What the threads have, without those for what may wait.
+    fn scheduling(&self) -> Vec<ObtainedScheduling> {
+        let all = self.components.iter().chain(&self.channels);
+        let mut found: Vec<_> = all.flat_map(Process::scheduling_by_priority).collect();
+        found.retain(|kind| kind.policy == "SCHED_FIFO");
+        found
+    }
+
+    fn finish(&mut self, evidence: &mut Evidence) -> Result<(), LabError> {
+        for component in &mut self.components {
+            finish_component(component, evidence)?;
+        }
+        let after = |line: &str| watcher::octets_after(line);
+        let (line, octets) = self
+            .watchers
+            .ask_for_octets(&"finish", Duration::ZERO, after)?;
+        let watched =
+            watcher::read(&line, &octets).map_err(|what| LabError::process("watchers", what))?;
+        evidence.watched = watched.into_iter().collect();
+        for (cpu, watched) in &evidence.watched {
+            if watched.beyond_room > 0 {
+                evidence.remarks.push(format!(
+                    "The watcher of CPU {cpu} had no room for {} gaps: from then on its idle times are not known.",
+                    watched.beyond_room
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn finish_component(component: &mut Process, evidence: &mut Evidence) -> Result<(), LabError> {
+    let seen = |line: &str| {
+        let wrong = || line.strip_prefix("error ").unwrap_or(line).to_owned();
+        serde_json::from_str::<Seen>(line).map_err(|_| wrong())
+    };
+    let octets_after =
+        |line: &str| seen(line).map(|seen| seen.jobs * JOB_OCTETS + seen.gaps * GAP_OCTETS);
+    let (line, octets) = component.ask_for_octets(&"finish", Duration::ZERO, octets_after)?;
+    let failed = |what: String| LabError::process(component.name(), what);
+    let seen = seen(&line).map_err(failed)?;
+    let mut rest = &octets[..];
+    let jobs = records::read::<5, Job>(&mut rest, seen.jobs);
+    let gaps = records::read::<3, JobGap>(&mut rest, seen.gaps);
+    let (Some(jobs), Some(gaps)) = (jobs, gaps) else {
+        return Err(failed("sent fewer records than it said".to_owned()));
+    };
+    evidence.jobs.extend(jobs);
+    // What was done for practice is no job.
+    evidence
+        .gaps
+        .extend(gaps.iter().filter(|gap| gap.place != NOBODY));
+    evidence.arrivals.extend(seen.arrivals);
+    let name = component.name();
+    if seen.beyond_room > 0 {
+        let lost = seen.beyond_room;
+        evidence.remarks.push(format!(
+            "{name} had no room for {lost} records: these jobs count as not done."
+        ));
+    }
+    if let Some(failure) = seen.failure {
+        let failed = seen.failed;
+        evidence.remarks.push(format!(
+            "{name}: {failed} jobs failed, the first of them with: {failure}."
+        ));
+    }
+    Ok(())
+}
+
+/// Sleeps, and wakes now and then to see whether the run should end.
+fn sleep_until(end_ns: u64, context: &Context) -> Result<(), LabError> {
+    loop {
+        if context.interrupted() {
+            return Err(LabError::Interrupted);
+        }
+        let left_ns = end_ns.saturating_sub(monotonic_ns());
+        if left_ns == 0 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_nanos(left_ns.min(POLL_NS)));
+    }
+}
+
+/// The processor of each place of the tree, as `NODE/CPU`.
+pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
+    places::name(system, system.place(behaviour))
+}
+
+const JOB_OCTETS: usize = 40;
+const GAP_OCTETS: usize = 24;
+/// For all processes to hear of the start.
+const BARRIER_NS: u64 = 300_000_000;
+/// For jobs that arrived before the end to be done.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// For what was given up to come to its end.
+const SETTLE_NS: u64 = 200_000_000;
+const POLL_NS: u64 = 100_000_000;
+/// Room of a watcher: each time that a CPU begins to be busy, and each interruption.
+const GAPS_A_SECOND: f64 = 20_000.0;
+const GAPS_BESIDE: usize = 40_000;
+/// Of a consumer that is behind.
+const QUEUE_EVENTS: usize = 1_024;

@@ -1,0 +1,328 @@
+//! The results file of a run: series of responses, bounds beside them, and what follows.
+
+use rtorb_sched::model::System;
+
+use super::RunOptions;
+use super::conductor::Evidence;
+use super::judgement::{Judgement, Observed, ObservedStanding};
+use super::judging::Ran;
+use super::words::us;
+use crate::experiment::Context;
+use crate::host::preflight;
+use crate::results::statistics::Recorder;
+use crate::results::{
+    Derived, Highlight, Labels, Plot, PlotKind, Results, SCHEMA, Series, Target, labels,
+};
+
+/// Puts it together.
+pub(super) fn results(
+    ran: Ran<'_>,
+    (evidence, judgement): (&Evidence, Judgement),
+    (options, context): (&RunOptions, &Context),
+    (started, duration_s): (String, f64),
+) -> Results {
+    let cpu = context.launcher.placement.cpu;
+    let stolen = judgement.cpus.iter();
+    let stolen_ms = stolen.filter_map(|cpu| cpu.stolen_ms).max();
+    let name = &ran.system.name;
+    Results {
+        schema: SCHEMA.to_owned(),
+        experiment: format!("model/{}", file_name(name)),
+        title: format!("{name}: responses beside their bounds"),
+        reproduces:
+            "P3 section 6: what the composition of measured components says of an application"
+                .to_owned(),
+        run: context.run.clone(),
+        started,
+        duration_s,
+        stolen_ms,
+        complete: true,
+        parameters: parameters(ran, options, cpu),
+        findings: preflight::findings(&context.host),
+        host: context.host.clone(),
+        server_host: None,
+        emulation: None,
+        scheduling: evidence.scheduling.clone(),
+        highlights: highlights(&judgement),
+        series: series(ran, evidence),
+        columns: vec!["root".to_owned()],
+        tables: Vec::new(),
+        plots: plots(),
+        derived: derived(&judgement),
+        targets: targets(&judgement),
+        conclusions: conclusions(&judgement),
+        published: Vec::new(),
+        notes: notes(ran, &judgement),
+        judgement: Some(judgement),
+    }
+}
+
+/// A name that is one of a file.
+fn file_name(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    name.chars()
+        .map(|letter| if allowed(letter) { letter } else { '-' })
+        .collect()
+}
+
+fn parameters(ran: Ran<'_>, options: &RunOptions, measured: Option<usize>) -> Labels {
+    let mut parameters = labels([
+        ("system", ran.system.name.clone().into()),
+        (
+            "seconds",
+            (options.duration.as_millis() as f64 / 1e3)
+                .to_string()
+                .into(),
+        ),
+        ("forced", options.force.into()),
+        ("seed", options.seed.into()),
+        ("transport", "tcp".into()),
+        ("strategy", ran.checked.strategy.clone().into()),
+        ("interruption_from_ns", options.interruption_from_ns.into()),
+    ]);
+    if let Some(cpu) = measured {
+        parameters.insert("measured_cpu".to_owned(), cpu.into());
+    }
+    for (processor, cpu) in &ran.places.of {
+        let name = super::places::name(ran.system, *processor);
+        parameters.insert(format!("cpu_of_{name}"), (*cpu).into());
+    }
+    parameters
+}
+
+/// A series for each behaviour and each root that begins it.
+fn series(ran: Ran<'_>, evidence: &Evidence) -> Vec<Series> {
+    let tree = &ran.plan.tree;
+    let mut recorders: Vec<((usize, usize), Recorder)> = Vec::new();
+    for place in &tree.places {
+        let key = (place.behaviour, place.root);
+        if !recorders.iter().any(|(known, _)| *known == key) {
+            recorders.push((key, Recorder::new()));
+        }
+    }
+    recorders.sort_by_key(|(key, _)| *key);
+    for job in &evidence.jobs {
+        let Some(place) = tree.places.get(job.place as usize) else {
+            continue;
+        };
+        let key = (place.behaviour, place.root);
+        if let Ok(at) = recorders.binary_search_by_key(&key, |(known, _)| *known) {
+            let response_ns = job.end_ns.saturating_sub(job.release_ns);
+            recorders[at].1.record(response_ns);
+        }
+    }
+    let seen = recorders
+        .iter()
+        .filter(|(_, recorder)| recorder.count() > 0);
+    seen.map(|((behaviour, root), recorder)| {
+        let labels = of_response(ran.system, *behaviour, *root);
+        Series::from_recorder(labels, recorder)
+    })
+    .collect()
+}
+
+fn of_response(system: &System, behaviour: usize, root: usize) -> Labels {
+    labels([
+        (
+            "behaviour",
+            system.behaviours[behaviour].name.clone().into(),
+        ),
+        ("root", system.behaviours[root].name.clone().into()),
+        ("what", "response".into()),
+    ])
+}
+
+fn plots() -> Vec<Plot> {
+    let plot = |id: &str, title: &str, kind| {
+        Plot {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: "Responses count from the arrival of the root that begins the calls, as their bounds do.".to_owned(),
+        kind,
+        of: labels([("what", "response".into())]),
+        choose: vec!["behaviour".to_owned()],
+        lines: vec!["root".to_owned()],
+        x_title: "response, us".to_owned(),
+        ..Plot::default()
+    }
+    };
+    vec![
+        plot(
+            "model-responses",
+            "How many responses were how long",
+            PlotKind::Histogram,
+        ),
+        plot(
+            "model-percentiles",
+            "How long a response is that all but one in so many do not exceed",
+            PlotKind::Percentiles,
+        ),
+    ]
+}
+
+fn highlights(judgement: &Judgement) -> Vec<Highlight> {
+    let tightest = of_most_urgent(judgement);
+    let mut found: Vec<Highlight> = tightest
+        .into_iter()
+        .filter_map(|one| {
+            Some(Highlight {
+                what: format!("{}, worst response where the host was quiet", one.behaviour),
+                value: one.quiet_worst_ns? as f64 / 1e3,
+                unit: "us".to_owned(),
+                beside: format!("bound {}", us(one.bound_ns?)),
+            })
+        })
+        .collect();
+    let all = all(judgement);
+    let misses: u64 = all.map(|one| one.misses).sum();
+    found.push(Highlight {
+        what: "missed deadlines, of behaviours and chains".to_owned(),
+        value: misses as f64,
+        unit: String::new(),
+        beside: if judgement.promised {
+            "none was promised to be missed"
+        } else {
+            "the analysis promises nothing"
+        }
+        .to_owned(),
+    });
+    found
+}
+
+fn derived(judgement: &Judgement) -> Vec<Derived> {
+    let mut found = Vec::new();
+    for one in all(judgement) {
+        let of = labels([
+            ("behaviour", one.behaviour.clone().into()),
+            ("chain", one.chain.clone().into()),
+            ("root", one.root.clone().into()),
+        ]);
+        let mut add = |name: &str, unit: &str, value: Option<f64>| {
+            found.extend(value.map(|value| Derived {
+                name: name.to_owned(),
+                labels: of.clone(),
+                unit: unit.to_owned(),
+                value,
+                rounds: Vec::new(),
+            }));
+        };
+        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        add("bound", "ns", ns(one.bound_ns));
+        add("deadline", "ns", ns(Some(one.deadline_ns)));
+        add("worst", "ns", ns(one.worst_ns));
+        add("quiet_worst", "ns", ns(one.quiet_worst_ns));
+        add("bound_by_quiet_worst", "ratio", one.ratio);
+        add("misses", "jobs", Some(one.misses as f64));
+    }
+    found
+}
+
+fn targets(judgement: &Judgement) -> Vec<Target> {
+    let mut found = Vec::new();
+    let quiet = all(judgement).filter_map(|one| {
+        let ratio = one.quiet_worst_ns? as f64 / one.bound_ns.filter(|ns| *ns > 0)? as f64;
+        Some(ratio)
+    });
+    if let Some(worst) = quiet.max_by(f64::total_cmp) {
+        let what = "where the host was quiet, the longest response beside its bound, of all behaviours and chains";
+        found.push(Target::at_most(what, worst, 1.0, "ratio"));
+    }
+    if judgement.standing >= ObservedStanding::Within {
+        let unexplained: u64 = all(judgement).map(|one| one.unexplained).sum();
+        let what = "responses above their bound that interruptions of the host do not explain";
+        found.push(Target::at_most(what, unexplained as f64, 0.0, ""));
+    }
+    if let Some(one) = of_most_urgent(judgement)
+        && let Some(ratio) = one.ratio
+    {
+        let what = format!(
+            "the bound of {}, the most urgent, beside its longest response where the host was quiet",
+            one.behaviour
+        );
+        found.push(Target::at_most(what, ratio, 2.0, "ratio"));
+    }
+    found
+}
+
+fn conclusions(judgement: &Judgement) -> Vec<String> {
+    let standing = match judgement.standing {
+        ObservedStanding::Within => "No response was longer than its bound.",
+        ObservedStanding::Unbounded => {
+            "Of some behaviours the analysis gives no bound; of the others no response was longer than it."
+        }
+        ObservedStanding::Unseen => {
+            "Of some behaviours no job was done; nothing else was longer than its bound."
+        }
+        ObservedStanding::ExplainedByTheHost => {
+            "Some responses were longer than their bounds, and each time the host had taken at least as much time as that from the CPUs \
+             on the way."
+        }
+        ObservedStanding::Unexplained => {
+            "Some responses were longer than their bounds, and nothing that was seen of the host says why: the model leaves something out."
+        }
+    };
+    let mut found = vec![standing.to_owned()];
+    found.extend(all(judgement).map(|one| one.words.clone()));
+    found
+}
+
+fn notes(ran: Ran<'_>, judgement: &Judgement) -> Vec<String> {
+    let mut notes = vec![judgement.rule.clone()];
+    for cpu in ran.places.shared() {
+        notes.push(format!(
+            "CPU {cpu} played several processors of the system: no bound holds for what ran there."
+        ));
+    }
+    let cpus = judgement.cpus.iter().filter(|cpu| cpu.interruptions > 0);
+    notes.extend(cpus.map(|cpu| {
+        let stolen = match cpu.stolen_ms {
+            Some(stolen_ms) if stolen_ms > 0 => {
+                format!("; the kernel counts {stolen_ms} ms as stolen by the hypervisor")
+            }
+            _ => String::new(),
+        };
+        format!(
+            "CPU {} was interrupted {} times, for {:.1} ms in all and {} at the longest{stolen}.",
+            cpu.host_cpu,
+            cpu.interruptions,
+            cpu.interrupted_ns as f64 / 1e6,
+            us(cpu.longest_ns)
+        )
+    }));
+    let assumptions = ran.checked.assumptions.iter();
+    notes.extend(assumptions.map(|assumption| match &assumption.node {
+        Some(node) => format!("{node}: {}", assumption.what),
+        None => assumption.what.clone(),
+    }));
+    notes.extend(judgement.remarks.iter().cloned());
+    notes
+}
+
+fn all(judgement: &Judgement) -> impl Iterator<Item = &Observed> {
+    judgement.behaviours.iter().chain(&judgement.chains)
+}
+
+/// Of the highest priority, the one that is a root if there is one.
+fn of_most_urgent(judgement: &Judgement) -> Option<&Observed> {
+    let each = judgement.behaviours.iter();
+    each.max_by_key(|one| (one.priority, one.behaviour == one.root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::LabelValue;
+
+    #[test]
+    fn the_file_of_a_system_has_no_letters_that_lead_elsewhere() {
+        assert_eq!(file_name("robot-arm_2"), "robot-arm_2");
+        assert_eq!(file_name("../a b"), "---a-b");
+    }
+
+    #[test]
+    fn what_is_labelled_is_text() {
+        let plots = plots();
+        let of = LabelValue::Text("response".to_owned());
+        assert!(plots.iter().all(|plot| plot.of.get("what") == Some(&of)));
+    }
+}

@@ -1,0 +1,353 @@
+//! What a CPU of the host did during a run, put together of all threads that read the clock without pause: those at work and the
+//! watcher, which runs while nobody else wants to. What they leave out took the CPU from them: the kernel, the ORB, and what is not
+//! ours. What of that is not ordinary is an interruption.
+
+use std::collections::BTreeMap;
+
+use super::records::{Job, JobGap};
+use super::watcher::Watched;
+
+/// A CPU's history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timeline {
+    /// In order, none overlaps another.
+    pub(super) interruptions: Vec<Taken>,
+    /// When the watcher ran, in order: nobody of the system wanted the CPU.
+    pub(super) idle: Vec<(u64, u64)>,
+    /// From when until when it was watched; nothing if it was not.
+    pub(super) watched_ns: Option<(u64, u64)>,
+}
+
+/// A time that was taken, in ns of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) while_idle: bool,
+    pub(super) inferred: bool,
+}
+
+/// A job on this CPU, with the moment before which it had no reason to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Caused {
+    pub(super) job: Job,
+    pub(super) cause_ns: u64,
+}
+
+/// A time during which a thread ran without a pause.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    begin_ns: u64,
+    end_ns: u64,
+    /// A place of the tree, or [`IDLE`].
+    of: u32,
+    /// No reason to be there before.
+    cause_ns: u64,
+    /// When all of its job was done.
+    done_ns: u64,
+    /// Whether nobody else ran since the stretch before it of the same thread.
+    after_interruption: bool,
+}
+
+impl Timeline {
+    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), and its watcher. From `from_ns` on, what nobody
+    /// ran in is an interruption.
+    pub(super) fn of(
+        jobs: &[Caused],
+        gaps: &[JobGap],
+        watched: Option<&Watched>,
+        from_ns: u64,
+    ) -> Self {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for job in jobs {
+            stretches_of_job(job, gaps, &mut stretches);
+        }
+        let idle = watched.map_or_else(Vec::new, idle_times);
+        stretches.extend(idle.iter().map(|time| Stretch {
+            begin_ns: time.0,
+            end_ns: time.1,
+            of: IDLE,
+            cause_ns: 0,
+            done_ns: time.1,
+            after_interruption: time.2,
+        }));
+        stretches.sort_unstable_by_key(|stretch| (stretch.begin_ns, stretch.end_ns));
+        Self {
+            interruptions: interruptions(&stretches, from_ns),
+            idle: idle.into_iter().map(|time| (time.0, time.1)).collect(),
+            watched_ns: watched.map(|watched| (watched.begin_ns, watched.end_ns)),
+        }
+    }
+
+    /// When the time began during which the CPU was busy at that moment; the moment itself if it was idle. No earlier than
+    /// `back_ns` before it.
+    pub(super) fn busy_since(&self, at_ns: u64, back_ns: u64) -> u64 {
+        let bound_ns = at_ns.saturating_sub(back_ns);
+        let after = self.idle.partition_point(|time| time.0 <= at_ns);
+        match self.idle[..after].last() {
+            Some((_, end_ns)) => (*end_ns).clamp(bound_ns, at_ns),
+            None => bound_ns,
+        }
+    }
+
+    /// The interruptions that a time meets.
+    pub(super) fn within(&self, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = &Taken> {
+        let first = self
+            .interruptions
+            .partition_point(|taken| taken.end_ns <= begin_ns);
+        let later = self.interruptions[first..].iter();
+        later.take_while(move |taken| taken.begin_ns < end_ns)
+    }
+
+    /// For how long of that time the CPU was busy; `None` if it was not watched.
+    pub(super) fn busy_ns(&self, begin_ns: u64, end_ns: u64) -> Option<u64> {
+        self.watched_ns?;
+        let overlap = |time: &(u64, u64)| time.1.min(end_ns).saturating_sub(time.0.max(begin_ns));
+        let idle_ns: u64 = self.idle.iter().map(overlap).sum();
+        Some(end_ns.saturating_sub(begin_ns).saturating_sub(idle_ns))
+    }
+}
+
+impl Taken {
+    /// For how much of the time from `begin_ns` to `end_ns`.
+    pub(super) fn within_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
+        let begin_ns = self.begin_ns.max(begin_ns);
+        self.end_ns.min(end_ns).saturating_sub(begin_ns)
+    }
+}
+
+/// The own code of a job without its gaps.
+fn stretches_of_job(caused: &Caused, gaps: &[JobGap], stretches: &mut Vec<Stretch>) {
+    let job = &caused.job;
+    let who = (job.place, job.number);
+    let first = gaps.partition_point(|gap| (gap.place, gap.number) < who);
+    let theirs = gaps[first..].iter();
+    let theirs = theirs.take_while(|gap| (gap.place, gap.number) == who);
+    // A behaviour that is called several times in a job has them all under one number.
+    let theirs = theirs.filter(|gap| (job.begin_ns..job.own_end_ns).contains(&gap.begin_ns));
+    let mut next = Stretch {
+        begin_ns: job.begin_ns,
+        end_ns: job.own_end_ns,
+        of: job.place,
+        cause_ns: caused.cause_ns,
+        done_ns: job.end_ns,
+        after_interruption: false,
+    };
+    for gap in theirs {
+        stretches.push(Stretch {
+            end_ns: gap.begin_ns,
+            ..next
+        });
+        next.begin_ns = gap
+            .begin_ns
+            .saturating_add(gap.length_ns)
+            .min(job.own_end_ns);
+        next.cause_ns = 0;
+        next.after_interruption = !gap.switched;
+    }
+    stretches.push(next);
+}
+
+/// When the watcher ran, and whether nobody else did since it ran before.
+fn idle_times(watched: &Watched) -> Vec<(u64, u64, bool)> {
+    let mut times = Vec::with_capacity(watched.gaps.len() + 1);
+    let (mut begin_ns, mut after_interruption) = (watched.begin_ns, false);
+    for gap in &watched.gaps {
+        times.push((begin_ns, gap.begin_ns, after_interruption));
+        begin_ns = gap.end_ns();
+        after_interruption = !gap.switched;
+    }
+    // Gaps without room came later: who knows.
+    if watched.beyond_room == 0 && begin_ns < watched.end_ns {
+        times.push((begin_ns, watched.end_ns, after_interruption));
+    }
+    times
+}
+
+/// A time between two stretches.
+#[derive(Clone, Copy)]
+struct Hole {
+    begin_ns: u64,
+    end_ns: u64,
+    between: (u32, u32),
+    seen: bool,
+}
+
+fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
+    let holes = holes(stretches);
+    let mut lengths: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
+    for hole in holes.iter().filter(|hole| !hole.seen) {
+        let known = lengths.entry(hole.between).or_default();
+        known.push(hole.end_ns - hole.begin_ns);
+    }
+    let ordinary: BTreeMap<(u32, u32), Option<u64>> = lengths
+        .into_iter()
+        .map(|(between, lengths)| (between, ordinary_ns(lengths)))
+        .collect();
+    let taken = holes.iter().filter_map(|hole| {
+        let ordinary_ns = match hole.seen {
+            true => 0,
+            false => ordinary.get(&hole.between).copied().flatten()?,
+        };
+        let begin_ns = hole.begin_ns.saturating_add(ordinary_ns);
+        let is_one = hole.end_ns.saturating_sub(begin_ns) >= from_ns;
+        is_one.then_some(Taken {
+            begin_ns,
+            end_ns: hole.end_ns,
+            while_idle: hole.between.0 == IDLE,
+            inferred: !hole.seen,
+        })
+    });
+    taken.collect()
+}
+
+fn holes(stretches: &[Stretch]) -> Vec<Hole> {
+    let mut holes = Vec::with_capacity(stretches.len());
+    let Some(mut before) = stretches.first().copied() else {
+        return holes;
+    };
+    for stretch in &stretches[1..] {
+        if stretch.begin_ns > before.end_ns {
+            let begin_ns = before.end_ns.max(stretch.cause_ns);
+            // Between work and idleness others may have run who have no deadline.
+            let end_ns = match stretch.of == IDLE && before.of != IDLE {
+                true => stretch.begin_ns.min(before.done_ns),
+                false => stretch.begin_ns,
+            };
+            if end_ns > begin_ns {
+                holes.push(Hole {
+                    begin_ns,
+                    end_ns,
+                    between: (before.of, stretch.of),
+                    seen: stretch.after_interruption,
+                });
+            }
+        }
+        if stretch.end_ns >= before.end_ns {
+            before = *stretch;
+        }
+    }
+    holes
+}
+
+/// What nine of ten do not exceed; `None` of so few that nobody can tell.
+fn ordinary_ns(mut lengths: Vec<u64>) -> Option<u64> {
+    let at = lengths.len() * 9 / 10;
+    if lengths.len() < ENOUGH {
+        return None;
+    }
+    lengths.sort_unstable();
+    lengths.get(at).copied()
+}
+
+/// The watcher's.
+const IDLE: u32 = u32::MAX;
+/// To know what is ordinary.
+const ENOUGH: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::gaps::Gap;
+
+    fn job(number: u32, begin_ns: u64, own_end_ns: u64) -> Caused {
+        let job = Job {
+            place: 3,
+            number,
+            release_ns: begin_ns,
+            begin_ns,
+            own_end_ns,
+            end_ns: own_end_ns,
+        };
+        Caused {
+            job,
+            cause_ns: begin_ns,
+        }
+    }
+
+    fn gap(number: u32, begin_ns: u64, length_ns: u64, switched: bool) -> JobGap {
+        JobGap {
+            place: 3,
+            number,
+            begin_ns,
+            length_ns,
+            switched,
+        }
+    }
+
+    #[test]
+    fn who_spins_sees_what_takes_the_cpu_and_no_thread() {
+        let jobs = [job(0, 1_000, 90_000)];
+        let gaps = [
+            gap(0, 5_000, 2_500, false),
+            gap(0, 20_000, 30_000, false),
+            gap(0, 60_000, 20_000, true),
+        ];
+        let timeline = Timeline::of(&jobs, &gaps, None, 10_000);
+        let taken = Taken {
+            begin_ns: 20_000,
+            end_ns: 50_000,
+            while_idle: false,
+            inferred: false,
+        };
+        assert_eq!(timeline.interruptions, [taken]);
+        assert_eq!(taken.within_ns(0, 30_000), 10_000);
+        assert_eq!(timeline.within(50_000, 60_000).count(), 0);
+        assert_eq!(timeline.within(49_999, 60_000).count(), 1);
+    }
+
+    /// A hundred jobs, each of which begins 3 us after the idle CPU was left, but one 500 us after.
+    #[test]
+    fn a_late_beginning_is_an_interruption_as_far_as_it_is_not_ordinary() {
+        let at = |number: u64| 1_000_000 * (number + 1);
+        let late = |number: u64| if number == 50 { 500_000 } else { 3_000 };
+        let jobs: Vec<Caused> = (0..100)
+            .map(|number| Caused {
+                cause_ns: at(number),
+                ..job(
+                    number as u32,
+                    at(number) + late(number),
+                    at(number) + 600_000,
+                )
+            })
+            .collect();
+        let watched = Watched {
+            begin_ns: 0,
+            end_ns: 200_000_000,
+            gaps: (0..100)
+                .map(|number| Gap {
+                    begin_ns: at(number),
+                    length_ns: 602_000,
+                    switched: true,
+                })
+                .collect(),
+            beyond_room: 0,
+        };
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), 10_000);
+        let taken = Taken {
+            begin_ns: at(50) + 3_000,
+            end_ns: at(50) + 500_000,
+            while_idle: true,
+            inferred: true,
+        };
+        assert_eq!(timeline.interruptions, [taken]);
+        // The beginning of the busy time, and the moment itself where it is idle.
+        assert_eq!(timeline.busy_since(at(7) + 100_000, 1 << 40), at(7));
+        assert_eq!(
+            timeline.busy_since(at(7) + 700_000, 1 << 40),
+            at(7) + 700_000
+        );
+        assert_eq!(timeline.busy_since(at(7) + 100_000, 40_000), at(7) + 60_000);
+        assert_eq!(timeline.busy_ns(0, 200_000_000), Some(100 * 602_000));
+    }
+
+    #[test]
+    fn of_a_few_nobody_knows_what_is_ordinary() {
+        let jobs = [job(0, 1_000, 2_000), job(1, 500_000, 600_000)];
+        let mut jobs = jobs;
+        jobs[1].cause_ns = 100_000;
+        let timeline = Timeline::of(&jobs, &[], None, 10_000);
+        assert_eq!(timeline.interruptions, []);
+        assert_eq!(timeline.busy_since(500_000, 1_000), 499_000);
+    }
+}
