@@ -75,7 +75,7 @@ const WORDS: [&str; 24] = [
 
 /// A change of a text: a line or a word goes, comes twice, or becomes something else.
 #[derive(Clone, Debug)]
-enum Change {
+enum Slip {
     DropLine(usize),
     RepeatLine(usize, usize),
     ChangeWord(usize, usize),
@@ -83,14 +83,14 @@ enum Change {
     Cut(usize),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn slip() -> impl Strategy<Value = Slip> {
     let place = 0..10_000_usize;
     prop_oneof![
-        3 => place.clone().prop_map(Change::DropLine),
-        3 => (place.clone(), place.clone()).prop_map(|(from, to)| Change::RepeatLine(from, to)),
-        6 => (place.clone(), 0..WORDS.len()).prop_map(|(at, word)| Change::ChangeWord(at, word)),
-        6 => (place.clone(), place.clone()).prop_map(|(at, from)| Change::CopyWord(at, from)),
-        1 => place.prop_map(Change::Cut),
+        3 => place.clone().prop_map(Slip::DropLine),
+        3 => (place.clone(), place.clone()).prop_map(|(from, to)| Slip::RepeatLine(from, to)),
+        6 => (place.clone(), 0..WORDS.len()).prop_map(|(at, word)| Slip::ChangeWord(at, word)),
+        6 => (place.clone(), place.clone()).prop_map(|(at, from)| Slip::CopyWord(at, from)),
+        1 => place.prop_map(Slip::Cut),
     ]
 }
 
@@ -112,7 +112,7 @@ fn words(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-fn changed(text: &str, change: &Change) -> String {
+fn changed(text: &str, slip: &Slip) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let words = words(text);
     if lines.is_empty() || words.is_empty() {
@@ -123,21 +123,21 @@ fn changed(text: &str, change: &Change) -> String {
         let (begin, end) = words[at % words.len()];
         format!("{}{word}{}", &text[..begin], &text[end..])
     };
-    match change {
-        Change::DropLine(at) => {
+    match slip {
+        Slip::DropLine(at) => {
             changed.remove(at % lines.len());
             changed.join("\n")
         }
-        Change::RepeatLine(from, to) => {
+        Slip::RepeatLine(from, to) => {
             changed.insert(to % lines.len(), lines[from % lines.len()]);
             changed.join("\n")
         }
-        Change::ChangeWord(at, word) => replaced(*at, WORDS[*word]),
-        Change::CopyWord(at, from) => {
+        Slip::ChangeWord(at, word) => replaced(*at, WORDS[*word]),
+        Slip::CopyWord(at, from) => {
             let (begin, end) = words[from % words.len()];
             replaced(*at, &text[begin..end])
         }
-        Change::Cut(at) => text
+        Slip::Cut(at) => text
             .chars()
             .take(at % text.chars().count().max(1))
             .collect(),
@@ -229,7 +229,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_changed_file_is_answered(file in 0..FILES.len(), changes in prop::collection::vec(change(), 1..6)) {
+    fn a_changed_file_is_answered(file in 0..FILES.len(), changes in prop::collection::vec(slip(), 1..6)) {
         let text = changes.iter().fold(FILES[file].to_owned(), |text, one| changed(&text, one));
         is_answered(&text)?;
     }

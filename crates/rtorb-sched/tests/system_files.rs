@@ -310,3 +310,28 @@ fn the_longest_circle_and_the_deepest_text_are_answered() {
         assert!(parse(&deep).is_err(), "{open}");
     }
 }
+
+#[test]
+fn the_file_of_the_documentation_is_read() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/model.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let file = page
+        .split("```toml\n")
+        .skip(1)
+        .find_map(|block| {
+            block
+                .split("```")
+                .next()
+                .filter(|text| text.contains("[[node]]"))
+        })
+        .expect("it shows a file");
+    let annotated = |_: &[PathBuf]| {
+        let timing = timing(1_000, None, None, None);
+        Ok(BTreeMap::from([(
+            "Avionics::Filter::update".to_owned(),
+            timing,
+        )]))
+    };
+    let read = System::parse(file, Path::new(""), &annotated);
+    assert_eq!(read.map(|system| system.behaviours.len()), Ok(5));
+}
