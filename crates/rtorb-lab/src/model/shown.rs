@@ -26,6 +26,51 @@ fn end_of(behaviour: &str, root: &str) -> String {
     }
 }
 
+impl Judgement {
+    /// Whether the run kept what a run must keep: every deadline, and every bound where the host did not take the CPU.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.all()
+            .all(|one| one.misses == 0 && one.standing != ObservedStanding::Unexplained)
+    }
+
+    /// What was observed, in a sentence or two.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let missed: Vec<&Observed> = self.all().filter(|one| one.misses > 0).collect();
+        let deadlines = match (missed.first(), missed.len()) {
+            (None, _) => format!("Every deadline of {} was kept", self.system),
+            (Some(first), 1) => format!("{} missed its deadline", first.name()),
+            (Some(_), count) => format!(
+                "{count} of {} deadlines of {} were missed",
+                self.all().count(),
+                self.system
+            ),
+        };
+        let bounds = match self.standing {
+            ObservedStanding::Within => "no response was longer than its bound",
+            ObservedStanding::Unbounded => {
+                "no response was longer than its bound, where there is one"
+            }
+            ObservedStanding::Unseen => {
+                "no response was longer than its bound, but of some no job was done"
+            }
+            ObservedStanding::ExplainedByTheHost => {
+                "where a response was longer than its bound, the host had taken the CPU for at least as long"
+            }
+            ObservedStanding::Unexplained => {
+                "some responses were longer than their bounds, and nothing that was seen of the host says why: the model leaves something out"
+            }
+        };
+        let seconds = self.duration_ns as f64 / 1e9;
+        format!("{deadlines} in {seconds} s; {bounds}.")
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Observed> {
+        self.behaviours.iter().chain(&self.chains)
+    }
+}
+
 impl ObservedStanding {
     /// In words as a table has them.
     #[must_use]
@@ -69,14 +114,14 @@ pub fn tables(judgement: &Judgement) -> Vec<TitledTable> {
 fn table(of: &[Observed]) -> Table {
     let head = [
         "",
-        "jobs",
+        "standing",
         "observed worst",
-        "worst quiet",
         "bound",
+        "worst quiet",
         "bound / quiet",
         "deadline",
         "missed",
-        "standing",
+        "jobs",
     ];
     Table {
         head: head.map(str::to_owned).to_vec(),
@@ -89,14 +134,14 @@ fn row(one: &Observed) -> Vec<String> {
     let ratio = one.ratio.map(|ratio| format!("{ratio:.2}"));
     vec![
         one.name(),
-        one.count.to_string(),
+        one.standing.words().to_owned(),
         time(one.worst_ns),
-        time(one.quiet_worst_ns),
         time(one.bound_ns),
+        time(one.quiet_worst_ns),
         ratio.unwrap_or_default(),
         text_of_ns(one.deadline_ns),
         one.misses.to_string(),
-        one.standing.words().to_owned(),
+        one.count.to_string(),
     ]
 }
 
@@ -104,7 +149,7 @@ fn row(one: &Observed) -> Vec<String> {
 #[must_use]
 pub fn derived(checked: &Checked, judgement: &Judgement) -> Vec<Derived> {
     let mut all = Vec::new();
-    for one in judgement.behaviours.iter().chain(&judgement.chains) {
+    for one in judgement.all() {
         let of = labels([(END, one.name().into())]);
         let bound = one.bound_ns.map(|ns| ns as f64);
         all.extend(bound.map(|ns| number(BOUND, of.clone(), ns)));
@@ -143,8 +188,7 @@ fn of_bound(end: &str, bound_ns: u64, layers: [(Layer, i64); 4]) -> impl Iterato
 
 /// The worst that was observed of a bound.
 fn worst_of(judgement: &Judgement, end: &str, bound_ns: u64) -> Vec<Derived> {
-    let mut all = judgement.behaviours.iter().chain(&judgement.chains);
-    let Some(found) = all.find(|one| one.name() == end) else {
+    let Some(found) = judgement.all().find(|one| one.name() == end) else {
         return Vec::new();
     };
     let of = labels([(END, end.into())]);
