@@ -11,6 +11,7 @@
 //! | an order that works whenever one does | [`audsley`] | Audsley 1991 |
 //! | worst response times, fixed priorities | [`response_times`] | Joseph & Pandya 1986; Lehoczky 1990; Audsley et al. 1993; Tindell, Burns & Wellings 1994 |
 //! | the same where tasks start each other | [`response_times_in_chains`] | Tindell & Clark 1994 |
+//! | the same over several processors, from end to end | [`holistic`](mod@holistic) | Tindell & Clark 1994; Spuri 1996; near Palencia & Gonzalez Harbour 1998 |
 //! | whether earliest-deadline-first meets all deadlines | [`edf`] | Baruah, Rosier & Howell 1990; Zhang & Burns 2009 |
 //! | operations that call each other, to tasks | [`CallGraph`] | |
 //! | all of it at once | [`Schedule`] | |
@@ -23,6 +24,7 @@ mod audsley;
 mod chains;
 pub mod edf;
 mod graph;
+pub mod holistic;
 pub mod levels;
 mod limits;
 mod mapping;
@@ -39,6 +41,7 @@ pub use chains::response_times_in_chains;
 pub use graph::{
     Activation, Call, CallGraph, GraphError, Kind, Operation, System, SystemTask, Way,
 };
+pub use holistic::holistic;
 pub use levels::Strategy;
 pub use limits::Limits;
 pub use mapping::{InsufficientLevels, PriorityRange};

@@ -1,0 +1,196 @@
+//! A discrete-event simulator of transactions over several preemptive processors.
+
+use std::collections::BTreeMap;
+
+use rtorb_sched::holistic::{Policy, Step};
+
+/// Numbers that decide what the analysis leaves open: any sequence is a run that may happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Chances(pub(crate) u64);
+
+impl Chances {
+    /// At most `most`: often nothing or all, sometimes between.
+    pub(crate) fn up_to(&mut self, most: u64) -> u64 {
+        match self.next() % 4 {
+            0 => 0,
+            1 | 2 => most,
+            _ => self.next() % (most + 1),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// How a run goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    pub(crate) chances: Chances,
+    /// When each root arrives first; of other steps without meaning.
+    pub(crate) offsets_ns: Vec<u64>,
+    /// Whether execution, jitter and delay are what they are at most, and arrivals as often as can be.
+    pub(crate) at_worst: bool,
+    /// Arrivals end here; all that has arrived is run to its end.
+    pub(crate) horizon_ns: u64,
+}
+
+/// The longest time of each step from the arrival of its root to its own end.
+///
+/// Whenever an idle processor gets work, a less urgent section may just have begun, which takes it for as long as
+/// the shortest blocking of the steps there.
+pub(crate) fn longest_responses(steps: &[Step], processors: &[Policy], course: Course) -> Vec<u64> {
+    let mut run = Run {
+        steps,
+        processors,
+        course,
+        coming: BTreeMap::new(),
+        ready: vec![Vec::new(); processors.len()],
+        taken_until: vec![0; processors.len()],
+        last_release: vec![0; steps.len()],
+        longest: vec![0; steps.len()],
+        now: 0,
+    };
+    run.arrive();
+    while run.step() {}
+    run.longest
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    step: usize,
+    arrival_ns: u64,
+    release_ns: u64,
+    left_ns: u64,
+}
+
+struct Run<'a> {
+    steps: &'a [Step],
+    processors: &'a [Policy],
+    course: Course,
+    /// What will be released, by time.
+    coming: BTreeMap<u64, Vec<Job>>,
+    ready: Vec<Vec<Job>>,
+    /// A less urgent section holds the processor.
+    taken_until: Vec<u64>,
+    last_release: Vec<u64>,
+    longest: Vec<u64>,
+    now: u64,
+}
+
+impl Run<'_> {
+    fn arrive(&mut self) {
+        for index in 0..self.steps.len() {
+            if self.steps[index].after.is_some() {
+                continue;
+            }
+            let mut arrival_ns = self.course.offsets_ns[index];
+            while arrival_ns < self.course.horizon_ns {
+                self.release(index, arrival_ns, arrival_ns);
+                let task = &self.steps[index].task;
+                let pause = if self.course.at_worst {
+                    0
+                } else {
+                    self.course.chances.up_to(task.period_ns / 3)
+                };
+                arrival_ns += task.period_ns + pause;
+            }
+        }
+    }
+
+    /// Puts a job where it will be released; jobs of a step stay in order.
+    fn release(&mut self, step: usize, arrival_ns: u64, from_ns: u64) {
+        let Step { task, delay_ns, .. } = self.steps[step];
+        let (mut later, mut left_ns) = (task.jitter_ns + delay_ns, task.worst_ns);
+        if self.steps[step].after.is_none() {
+            later = task.jitter_ns;
+        }
+        if !self.course.at_worst {
+            later = self.course.chances.up_to(later);
+            left_ns -= self.course.chances.up_to(left_ns) / 4;
+        }
+        let release_ns = (from_ns + later).max(self.last_release[step]);
+        // A later job of the same step is not before its own arrival's predecessor, and never beyond what jitter allows.
+        self.last_release[step] = release_ns;
+        let job = Job {
+            step,
+            arrival_ns,
+            release_ns,
+            left_ns,
+        };
+        self.coming.entry(release_ns).or_default().push(job);
+    }
+
+    /// Goes on to the next moment at which something changes; false when nothing is left.
+    fn step(&mut self) -> bool {
+        let running: Vec<Option<usize>> = (0..self.processors.len())
+            .map(|lane| self.running(lane))
+            .collect();
+        let ends = running.iter().enumerate().filter_map(|(lane, place)| {
+            let left = self.ready[lane][(*place)?].left_ns;
+            Some(self.now.max(self.taken_until[lane]) + left)
+        });
+        let release = self.coming.keys().next().copied();
+        let Some(next) = ends.chain(release).min() else {
+            return false;
+        };
+        for (lane, place) in running.into_iter().enumerate() {
+            let Some(place) = place else { continue };
+            let begins = self.now.max(self.taken_until[lane]);
+            let job = &mut self.ready[lane][place];
+            job.left_ns -= next.saturating_sub(begins);
+            if job.left_ns == 0 && next >= begins {
+                let job = self.ready[lane].remove(place);
+                self.end(job, next);
+            }
+        }
+        self.now = next;
+        for job in self.coming.remove(&next).unwrap_or_default() {
+            self.begin(job);
+        }
+        true
+    }
+
+    fn begin(&mut self, job: Job) {
+        let lane = self.steps[job.step].processor;
+        if self.ready[lane].is_empty() && self.taken_until[lane] <= self.now {
+            let here = self.steps.iter().filter(|step| step.processor == lane);
+            let shortest = here.map(|step| step.task.blocking_ns).min().unwrap_or(0);
+            let taken = if self.course.at_worst {
+                shortest
+            } else {
+                self.course.chances.up_to(shortest)
+            };
+            self.taken_until[lane] = self.now + taken;
+        }
+        self.ready[lane].push(job);
+    }
+
+    fn end(&mut self, job: Job, now: u64) {
+        let longest = &mut self.longest[job.step];
+        *longest = (*longest).max(now - job.arrival_ns);
+        for follower in 0..self.steps.len() {
+            if self.steps[follower].after == Some(job.step) {
+                self.release(follower, job.arrival_ns, now);
+            }
+        }
+    }
+
+    /// Which of the released jobs runs on a processor.
+    fn running(&self, lane: usize) -> Option<usize> {
+        let urgency = |place: &usize| {
+            let job = &self.ready[lane][*place];
+            let step = &self.steps[job.step];
+            match self.processors[lane] {
+                Policy::FixedPriority => (u64::from(step.level), job.release_ns, job.arrival_ns),
+                Policy::EarliestDeadline => {
+                    (job.arrival_ns + step.task.deadline_ns, job.arrival_ns, 0)
+                }
+            }
+        };
+        (0..self.ready[lane].len()).min_by_key(urgency)
+    }
+}
