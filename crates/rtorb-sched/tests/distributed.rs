@@ -100,25 +100,25 @@ const BOTH: &[Policy] = &[Policy::FixedPriority, Policy::EarliestDeadline];
 /// Runs that may happen: all at worst from various beginnings, and anyhow.
 fn courses(set: &Transactions, found: &[Found]) -> Vec<Course> {
     let mut chances = Chances(set.seed);
+    // What is released at last in some step is released there together with others.
+    let together = |root: &Step, chances: &mut Chances| {
+        let same = set.steps.iter().zip(found);
+        let same: Vec<u64> = same
+            .filter(|(step, _)| step.transaction == root.transaction)
+            .map(|(_, found)| found.jitter_ns)
+            .collect();
+        LATEST_NS.saturating_sub(same[chances.below(same.len())])
+    };
     let mut course = |number: u64| {
-        let offset = |(index, step): (usize, &Step), chances: &mut Chances| match number {
+        let offset = |step: &Step, chances: &mut Chances| match number {
             0 => 0,
-            // What is released at last somewhere is released together with others there.
-            1 | 2 => LATEST_NS.saturating_sub(
-                found[(index + usize::try_from(chances.next() % 2).unwrap()) % found.len()]
-                    .jitter_ns,
-            ),
+            1..6 => together(step, chances),
             _ => chances.next() % step.task.period_ns,
         };
-        let offsets_ns = set
-            .steps
-            .iter()
-            .enumerate()
-            .map(|each| offset(each, &mut chances))
-            .collect();
+        let offsets = set.steps.iter().map(|step| offset(step, &mut chances));
         Course {
-            offsets_ns,
-            at_worst: number < 6,
+            offsets_ns: offsets.collect(),
+            at_worst: number < 8,
             horizon_ns: 1_000,
             chances: Chances(chances.next()),
         }
