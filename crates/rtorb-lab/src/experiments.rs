@@ -20,16 +20,18 @@ pub mod os_context_switch;
 pub mod os_interruptions;
 pub mod os_interval_jitter;
 pub mod os_mutex;
+pub mod os_other_cpu;
 pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 18] = [
+pub const ALL: [&dyn Experiment; 19] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_services::OsServices,
+    &os_other_cpu::OsOtherCpu,
     &os_clock_overhead::OsClockOverhead,
     &os_interruptions::OsInterruptions,
     &os_interval_jitter::OsIntervalJitter,

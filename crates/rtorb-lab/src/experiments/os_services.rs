@@ -83,6 +83,7 @@ fn measure(
                     false => PAUSE_NS_MAX,
                 },
                 seed: context.seed(round).unwrap_or(round as u64 + 1),
+                other: None,
             };
             let answer = probe.ask(&ProbeQuestion::Services(question), WITHIN)?;
             let marked = context.add_marks(answer.marks);
@@ -122,7 +123,7 @@ impl Plan {
 const PRIORITIES: &str =
     "SCHED_FIFO, ten below the probe's; who is woken, or waits for the mutex, has one more";
 /// By how much the measuring threads are less urgent than the probe's main thread, which only waits meanwhile.
-const BELOW_PROBE: u8 = 10;
+pub(super) const BELOW_PROBE: u8 = 10;
 /// Some ten times as long as a service takes, so that the load has most of the CPU.
 const PAUSE_NS_MAX: u64 = 200_000;
 const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);

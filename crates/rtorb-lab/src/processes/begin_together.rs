@@ -44,10 +44,24 @@ impl<T: Send + 'static> Threads<T> {
         policy: Option<SchedPolicy>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<(), String> {
+        self.add_on(&[], name, policy, work)
+    }
+
+    /// Adds one on these CPUs; on the caller's where there are none.
+    ///
+    /// # Errors
+    /// What the host refused.
+    pub(crate) fn add_on(
+        &mut self,
+        cpus: &[usize],
+        name: &str,
+        policy: Option<SchedPolicy>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(), String> {
         let config = ThreadConfig {
             policy,
+            affinity: cpus.to_vec(),
             stack_bytes: Some(STACK_BYTES),
-            ..ThreadConfig::default()
         };
         let (begin, may_begin) = channel();
         let wait_and_work = move || may_begin.recv().ok().map(|()| work());

@@ -276,7 +276,7 @@ impl Measured {
 
 impl Service {
     /// The value of the label `service`.
-    pub(super) fn label(self) -> &'static str {
+    pub(in crate::experiments) fn label(self) -> &'static str {
         match self {
             Self::ClockRead => "clock_read",
             Self::SystemCall => "system_call",
@@ -293,7 +293,7 @@ impl Service {
     }
 
     /// Its name in a sentence.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::experiments) fn name(self) -> &'static str {
         match self {
             Self::ClockRead => "clock read",
             Self::SystemCall => "system call",

@@ -1,6 +1,6 @@
 //! The services of the operating system that an ORB calls, one at a time, timed in a probe.
 //!
-//! All threads are on one CPU. The less urgent one begins each sample; where it wakes a more urgent one, the sample ends in that
+//! All threads are on one CPU, or the second one is on another. The less urgent one begins each sample; where it wakes a more urgent one, the sample ends in that
 //! thread. Whoever ends a sample keeps it: nothing is allocated, locked or printed meanwhile.
 
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rtorb_os::sched::SchedPolicy;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
+use crate::processes::awake::Awake;
 use crate::processes::begin_together::Threads;
 use crate::processes::probe::Answer;
 
@@ -34,6 +35,28 @@ pub struct Question {
     pub pause_ns_max: u64,
     /// What the lengths of the pauses are drawn from.
     pub seed: u64,
+    /// Where the second thread runs, if not beside the first.
+    #[serde(default)]
+    pub other: Option<OtherCpu>,
+}
+
+/// Another CPU for the second of two threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherCpu {
+    /// Which.
+    pub cpu: usize,
+    /// Whether both CPUs are kept from sleeping.
+    pub awake: bool,
+}
+
+impl OtherCpu {
+    /// What keeps this CPU and the caller's from sleeping, where that is wanted.
+    fn keep_awake(self) -> Vec<Awake> {
+        let own = rtorb_os::sched::current_affinity();
+        let cpus = own.first().copied().into_iter().chain([self.cpu]);
+        let keep = |cpu| Awake::keep(Some(cpu), AWAKE_AT_MOST);
+        cpus.filter(|_| self.awake).map(keep).collect()
+    }
 }
 
 /// A service of the operating system.
@@ -198,13 +221,14 @@ fn run(
     }
     threads.add("first", policy(0), first)?;
     if let Some((urgency, second)) = second {
-        threads.add(
-            "second",
-            policy(u8::from(urgency == Urgency::Second)),
-            second,
-        )?;
+        let cpus: Vec<usize> = question.other.iter().map(|other| other.cpu).collect();
+        let policy = policy(u8::from(urgency == Urgency::Second));
+        threads.add_on(&cpus, "second", policy, second)?;
     }
-    let (scheduling, answers) = threads.run("the threads")?;
+    let awake = question.other.map(OtherCpu::keep_awake);
+    let (mut scheduling, answers) = threads.run("the threads")?;
+    drop(awake);
+    scheduling.retain(|threads| !threads.process.ends_with(": awake"));
     let answers: Vec<Option<Samples>> = answers.into_iter().collect::<Result<_, _>>()?;
     let samples = answers.into_iter().flatten().next();
     let samples = samples.ok_or("no thread had the samples")?;
@@ -223,15 +247,17 @@ fn deadline_ns() -> u64 {
 /// The number of yields in which the other thread did not run exactly once.
 pub(super) const NOT_IN_TURN: &str = "not_in_turn";
 /// Samples at the beginning that are not counted.
-pub(super) const WARM_UP: u32 = 20;
+pub(in crate::experiments) const WARM_UP: u32 = 20;
 /// Samples at the end that are not counted.
-pub(super) const LAST: u32 = 1;
+pub(in crate::experiments) const LAST: u32 = 1;
 /// Before the first sample where nothing else runs: some grace periods of RCU, which has a tick of 4 ms.
 const REST: Duration = Duration::from_millis(40);
 /// Most of all that one question may take.
-pub(super) const BUDGET_NS: u64 = 2_000_000_000;
+pub(in crate::experiments) const BUDGET_NS: u64 = 2_000_000_000;
+/// More than a question takes.
+const AWAKE_AT_MOST: Duration = Duration::from_secs(5);
 /// Of each message of a round trip: fewer than any GIOP request has.
-pub(super) const MESSAGE_BYTES: usize = 64;
+pub(in crate::experiments) const MESSAGE_BYTES: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -248,12 +274,38 @@ mod tests {
                     low_priority: None,
                     pause_ns_max,
                     seed: 1,
+                    other: None,
                 };
                 let answer = answer(&question).unwrap();
                 assert_eq!(answer.samples.len(), 1, "{service:?}");
                 assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
                 assert!(answer.samples[0].iter().all(|ns| *ns < BUDGET_NS));
                 assert!(!answer.scheduling.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_second_thread_may_be_on_another_cpu_that_sleeps_or_not() {
+        let cpus = rtorb_os::sched::current_affinity();
+        let Some(cpu) = cpus.last().copied() else {
+            return;
+        };
+        for awake in [false, true] {
+            for service in [Service::Futex, Service::Unix, Service::Tcp] {
+                let question = Question {
+                    service,
+                    samples: 30,
+                    low_priority: None,
+                    pause_ns_max: 20_000,
+                    seed: 1,
+                    other: Some(OtherCpu { cpu, awake }),
+                };
+                let answer = answer(&question).unwrap();
+                assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
+                let of_second = answer.scheduling.iter();
+                let mut of_second = of_second.filter(|kind| kind.process.contains("second"));
+                assert!(of_second.any(|kind| kind.cpus == cpu.to_string()));
             }
         }
     }
@@ -279,6 +331,7 @@ mod tests {
             low_priority: None,
             pause_ns_max: 0,
             seed: 1,
+            other: None,
         };
         let mut full = Samples::of(&question);
         let wanted = WARM_UP + 1 + LAST;

@@ -22,7 +22,7 @@ pub(super) struct Mapping {
 }
 
 /// In the order of the experiments in a run.
-pub(super) const MAPPING: [Mapping; 28] = [
+pub(super) const MAPPING: [Mapping; 31] = [
     Mapping {
         of: &[("what", "switch")],
         configuration: &["test"],
@@ -76,6 +76,27 @@ pub(super) const MAPPING: [Mapping; 28] = [
         of: &[("service", "tcp")],
         otherwise: &[("transport", "tcp")],
         ..Mapping::new("os/services", "transport", "round_trip")
+    },
+    Mapping {
+        of: &[("service", "futex")],
+        configuration: PEER,
+        otherwise: &[("by", "futex"), ("cpu", "other")],
+        may_lack: true,
+        ..Mapping::new("os/other-cpu", "scheduler", "wake")
+    },
+    Mapping {
+        of: &[("service", "unix")],
+        configuration: PEER,
+        otherwise: &[("transport", "unix"), ("cpu", "other")],
+        may_lack: true,
+        ..Mapping::new("os/other-cpu", "transport", "round_trip")
+    },
+    Mapping {
+        of: &[("service", "tcp")],
+        configuration: PEER,
+        otherwise: &[("transport", "tcp"), ("cpu", "other")],
+        may_lack: true,
+        ..Mapping::new("os/other-cpu", "transport", "round_trip")
     },
     Mapping {
         of: &[("what", "overhead")],
@@ -297,4 +318,5 @@ const INTERVAL: &[&str] = &[
 ];
 const CALL: &[&str] = &["operation", "len", "payload_bytes", "transport"];
 const ARGUMENT: &[&str] = &["operation", "len", "payload_bytes"];
+const PEER: &[&str] = &["peer"];
 const LOAD: [&str; 2] = ["load", "background_load"];

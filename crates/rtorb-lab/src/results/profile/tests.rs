@@ -47,6 +47,7 @@ fn measured() -> Vec<Results> {
         ),
         synthetic::results("os/ready-queue", vec![synthetic::series(queue, [800])]),
         services(),
+        other_cpu(),
         synthetic::results(
             "os/clock-overhead",
             vec![
@@ -90,6 +91,20 @@ fn services() -> Results {
     ];
     let series = |name: &str| synthetic::series(labels([("service", name.into())]), [400, 900]);
     synthetic::results("os/services", names.map(series).into())
+}
+
+fn other_cpu() -> Results {
+    let series = |(service, peer): (&str, &str)| {
+        let of = labels([("service", service.into()), ("peer", peer.into())]);
+        synthetic::series(of, [9_000, 12_000])
+    };
+    let all = [
+        ("futex", "awake"),
+        ("unix", "awake"),
+        ("tcp", "awake"),
+        ("tcp", "idle"),
+    ];
+    synthetic::results("os/other-cpu", all.map(series).into())
 }
 
 fn interruptions() -> Results {
@@ -177,6 +192,24 @@ fn every_service_of_the_table_is_found() {
 }
 
 #[test]
+fn another_cpu_is_a_configuration_and_a_host_with_one_lacks_nothing() {
+    let mut all = measured();
+    let profile = Profile::from_results(&all).unwrap();
+    let elsewhere: Vec<&Service> = profile
+        .services
+        .iter()
+        .filter(|service| service.configuration.get("cpu") == Some(&"other".into()))
+        .collect();
+    assert_eq!(elsewhere.len(), 4);
+    assert_eq!(elsewhere[0].configuration["by"], "futex".into());
+    assert_eq!(elsewhere[3].configuration["peer"], "idle".into());
+    let of_two = |results: &&mut Results| results.experiment == "os/other-cpu";
+    all.iter_mut().find(of_two).unwrap().series.clear();
+    let profile = Profile::from_results(&all).unwrap();
+    assert!(profile.incomplete.is_empty(), "{:?}", profile.incomplete);
+}
+
+#[test]
 fn what_interrupts_is_told_from_what_steals_and_nothing_is_missing_where_nobody_does() {
     let mut all = measured();
     let profile = Profile::from_results(&all).unwrap();
@@ -212,6 +245,7 @@ fn ways_of_one_service_are_told_apart_by_their_configuration() {
         let found = of(&profile, service);
         let found: Vec<String> = found
             .iter()
+            .filter(|service| !service.configuration.contains_key("cpu"))
             .map(|service| service.configuration[name].to_string())
             .collect();
         assert_eq!(found, ways);
@@ -244,9 +278,9 @@ fn what_is_missing_is_said() {
     queue
         .notes
         .push("Nothing was measured: no FIFO.".to_owned());
-    all[3].complete = false;
-    all[6].host.kernel_release = "0.0.1-other".to_owned();
-    all[6].started = "2000-01-01T00:00:00Z".to_owned();
+    all[4].complete = false;
+    all[7].host.kernel_release = "0.0.1-other".to_owned();
+    all[7].started = "2000-01-01T00:00:00Z".to_owned();
     let profile = Profile::from_results(&all).unwrap();
     let why = |experiment: &str| {
         let gaps = profile
