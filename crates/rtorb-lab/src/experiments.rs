@@ -8,6 +8,7 @@ mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;
 pub mod orb_event_channel;
+pub mod orb_event_cost;
 pub mod orb_footprint;
 pub mod orb_histogram;
 pub mod orb_latency_jitter;
@@ -27,7 +28,7 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 19] = [
+pub const ALL: [&dyn Experiment; 20] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_services::OsServices,
@@ -38,6 +39,7 @@ pub const ALL: [&dyn Experiment; 19] = [
     &os_wakeup::OsWakeup,
     &os_mutex::OsMutex,
     &orb_throughput::OrbThroughput,
+    &orb_event_cost::OrbEventCost,
     &orb_demux::OrbDemux,
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,

@@ -113,6 +113,9 @@ pub struct Sending {
     /// How much longer the second burst waits, and how long the connection stays after the last, in nanoseconds: for those who
     /// count what all events but the first cost, without what is made and unmade once.
     pub pause_ns: u64,
+    /// Octets of data in each event; never fewer than a [`rtec::Stamp`] has.
+    #[serde(default)]
+    pub payload_bytes: usize,
 }
 
 impl Sending {
@@ -125,6 +128,7 @@ impl Sending {
             period_ns,
             burst: 1,
             pause_ns: 0,
+            payload_bytes: rtec::STAMP_BYTES,
         }
     }
 }
@@ -135,9 +139,11 @@ impl FromStr for Sending {
     fn from_str(text: &str) -> Result<Self, String> {
         let found: Self =
             serde_json::from_str(text).map_err(|error| format!("nothing to send: {error}"))?;
-        match found.burst > 0 {
+        match found.burst > 0 && found.payload_bytes <= PAYLOAD_BYTES_MAX {
             true => Ok(found),
-            false => Err(format!("a burst has an event: {text:?}")),
+            false => Err(format!(
+                "a burst has an event, and an event at most {PAYLOAD_BYTES_MAX} octets: {text:?}"
+            )),
         }
     }
 }
@@ -185,6 +191,8 @@ fn write_json(value: &impl Serialize, formatter: &mut fmt::Formatter<'_>) -> fmt
 
 /// Of one process, and more than any experiment has.
 pub const CONSUMERS_MAX: usize = 1_000;
+/// Far below what a message may have.
+const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// Sixty-four mebibytes.
 const LATENCIES_MAX: usize = 16 << 20;
 
@@ -214,6 +222,7 @@ mod tests {
             period_ns: 0,
             burst: 1,
             pause_ns: 5,
+            payload_bytes: 1_024,
         };
         assert_eq!(sending.to_string().parse(), Ok(sending.clone()));
         let sent = Sent {

@@ -11,7 +11,9 @@ use crate::results::{
 };
 use counted::CountedEvents;
 use edges::Edges;
+pub(super) use edges::served;
 use fan_out::FanOut;
+pub(super) use fan_out::{Receipt, receipts_ns};
 use isolation::Isolation;
 use plan::Plan;
 use sequence::Sequences;

@@ -152,7 +152,7 @@ impl EventSender {
     }
 
     fn send(&self, sending: &Sending) -> Result<Sent, String> {
-        let payload = vec![0; rtec::STAMP_BYTES];
+        let payload = vec![0; sending.payload_bytes.max(rtec::STAMP_BYTES)];
         let mut event = [rtec::event(self.source, rtec::FELL, payload)];
         let begin_ns = monotonic_ns() + BARRIER_NS;
         let mut sent = Sent::default();

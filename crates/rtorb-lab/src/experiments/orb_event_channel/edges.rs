@@ -185,7 +185,7 @@ impl Edges {
 }
 
 /// A channel with a lane for each role, that loses nothing.
-pub(super) fn served(context: &Context, roles: &[Role]) -> Served {
+pub(in crate::experiments) fn served(context: &Context, roles: &[Role]) -> Served {
     let real_time = context.launcher.placement.fifo.is_some();
     Served {
         lanes: match real_time {

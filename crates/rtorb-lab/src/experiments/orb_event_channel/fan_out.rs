@@ -47,7 +47,7 @@ impl Priorities {
 
 /// Whose receipt of an event it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Receipt {
+pub(in crate::experiments) enum Receipt {
     /// Whoever has it first.
     First,
     /// The urgent consumer where there is one.
@@ -284,7 +284,11 @@ impl Crowd {
 }
 
 /// Of each event that all consumers have.
-fn receipts_ns(consumers_ns: &[Vec<u32>], events: u64, receipt: Receipt) -> Vec<u64> {
+pub(in crate::experiments) fn receipts_ns(
+    consumers_ns: &[Vec<u32>],
+    events: u64,
+    receipt: Receipt,
+) -> Vec<u64> {
     let of = |event: usize| {
         let each = consumers_ns
             .iter()

@@ -253,7 +253,7 @@ fn tick_period_ns(hz: u32) -> u64 {
 pub(super) const ALL: &str = "interruption";
 pub(super) const RELEASE: &str = "release";
 const A_SECOND: &str = "interruptions_per_second";
-const SHARE: &str = "cpu_share";
+const SHARE: &str = "interrupted_share";
 /// The derived number that a platform profile has the tick's period from.
 pub(crate) const TICK_PERIOD: &str = "tick_period";
 

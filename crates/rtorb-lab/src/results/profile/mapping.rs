@@ -22,7 +22,7 @@ pub(super) struct Mapping {
 }
 
 /// In the order of the experiments in a run.
-pub(super) const MAPPING: [Mapping; 31] = [
+pub(super) const MAPPING: [Mapping; 35] = [
     Mapping {
         of: &[("what", "switch")],
         configuration: &["test"],
@@ -176,6 +176,26 @@ pub(super) const MAPPING: [Mapping; 31] = [
         configuration: ARGUMENT,
         ..Mapping::new("orb/throughput", "orb", "servant_work")
     },
+    Mapping {
+        of: &[("what", "event")],
+        configuration: EVENT,
+        ..Mapping::new("orb/event-cost", "event_channel", "event")
+    },
+    Mapping {
+        of: &[("what", "supplier_execution")],
+        configuration: EVENT,
+        ..Mapping::new("orb/event-cost", "event_channel", "supplier_execution")
+    },
+    Mapping {
+        of: &[("what", "channel_execution")],
+        configuration: EVENT,
+        ..Mapping::new("orb/event-cost", "event_channel", "channel_execution")
+    },
+    Mapping {
+        of: &[("what", "consumer_execution")],
+        configuration: EVENT,
+        ..Mapping::new("orb/event-cost", "event_channel", "consumer_execution")
+    },
 ];
 
 impl Mapping {
@@ -318,5 +338,6 @@ const INTERVAL: &[&str] = &[
 ];
 const CALL: &[&str] = &["operation", "len", "payload_bytes", "transport"];
 const ARGUMENT: &[&str] = &["operation", "len", "payload_bytes"];
+const EVENT: &[&str] = &["transport", "consumers", "payload_bytes"];
 const PEER: &[&str] = &["peer"];
 const LOAD: [&str; 2] = ["load", "background_load"];

@@ -72,6 +72,7 @@ fn measured() -> Vec<Results> {
         ),
         mutex,
         throughput(),
+        events(),
     ]
 }
 
@@ -154,6 +155,31 @@ fn throughput() -> Results {
     )
 }
 
+fn events() -> Results {
+    let whats = [
+        "event",
+        "supplier_execution",
+        "channel_execution",
+        "consumer_execution",
+    ];
+    let series = |what: &str| {
+        let of = labels([
+            ("what", what.into()),
+            ("transport", "tcp".into()),
+            ("consumers", 4usize.into()),
+            ("payload_bytes", 16usize.into()),
+        ]);
+        synthetic::series(of, [20_000, 30_000])
+    };
+    synthetic::results("orb/event-cost", whats.map(series).into())
+}
+
+fn throughput_of(all: &mut [Results]) -> &mut Results {
+    let mut all = all.iter_mut();
+    all.find(|results| results.experiment == "orb/throughput")
+        .unwrap()
+}
+
 fn of<'a>(profile: &'a Profile, service: &str) -> Vec<&'a Service> {
     profile
         .services
@@ -189,6 +215,23 @@ fn every_service_of_the_table_is_found() {
     let wakeup = of(&profile, "wakeup");
     assert_eq!(wakeup.len(), 2, "only our own tool");
     assert_eq!(wakeup[1].configuration["load"], "mix".into());
+}
+
+#[test]
+fn an_event_is_told_with_its_consumers_and_what_it_carries() {
+    let profile = Profile::from_results(&measured()).unwrap();
+    let event = of(&profile, "event");
+    assert_eq!(
+        (event.len(), event[0].component.as_str()),
+        (1, "event_channel")
+    );
+    for (name, value) in [
+        ("transport", "tcp".into()),
+        ("consumers", 4usize.into()),
+        ("payload_bytes", 16usize.into()),
+    ] {
+        assert_eq!(event[0].configuration[name], value);
+    }
 }
 
 #[test]
@@ -307,7 +350,7 @@ fn what_is_missing_is_said() {
 fn wrong_answers_and_best_effort_are_no_bounds() {
     let mut all = measured();
     all[0].scheduling[0].real_time = false;
-    let last = all.last_mut().unwrap();
+    let last = throughput_of(&mut all);
     last.series
         .iter_mut()
         .for_each(|series: &mut Series| series.wrong = 1);
@@ -319,7 +362,7 @@ fn wrong_answers_and_best_effort_are_no_bounds() {
 #[test]
 fn calls_to_another_host_are_none_of_this_platform() {
     let mut all = measured();
-    let last = all.last_mut().unwrap();
+    let last = throughput_of(&mut all);
     last.server_host = Some(last.host.clone());
     let profile = Profile::from_results(&all).unwrap();
     let of_orb = |service: &&Service| service.source.experiment == "orb/throughput";
