@@ -108,7 +108,11 @@ impl Measured {
         for (place, transport) in TRANSPORTS.into_iter().enumerate() {
             for consumers in CONSUMERS {
                 let mut system = System::start(context, transport, consumers)?;
-                self.scheduling.extend(system.scheduling());
+                for threads in system.scheduling() {
+                    if !self.scheduling.contains(&threads) {
+                        self.scheduling.push(threads);
+                    }
+                }
                 for round in 0..plan.rounds {
                     for payload_bytes in PAYLOADS {
                         if context.interrupted() {
