@@ -52,7 +52,11 @@ fn the_threads_have_the_names_that_the_page_says() {
 #[test]
 fn the_page_shows_the_examples_as_they_are() {
     let page = page();
-    for path in ["src/bin/lanes-server.rs", "src/bin/lanes-client.rs"] {
+    for path in [
+        "src/bin/lanes-server.rs",
+        "src/bin/lanes-client.rs",
+        "src/bin/timed-motor.rs",
+    ] {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let example = fs::read_to_string(example).unwrap_or_else(|e| panic!("{path}: {e}"));
         let block = format!("```rust,ignore\n{example}```\n");
@@ -60,6 +64,23 @@ fn the_page_shows_the_examples_as_they_are() {
             page.contains(&block),
             "docs/real-time.md does not show {path} as it is"
         );
+    }
+}
+
+#[test]
+fn a_motor_that_computes_too_long_is_told_of() {
+    let motor = Command::new(env!("CARGO_BIN_EXE_timed-motor")).output();
+    let motor = motor.expect("the program runs");
+    let said = String::from_utf8_lossy(&motor.stdout).into_owned();
+    assert!(motor.status.success(), "{motor:?}");
+    for line in [
+        "the motor is at 855 degrees",
+        "Robot::Motor::turn: WorstCaseTime of 4ms was ",
+        "Robot::Motor::turn at the Client: 3 calls, 0 overruns",
+        "Robot::Motor::turn at the Server: 3 calls, 1 overruns",
+        "Robot::Motor::stop at the Server: 0 calls",
+    ] {
+        assert!(said.contains(line), "{line} in {said}");
     }
 }
 

@@ -35,6 +35,32 @@ fn a_two_way_call_makes_two_system_calls_a_side() {
 }
 
 #[test]
+fn a_timed_call_makes_one_more_where_the_cpu_time_tells_of_an_overrun() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    if !reads_clock_without_system_call() {
+        skip("the clock source is none that programs read by themselves");
+        return;
+    }
+    for (clock, at_server) in [("elapsed", 2.0), ("cpu", 3.0)] {
+        let once = count_timed(clock, CALLS);
+        let twice = count_timed(clock, 2 * CALLS);
+        for (side, once, twice, expected) in [
+            ("client", once.client, twice.client, 2.0),
+            ("server", once.server, twice.server, at_server),
+        ] {
+            let a_call = (twice as f64 - once as f64) / CALLS as f64;
+            assert!(
+                (a_call - expected).abs() < 0.02,
+                "{clock}, {side}: {a_call} a call, {once} and {twice} in all"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_oneway_that_waits_for_nothing_is_one_system_call() {
     if !traceable() {
         skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
@@ -84,6 +110,32 @@ fn count(transport: &str, how: &str, calls: u64) -> Counts {
     }
 }
 
+/// The same of an operation with a worst case, a deadline and a period.
+fn count_timed(clock: &str, calls: u64) -> Counts {
+    let scratch = Scratch::new();
+    let (ior, served, called) = (
+        scratch.join("ior"),
+        scratch.join("served"),
+        scratch.join("called"),
+    );
+    let program = env!("CARGO_BIN_EXE_warm-calls");
+    let mut serve = strace(&served, program);
+    let serve = serve.arg("serve-timed").arg(&ior);
+    let (server, references) =
+        Running::until_written(serve.args(["iiop://127.0.0.1:0", clock]), &ior);
+    let mut call = strace(&called, program);
+    let call = call.arg("call-timed").args(references.split(' '));
+    output_of(call.arg(calls.to_string()));
+    assert!(
+        server.ended().success(),
+        "the server ends when it is told to"
+    );
+    Counts {
+        client: total(&called),
+        server: total(&served),
+    }
+}
+
 fn strace(summary: &Path, program: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-c", "-o"]).arg(summary).arg(program);
@@ -102,6 +154,19 @@ fn total(summary: &Path) -> u64 {
         .nth(3)
         .and_then(|word| word.parse().ok());
     calls.unwrap_or_else(|| panic!("no number of calls in\n{text}"))
+}
+
+/// True if CLOCK_MONOTONIC is answered by the vDSO.
+fn reads_clock_without_system_call() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let by_itself = [
+        "tsc",
+        "kvm-clock",
+        "hyperv_clocksource_tsc_page",
+        "arch_sys_counter",
+        "riscv_clocksource",
+    ];
+    fs::read_to_string(source).is_ok_and(|source| by_itself.contains(&source.trim()))
 }
 
 fn traceable() -> bool {
