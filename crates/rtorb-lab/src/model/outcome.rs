@@ -6,13 +6,12 @@ use super::RunOptions;
 use super::conductor::Evidence;
 use super::judgement::{Judgement, Observed, ObservedStanding};
 use super::judging::Ran;
+use super::shown;
 use super::words::us;
 use crate::experiment::Context;
 use crate::host::preflight;
 use crate::results::statistics::Recorder;
-use crate::results::{
-    Derived, Highlight, Labels, Plot, PlotKind, Results, SCHEMA, Series, Target, labels,
-};
+use crate::results::{Highlight, Labels, Results, SCHEMA, Series, Target, labels};
 
 /// Puts it together.
 pub(super) fn results(
@@ -47,8 +46,8 @@ pub(super) fn results(
         series: series(ran, evidence),
         columns: vec!["root".to_owned()],
         tables: Vec::new(),
-        plots: plots(),
-        derived: derived(&judgement),
+        plots: shown::plots(),
+        derived: shown::derived(ran.checked, &judgement),
         targets: targets(&judgement),
         conclusions: conclusions(&judgement),
         published: Vec::new(),
@@ -122,42 +121,13 @@ fn series(ran: Ran<'_>, evidence: &Evidence) -> Vec<Series> {
 }
 
 fn of_response(system: &System, behaviour: usize, root: usize) -> Labels {
+    let [behaviour, root] = [behaviour, root].map(|at| system.behaviours[at].name.as_str());
     labels([
-        (
-            "behaviour",
-            system.behaviours[behaviour].name.clone().into(),
-        ),
-        ("root", system.behaviours[root].name.clone().into()),
+        (shown::END, shown::end_of(behaviour, root).into()),
+        ("behaviour", behaviour.into()),
+        ("root", root.into()),
         ("what", "response".into()),
     ])
-}
-
-fn plots() -> Vec<Plot> {
-    let plot = |id: &str, title: &str, kind| {
-        Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: "Responses count from the arrival of the root that begins the calls, as their bounds do.".to_owned(),
-        kind,
-        of: labels([("what", "response".into())]),
-        choose: vec!["behaviour".to_owned()],
-        lines: vec!["root".to_owned()],
-        x_title: "response, us".to_owned(),
-        ..Plot::default()
-    }
-    };
-    vec![
-        plot(
-            "model-responses",
-            "How many responses were how long",
-            PlotKind::Histogram,
-        ),
-        plot(
-            "model-percentiles",
-            "How long a response is that all but one in so many do not exceed",
-            PlotKind::Percentiles,
-        ),
-    ]
 }
 
 fn highlights(judgement: &Judgement) -> Vec<Highlight> {
@@ -186,34 +156,6 @@ fn highlights(judgement: &Judgement) -> Vec<Highlight> {
         }
         .to_owned(),
     });
-    found
-}
-
-fn derived(judgement: &Judgement) -> Vec<Derived> {
-    let mut found = Vec::new();
-    for one in all(judgement) {
-        let of = labels([
-            ("behaviour", one.behaviour.clone().into()),
-            ("chain", one.chain.clone().into()),
-            ("root", one.root.clone().into()),
-        ]);
-        let mut add = |name: &str, unit: &str, value: Option<f64>| {
-            found.extend(value.map(|value| Derived {
-                name: name.to_owned(),
-                labels: of.clone(),
-                unit: unit.to_owned(),
-                value,
-                rounds: Vec::new(),
-            }));
-        };
-        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
-        add("bound", "ns", ns(one.bound_ns));
-        add("deadline", "ns", ns(Some(one.deadline_ns)));
-        add("worst", "ns", ns(one.worst_ns));
-        add("quiet_worst", "ns", ns(one.quiet_worst_ns));
-        add("bound_by_quiet_worst", "ratio", one.ratio);
-        add("misses", "jobs", Some(one.misses as f64));
-    }
     found
 }
 
@@ -311,18 +253,10 @@ fn of_most_urgent(judgement: &Judgement) -> Option<&Observed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::LabelValue;
 
     #[test]
     fn the_file_of_a_system_has_no_letters_that_lead_elsewhere() {
         assert_eq!(file_name("robot-arm_2"), "robot-arm_2");
         assert_eq!(file_name("../a b"), "---a-b");
-    }
-
-    #[test]
-    fn what_is_labelled_is_text() {
-        let plots = plots();
-        let of = LabelValue::Text("response".to_owned());
-        assert!(plots.iter().all(|plot| plot.of.get("what") == Some(&of)));
     }
 }

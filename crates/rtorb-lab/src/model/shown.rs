@@ -19,7 +19,7 @@ impl Observed {
 }
 
 /// A behaviour, with its root where that is another one.
-fn end_of(behaviour: &str, root: &str) -> String {
+pub(super) fn end_of(behaviour: &str, root: &str) -> String {
     match behaviour == root {
         true => behaviour.to_owned(),
         false => format!("{behaviour} from {root}"),
@@ -148,13 +148,7 @@ fn row(one: &Observed) -> Vec<String> {
 /// The numbers beside the series: bounds and deadlines, what bounds are made of, and the worst that was observed.
 #[must_use]
 pub fn derived(checked: &Checked, judgement: &Judgement) -> Vec<Derived> {
-    let mut all = Vec::new();
-    for one in judgement.all() {
-        let of = labels([(END, one.name().into())]);
-        let bound = one.bound_ns.map(|ns| ns as f64);
-        all.extend(bound.map(|ns| number(BOUND, of.clone(), ns)));
-        all.push(number(DEADLINE, of, one.deadline_ns as f64));
-    }
+    let mut all: Vec<Derived> = judgement.all().flat_map(of_observed).collect();
     let behaviours = checked.behaviours.iter();
     let behaviours = behaviours.map(|one| {
         let end = end_of(&one.behaviour, &one.root);
@@ -169,6 +163,38 @@ pub fn derived(checked: &Checked, judgement: &Judgement) -> Vec<Derived> {
         }
     }
     all
+}
+
+/// What was observed, and what it is held against.
+fn of_observed(one: &Observed) -> impl Iterator<Item = Derived> {
+    let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let numbers = [
+        (BOUND, "ns", ns(one.bound_ns)),
+        (DEADLINE, "ns", ns(Some(one.deadline_ns))),
+        (WORST, "ns", ns(one.worst_ns)),
+        (QUIET, "ns", ns(one.quiet_worst_ns)),
+        ("bound_by_quiet_worst", "ratio", one.ratio),
+        ("misses", "jobs", Some(one.misses as f64)),
+    ];
+    let of = labels_of(one);
+    numbers.into_iter().filter_map(move |(name, unit, value)| {
+        Some(Derived {
+            unit: unit.to_owned(),
+            ..number(name, of.clone(), value?)
+        })
+    })
+}
+
+fn labels_of(one: &Observed) -> Labels {
+    let (kind, name) = match one.behaviour.as_str() {
+        "" => ("chain", &one.chain),
+        _ => ("behaviour", &one.behaviour),
+    };
+    labels([
+        (END, one.name().into()),
+        (kind, name.as_str().into()),
+        ("root", one.root.as_str().into()),
+    ])
 }
 
 /// What one bound is made of, in ns and as percent of it, the application first as on an axis of layers.
@@ -186,24 +212,20 @@ fn of_bound(end: &str, bound_ns: u64, layers: [(Layer, i64); 4]) -> impl Iterato
     })
 }
 
-/// The worst that was observed of a bound.
+/// The worst that was observed, as percent of the bound.
 fn worst_of(judgement: &Judgement, end: &str, bound_ns: u64) -> Vec<Derived> {
     let Some(found) = judgement.all().find(|one| one.name() == end) else {
         return Vec::new();
     };
-    let of = labels([(END, end.into())]);
-    let mut shown = Vec::new();
     let worsts = [
-        (found.worst_ns, WORST, WORST_OF_BOUND),
-        (found.quiet_worst_ns, QUIET, QUIET_OF_BOUND),
+        (found.worst_ns, WORST_OF_BOUND),
+        (found.quiet_worst_ns, QUIET_OF_BOUND),
     ];
-    for (worst_ns, in_ns, in_percent) in worsts {
-        if let Some(worst_ns) = worst_ns {
-            shown.push(number(in_ns, of.clone(), worst_ns as f64));
-            shown.push(percent(in_percent, of.clone(), worst_ns as f64, bound_ns));
-        }
-    }
-    shown
+    let seen = worsts.into_iter().filter_map(|(worst_ns, name)| {
+        let worst = worst_ns? as f64;
+        Some(percent(name, labels_of(found), worst, bound_ns))
+    });
+    seen.collect()
 }
 
 /// The plots of a run: its responses with bounds and deadlines, and its bounds by layer with what was observed.
@@ -292,10 +314,10 @@ const BOUND: &str = "bound";
 const DEADLINE: &str = "deadline";
 const SHARE: &str = "bound_by_layer";
 const SHARE_OF_BOUND: &str = "bound_by_layer_percent";
-const WORST: &str = "observed_worst";
-const WORST_OF_BOUND: &str = "observed_worst_percent";
-const QUIET: &str = "worst_quiet";
-const QUIET_OF_BOUND: &str = "worst_quiet_percent";
+const WORST: &str = "worst";
+const WORST_OF_BOUND: &str = "worst_percent";
+const QUIET: &str = "quiet_worst";
+const QUIET_OF_BOUND: &str = "quiet_worst_percent";
 /// The label that names a behaviour or a chain, as [`Observed::name`] does; the series of its responses has it too.
 pub const END: &str = "end";
 const TABLE_CAPTION: &str = "From the arrival of what begins it until it is done. Quiet are the jobs during which the host took no CPU \

@@ -11,13 +11,18 @@ use rtorb_sched::model::{BehaviourBound, ChainBound, Checked, Layer, Loading, Sh
 /// A run of two behaviours and a chain: one reached its bound, and one was above it while the host had taken the CPU.
 pub(crate) fn results() -> Results {
     let (checked, judgement) = (checked(), judgement());
-    let series = judgement.behaviours.iter().chain(&judgement.chains);
+    let series = judgement.behaviours.iter();
     let series = series.map(|one| {
         let mut recorder = Recorder::new();
         let quiet = one.quiet_worst_ns.unwrap();
         (0..1_000).for_each(|index| recorder.record(quiet / 2 + quiet * index / 2_000));
         recorder.record(one.worst_ns.unwrap());
-        Series::from_recorder(labels([(shown::END, one.name().into())]), &recorder)
+        let of = labels([
+            (shown::END, one.name().into()),
+            ("behaviour", one.behaviour.as_str().into()),
+            ("root", one.root.as_str().into()),
+        ]);
+        Series::from_recorder(of, &recorder)
     });
     Results {
         experiment: "model/plant".to_owned(),
@@ -93,6 +98,7 @@ fn judgement() -> Judgement {
         begin_ns: 2_000_000_000,
         length_ns: 3_000_000,
         while_idle: false,
+        inferred: false,
     };
     let observed = |behaviour: &str, chain: &str, bound_ns: u64, worst_ns: u64| Observed {
         behaviour: behaviour.to_owned(),
@@ -167,7 +173,7 @@ fn bounds_stand_beside_what_was_observed() {
     for mark in ["bound 4000 us", "bound 9000 us", "deadline 40000 us"] {
         assert!(page.contains(mark), "{mark}");
     }
-    assert!(page.contains("\"barmode\":\"stack\"") && page.contains("observed worst"));
+    assert!(page.contains("\"barmode\":\"stack\"") && page.contains("quiet worst"));
 }
 
 #[test]
