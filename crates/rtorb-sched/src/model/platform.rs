@@ -12,7 +12,7 @@ use std::path::Path;
 pub use cost::Cost;
 pub use events::EventCost;
 
-use crate::times::text_of_ns;
+use super::verdict::rounded_up;
 use crate::toml_file::{FileError, read_text};
 use events::Events;
 use kernel::Kernel;
@@ -263,7 +263,7 @@ impl Platform {
     fn about_hypervisor(&self, profile: &Profile) -> String {
         let seen = match self.kernel.hypervisor_ns {
             0 => "it was not seen to".to_owned(),
-            ns => format!("up to {} were seen", text_of_ns(ns)),
+            ns => format!("up to {} were seen", rounded_up(ns)),
         };
         format!(
             "the host is a virtual machine ({}), and its hypervisor may take the CPU at any time ({seen}): no bound contains that; only \

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::super::verdict::rounded_up;
 use super::Statistic;
 use super::profile::{Service, whole_ns};
-use crate::times::text_of_ns;
 
 /// What something costs, and how that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Cost {
     pub(super) fn instead_of(self, what: &str, measured_by: &str) -> Self {
         let taken = match self.samples {
             0 => "nothing is reckoned for it".to_owned(),
-            _ => format!("{} is taken instead, {}", text_of_ns(self.ns), self.source),
+            _ => format!("{} is taken instead, {}", rounded_up(self.ns), self.source),
         };
         Self {
             assumption: Some(format!(
