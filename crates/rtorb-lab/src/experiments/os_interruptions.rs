@@ -166,7 +166,7 @@ mod tests {
             let plan = Plan::of(effort);
             assert!(plan.round_ns <= probe::ROUND_NS_MAX);
             assert!(REST.as_nanos() * 9 >= u128::from(plan.round_ns), "{plan:?}");
-            assert!(RELEASES <= probe::RELEASES_MAX && plan.rounds % 2 == 0);
+            assert!(RELEASES <= probe::RELEASES_MAX && plan.rounds.is_multiple_of(2));
         }
     }
 
