@@ -11,6 +11,7 @@
 //! | the answer in words and by layer | `verdict` |
 //! | what ORBs load: lanes, bands, priorities; as their files | [`Loading`], `orb_file` |
 
+mod check;
 mod checked;
 mod compose;
 mod composed;
@@ -21,6 +22,7 @@ mod profiles;
 mod system;
 mod verdict;
 
+pub use check::{CheckOptions, ModelError, check, check_composed};
 pub use checked::{
     Assumption, BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Loading,
     ProcessorUse, Sensitivity, Share, Standing,

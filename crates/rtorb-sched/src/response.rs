@@ -103,6 +103,14 @@ impl Demand {
         self.overflowed |= overflowed;
     }
 
+    /// Takes a task out that was added.
+    pub(crate) fn remove(&mut self, task: &Task) {
+        let key = (task.period_ns, task.jitter_ns);
+        if let Some(worst) = self.worst_ns.get_mut(&key) {
+            *worst = worst.wrapping_sub(task.worst_ns);
+        }
+    }
+
     pub(crate) fn exceeds_one(&self) -> bool {
         let shares = self
             .worst_ns

@@ -1,0 +1,147 @@
+//! What ORBs load, so that the run has the priorities and the threads that the analysis had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::checked::{ComponentLoading, LaneLoading, Loading};
+use super::super::composed::Activation;
+use super::super::system::{CallWay, Trigger};
+use super::goals::period_ns;
+use super::steps::{Analysed, View};
+
+/// Threads of lanes by priority, the most urgent last.
+type Lanes = BTreeMap<i16, u32>;
+
+/// Lanes, bands and priorities of every component, and the lanes of every channel.
+///
+/// A lane has a thread for each call that may be in it at once. Everybody with a thread makes one two-way call at a time, and waits;
+/// where calls come back to a component of which a thread waits, each level of them needs another. What nobody waits for needs a
+/// thread for each job that may not be done when the next arrives. A channel's lane has a thread for each supplier at its priority,
+/// and at least one where it has consumers.
+pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
+    let system = view.system;
+    let mut components = vec![Draft::default(); system.components.len()];
+    let mut channels: Vec<Lanes> = vec![Lanes::new(); system.channels.len()];
+    for (index, owner) in view.goals.owners.iter().enumerate() {
+        let Some(priority) = analysed.priorities[index] else {
+            continue;
+        };
+        let behaviour = &system.behaviours[owner.behaviour];
+        let component = &mut components[behaviour.component];
+        component
+            .priorities
+            .push((behaviour.name.clone(), priority));
+    }
+    let priority_of = |behaviour: usize| {
+        let owner = view.goals.of_owner.get(&behaviour)?;
+        analysed.priorities[*owner]
+    };
+    // What each thread keeps of a component, and whom it calls: once, however many paths lead there.
+    let mut calls: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut depths: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+    for activation in &view.composed.activations {
+        let owner = view.goals.owner_of[activation.done];
+        let component = system.behaviours[activation.behaviour].component;
+        let depth = depths.entry((owner, component)).or_default();
+        *depth = (*depth).max(depth_of(view, owner, activation));
+        calls.insert((owner, activation.behaviour));
+    }
+    for ((owner, component), depth) in depths {
+        let Some(priority) = analysed.priorities[owner].filter(|_| depth > 0) else {
+            continue;
+        };
+        let lane = components[component].lanes.entry(priority).or_default();
+        *lane = lane.saturating_add(depth.saturating_mul(threads(view, analysed, owner)));
+    }
+    for (owner, behaviour) in calls {
+        let behaviour = &system.behaviours[behaviour];
+        let Some(priority) = analysed.priorities[owner] else {
+            continue;
+        };
+        for call in &behaviour.calls {
+            components[behaviour.component].bands.insert(priority);
+            let CallWay::Event { channel } = call.way else {
+                continue;
+            };
+            let lanes = &mut channels[channel];
+            let lane = lanes.entry(priority).or_default();
+            *lane = lane.saturating_add(threads(view, analysed, owner));
+            for priority in call.to.iter().filter_map(|&to| priority_of(to)) {
+                let lane = lanes.entry(priority).or_default();
+                *lane = (*lane).max(1);
+            }
+        }
+    }
+    let named = system.components.iter().zip(components);
+    let channels = system.channels.iter().zip(&channels);
+    Loading {
+        components: named
+            .map(|(component, draft)| draft.finish(&component.name))
+            .collect(),
+        channels: channels
+            .map(|(channel, lanes)| (channel.name.clone(), listed(lanes)))
+            .collect(),
+    }
+}
+
+/// How many threads of its last behaviour's component a path keeps: one for each call into it whose caller waits, and one for the call
+/// at their beginning if somebody's message began it.
+fn depth_of(view: &View<'_>, owner: usize, activation: &Activation) -> u32 {
+    let system = view.system;
+    let owner = view.goals.owners[owner].behaviour;
+    let begin = activation
+        .path
+        .iter()
+        .rposition(|&behaviour| behaviour == owner);
+    let waiting = &activation.path[begin.unwrap_or(0)..];
+    let component = system.behaviours[activation.behaviour].component;
+    let kept = |&behaviour: &&usize| {
+        let behaviour = &system.behaviours[*behaviour];
+        behaviour.component == component && behaviour.trigger == Trigger::Called
+    };
+    u32::try_from(waiting.iter().filter(kept).count()).unwrap_or(u32::MAX)
+}
+
+/// How many jobs of an owner may be under way at once. One that is not called has one thread, whose jobs wait for each other.
+fn threads(view: &View<'_>, analysed: &Analysed, owner: usize) -> u32 {
+    let behaviour = view.goals.owners[owner].behaviour;
+    if view.system.behaviours[behaviour].trigger != Trigger::Called {
+        return 1;
+    }
+    let at_once = |&activation: &usize| {
+        let activation = &view.composed.activations[activation];
+        let period_ns = period_ns(&view.system.behaviours[activation.root]);
+        let bound_ns = analysed.found[activation.done].response.bound_ns();
+        let jobs = bound_ns.map_or(1, |ns| ns.div_ceil(period_ns.max(1)).max(1));
+        u32::try_from(jobs).unwrap_or(u32::MAX)
+    };
+    let activations = view.goals.of_behaviour[behaviour].iter();
+    let all = activations.map(at_once).fold(0, u32::saturating_add);
+    all.clamp(1, THREADS_MAX)
+}
+
+/// More jobs than this at once are no system that anybody wants to load; the bound says what is wrong with it.
+const THREADS_MAX: u32 = 1_000;
+
+#[derive(Clone, Default)]
+struct Draft {
+    lanes: Lanes,
+    bands: BTreeSet<i16>,
+    priorities: Vec<(String, i16)>,
+}
+
+impl Draft {
+    fn finish(self, name: &str) -> ComponentLoading {
+        let bands = self.bands.into_iter().rev();
+        ComponentLoading {
+            component: name.to_owned(),
+            lanes: listed(&self.lanes),
+            bands: bands.map(|priority| (priority, priority)).collect(),
+            priorities: self.priorities,
+        }
+    }
+}
+
+fn listed(lanes: &Lanes) -> Vec<LaneLoading> {
+    let lane = |(&priority, &threads): (&i16, &u32)| LaneLoading { priority, threads };
+    lanes.iter().rev().map(lane).collect()
+}

@@ -1,0 +1,528 @@
+//! Systems whose answers can be worked out by hand.
+
+use super::{MS, behaviour, bounds_ms, checked, system};
+use rtorb_sched::Strategy;
+use rtorb_sched::model::{CheckOptions, Layer, ModelError, Platform, Standing, check};
+
+/// A behaviour's table.
+fn periodic(name: &str, period_ms: u64, execution_ms: u64, more: &str) -> String {
+    format!(
+        "[[component.behaviour]]\nname = \"{name}\"\nperiod = \"{period_ms}ms\"\nexecution = \"{execution_ms}ms\"\n{more}\n"
+    )
+}
+
+fn called(name: &str, execution_ms: u64, more: &str) -> String {
+    format!(
+        "[[component.behaviour]]\nname = \"{name}\"\nexecution = \"{execution_ms}ms\"\n{more}\n"
+    )
+}
+
+fn plant(strategy: &str, tables: &[&str]) -> String {
+    format!(
+        "name = \"plant\"\nstrategy = \"{strategy}\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n{}",
+        tables.join("\n")
+    )
+}
+
+/// The example of Joseph and Pandya that most textbooks have: periods 7, 12, 20 and executions 3, 3, 5.
+#[test]
+fn rate_monotonic_response_times() {
+    let text = plant(
+        "rms",
+        &[
+            &periodic("slow", 20, 5, ""),
+            &periodic("fast", 7, 3, ""),
+            &periodic("middle", 12, 3, ""),
+        ],
+    );
+    let answer = checked(&text);
+    assert_eq!(
+        bounds_ms(&answer, &["c.fast", "c.middle", "c.slow"]),
+        [Some(3), Some(6), Some(20)]
+    );
+    assert_eq!(answer.standing, Standing::Holds);
+    assert_eq!(answer.first_miss, None);
+    let slow = behaviour(&answer, "c.slow");
+    let shares: Vec<_> = slow
+        .shares
+        .iter()
+        .map(|share| (share.what.as_str(), share.times, share.ns / 1_000_000))
+        .collect();
+    assert_eq!(
+        shares,
+        [
+            ("preempted by c.fast", 3, 9),
+            ("preempted by c.middle", 2, 6),
+            ("own execution", 1, 5)
+        ]
+    );
+    let priorities = ["c.fast", "c.middle", "c.slow"].map(|name| behaviour(&answer, name).priority);
+    assert_eq!(priorities, [Some(80), Some(79), Some(78)]);
+    assert!(slow.assigned && slow.explanation.is_empty());
+    let processor = &answer.processors[0];
+    assert_eq!(processor.utilisation_millionths, 928_572);
+    assert_eq!(processor.layers_millionths, [(Layer::Application, 928_572)]);
+}
+
+/// Lehoczky's example (1990): C = 26, T = 70 and C = 62, T = 100. The worst response, 118, is that of the fifth job.
+#[test]
+fn a_later_job_may_be_the_worst() {
+    let text = plant(
+        "rms",
+        &[
+            &periodic("one", 70, 26, ""),
+            &periodic("two", 100, 62, "deadline = \"120ms\""),
+        ],
+    );
+    let answer = checked(&text);
+    assert_eq!(
+        bounds_ms(&answer, &["c.one", "c.two"]),
+        [Some(26), Some(118)]
+    );
+    let two = behaviour(&answer, "c.two");
+    let later = two
+        .shares
+        .iter()
+        .find(|share| share.what == "arrived later")
+        .expect("it is a later job");
+    assert!(later.ns < 0 && later.times > 0);
+    assert_eq!(
+        two.shares.iter().map(|share| share.ns).sum::<i64>(),
+        118_000_000
+    );
+}
+
+#[test]
+fn given_priorities_are_kept_and_the_others_go_round_them() {
+    let text = plant(
+        "rms",
+        &[
+            &periodic("slow", 40, 5, "priority = 50"),
+            &periodic("fast", 10, 1, ""),
+            &periodic("middle", 20, 2, ""),
+            &periodic("slowest", 80, 2, ""),
+        ],
+    );
+    let answer = checked(&text);
+    let priorities =
+        ["c.fast", "c.middle", "c.slow", "c.slowest"].map(|name| behaviour(&answer, name).priority);
+    assert_eq!(priorities, [Some(80), Some(79), Some(50), Some(49)]);
+    assert!(!behaviour(&answer, "c.slow").assigned);
+    assert_eq!(
+        bounds_ms(&answer, &["c.slow", "c.slowest"]),
+        [Some(8), Some(10)]
+    );
+}
+
+#[test]
+fn equal_priorities_count_against_each_other() {
+    let text = plant(
+        "rms",
+        &[
+            &periodic("one", 10, 2, "priority = 9"),
+            &periodic("two", 20, 3, "priority = 9"),
+        ],
+    );
+    assert_eq!(
+        bounds_ms(&checked(&text), &["c.one", "c.two"]),
+        [Some(5), Some(5)]
+    );
+}
+
+#[test]
+fn the_more_critical_goes_first_with_muf() {
+    let text = plant(
+        "muf",
+        &[
+            &periodic("display", 10, 6, "criticality = \"low\""),
+            &periodic("control", 40, 20, "criticality = \"very-high\""),
+        ],
+    );
+    let answer = checked(&text);
+    assert_eq!(bounds_ms(&answer, &["c.control"]), [Some(20)]);
+    assert_eq!(answer.first_miss.as_deref(), Some("c.display"));
+}
+
+/// A set that deadline-monotonic priorities fail and Audsley's find: jitter that only the longer deadline has.
+#[test]
+fn optimal_finds_an_order_that_deadlines_do_not_give() {
+    let tables = [
+        &periodic("short", 100, 10, "deadline = \"50ms\""),
+        &periodic("long", 100, 30, "deadline = \"60ms\"\njitter = \"25ms\""),
+    ];
+    let text = |strategy: &str| plant(strategy, &tables.map(String::as_str));
+    assert_eq!(checked(&text("dms")).first_miss.as_deref(), Some("c.long"));
+    let optimal = checked(&text("optimal"));
+    assert_eq!(optimal.standing, Standing::Holds);
+    assert!(behaviour(&optimal, "c.long").priority > behaviour(&optimal, "c.short").priority);
+}
+
+#[test]
+fn optimal_says_when_no_order_does_it() {
+    let text = plant(
+        "optimal",
+        &[&periodic("one", 10, 6, ""), &periodic("two", 10, 6, "")],
+    );
+    let answer = checked(&text);
+    assert_eq!(answer.standing, Standing::Misses);
+    assert!(
+        answer
+            .assumptions
+            .iter()
+            .any(|each| each.what.starts_with("no order")),
+        "{:?}",
+        answer.assumptions
+    );
+}
+
+/// Blocking by inheritance is the lesser of two sums, by a ceiling one section (Sha, Rajkumar and Lehoczky 1990).
+#[test]
+fn sections_of_less_urgent_behaviours_block() {
+    let text = |mutex: &str| {
+        let resources = ["r", "s"].map(|name| {
+            format!("[[component.resource]]\nname = \"{name}\"\nmutex = \"{mutex}\"\n")
+        });
+        let section = |sections: &[(&str, u64)]| {
+            let each = |(resource, ms): &(&str, u64)| {
+                format!("{{ resource = \"{resource}\", length = \"{ms}ms\" }}")
+            };
+            format!(
+                "sections = [{}]",
+                sections.iter().map(each).collect::<Vec<_>>().join(", ")
+            )
+        };
+        plant(
+            "rms",
+            &[
+                &resources[0],
+                &resources[1],
+                &periodic("high", 20, 2, &section(&[("r", 1), ("s", 1)])),
+                &periodic("middle", 40, 4, &section(&[("r", 3)])),
+                &periodic("low", 80, 8, &section(&[("s", 4), ("r", 2)])),
+            ],
+        )
+    };
+    let names = ["c.high", "c.middle", "c.low"];
+    // Inheritance: middle's longest is 3 and low's is 4, r's longest is 3 and s's 4: 7 for high. Middle has only low below it: 4.
+    let inherited = checked(&text("inheritance"));
+    assert_eq!(bounds_ms(&inherited, &names), [Some(9), Some(10), Some(14)]);
+    let high = behaviour(&inherited, "c.high");
+    let waits: Vec<_> = high
+        .shares
+        .iter()
+        .filter(|share| share.what.contains("held by"))
+        .collect();
+    assert_eq!(
+        waits.iter().map(|share| share.ns).sum::<i64>(),
+        7_000_000,
+        "{waits:?}"
+    );
+    // Ceiling: the longest, 4, for both.
+    assert_eq!(
+        bounds_ms(&checked(&text("ceiling")), &names),
+        [Some(6), Some(10), Some(14)]
+    );
+}
+
+#[test]
+fn a_resource_that_only_less_urgent_ones_lock_blocks_nobody_above() {
+    let section = "sections = [{ resource = \"r\", length = \"3ms\" }]";
+    let text = plant(
+        "rms",
+        &[
+            "[[component.resource]]\nname = \"r\"\n",
+            &periodic("high", 20, 2, ""),
+            &periodic("middle", 40, 4, section),
+            &periodic("low", 80, 8, section),
+        ],
+    );
+    assert_eq!(
+        bounds_ms(&checked(&text), &["c.high", "c.middle", "c.low"]),
+        [Some(2), Some(9), Some(14)]
+    );
+}
+
+/// More than there is: the first deadline to be missed is named, and only those behind it are lost.
+#[test]
+fn an_overload_is_explained() {
+    let text = plant(
+        "rms",
+        &[
+            &periodic("regulate", 20, 10, ""),
+            &periodic("recognise", 40, 28, ""),
+        ],
+    );
+    let answer = checked(&text);
+    assert_eq!(answer.standing, Standing::Misses);
+    assert_eq!(answer.first_miss.as_deref(), Some("c.recognise"));
+    assert_eq!(
+        bounds_ms(&answer, &["c.regulate", "c.recognise"]),
+        [Some(10), None]
+    );
+    let lost = behaviour(&answer, "c.recognise");
+    assert!(lost.shares.is_empty());
+    for said in [
+        "120.0 %",
+        "shorten its own execution by 8",
+        "move c.regulate",
+        "let c.regulate run half as often",
+    ] {
+        assert!(
+            lost.explanation.contains(said),
+            "{said}: {}",
+            lost.explanation
+        );
+    }
+    assert!(
+        answer
+            .assumptions
+            .iter()
+            .any(|each| each.what.contains("120.0 % of CPU 0"))
+    );
+}
+
+/// What is advised does help: with the execution shortened as it says, the deadline holds; a little less and it does not.
+#[test]
+fn advice_is_what_the_numbers_say() {
+    let text = |execution: u64| {
+        plant(
+            "rms",
+            &[
+                &periodic("one", 10, 4, ""),
+                &periodic("two", 30, execution, "deadline = \"20ms\""),
+            ],
+        )
+    };
+    let answer = checked(&text(16));
+    let two = behaviour(&answer, "c.two");
+    assert_eq!(
+        (two.bound_ns, two.slack_ns),
+        (Some(28 * MS), Some(-8_000_000))
+    );
+    assert!(
+        two.explanation.contains("8ms after its deadline of 20ms"),
+        "{}",
+        two.explanation
+    );
+    assert!(
+        two.explanation.contains("shorten its own execution by 4"),
+        "{}",
+        two.explanation
+    );
+    assert_eq!(checked(&text(12)).standing, Standing::Holds);
+    assert_eq!(checked(&text(13)).standing, Standing::Misses);
+}
+
+/// Two periods, all of the CPU: what fixed priorities cannot do and deadlines can (Liu and Layland 1973).
+#[test]
+fn the_earliest_deadline_first_uses_a_whole_processor() {
+    let text = |scheduling: &str| {
+        format!(
+            "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"{scheduling}\"\n[[component]]\nname = \"c\"\n{}{}",
+            periodic("one", 10, 5, ""),
+            periodic("two", 14, 7, "")
+        )
+    };
+    assert_eq!(checked(&text("fixed-priority")).standing, Standing::Misses);
+    let answer = checked(&text("edf"));
+    assert_eq!(answer.standing, Standing::Holds);
+    let one = behaviour(&answer, "c.one");
+    assert_eq!((one.priority, one.assigned), (None, false));
+    assert_eq!(answer.processors[0].scheduling, "earliest_deadline");
+    assert!(answer.loading.components[0].priorities.is_empty());
+}
+
+/// Baker's preemption levels: a section of the longer deadline keeps the shorter one waiting, and not the other way round.
+#[test]
+fn sections_block_where_deadlines_decide() {
+    let section = "sections = [{ resource = \"r\", length = \"3ms\" }]";
+    let text = |section_of_third: &str| {
+        format!(
+            "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"edf\"\n[[component]]\nname = \"c\"\n\
+             [[component.resource]]\nname = \"r\"\nmutex = \"ceiling\"\n{}{}{}",
+            periodic("one", 10, 2, section_of_third),
+            periodic("two", 50, 4, section),
+            periodic("three", 100, 8, section)
+        )
+    };
+    let apart = checked(&text(""));
+    assert_eq!(bounds_ms(&apart, &["c.one"]), [Some(2)]);
+    let shared = checked(&text(&section.replace("3ms", "1ms")));
+    assert_eq!(bounds_ms(&shared, &["c.one"]), [Some(5)]);
+}
+
+/// A call to another CPU of nobody that waits: the second behaviour is released when the first is done.
+#[test]
+fn a_chain_over_two_processors_adds_up() {
+    let text = format!(
+        "name = \"plant\"\n[[node]]\nname = \"n\"\n[[node]]\nname = \"m\"\n[[link]]\nbetween = [\"n\", \"m\"]\nlatency = \"1ms\"\n\
+         [[component]]\nname = \"c\"\nnode = \"n\"\n{}{}\
+         [[component]]\nname = \"d\"\nnode = \"m\"\n{}{}\
+         [[chain]]\nname = \"through\"\nthrough = [\"c.sense\", \"d.act\"]\ndeadline = \"20ms\"\n",
+        periodic(
+            "sense",
+            50,
+            4,
+            "calls = [{ to = \"d.act\", way = \"one-way\" }]"
+        ),
+        periodic("fast", 10, 2, "priority = 70"),
+        called("act", 5, "priority = 10"),
+        periodic("faster", 10, 1, "priority = 70"),
+    );
+    let answer = checked(&text);
+    // 4 + 2, 1 on the way, 5 + 1; each preempted once.
+    assert_eq!(
+        bounds_ms(&answer, &["c.sense", "d.act"]),
+        [Some(6), Some(13)]
+    );
+    let chain = &answer.chains[0];
+    assert_eq!(
+        (chain.bound_ns, chain.standing),
+        (Some(13 * MS), Standing::Holds)
+    );
+    let parts: Vec<_> = chain
+        .shares
+        .iter()
+        .map(|share| (share.what.as_str(), share.layer, share.ns / 1_000_000))
+        .collect();
+    assert_eq!(parts.iter().map(|part| part.2).sum::<i64>(), 13);
+    assert!(
+        parts.contains(&("c.sense: own execution", Layer::Application, 4)),
+        "{parts:?}"
+    );
+    assert!(
+        parts.contains(&("d.act: preempted by d.faster", Layer::Application, 1)),
+        "{parts:?}"
+    );
+    assert!(
+        parts
+            .iter()
+            .any(|part| part.1 == Layer::Hardware && part.2 == 1),
+        "{parts:?}"
+    );
+    let act = behaviour(&answer, "d.act");
+    assert_eq!(
+        (act.root.as_str(), act.deadline_ns, act.period_ns),
+        ("c.sense", 50 * MS, 50 * MS)
+    );
+    assert_eq!(act.processor, "m/0");
+}
+
+/// A two-way call runs at the caller's priority, in its time; the callee has no priority of its own.
+#[test]
+fn a_two_way_call_is_the_callers_own_time() {
+    let text = format!(
+        "name = \"plant\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n{}{}[[component]]\nname = \"d\"\n{}",
+        periodic("ask", 20, 3, "calls = [{ to = \"d.tell\", count = 2 }]"),
+        periodic("slow", 40, 5, ""),
+        called("tell", 2, "deadline = \"9ms\"")
+    );
+    let answer = checked(&text);
+    assert_eq!(
+        bounds_ms(&answer, &["c.ask", "d.tell", "c.slow"]),
+        [Some(7), Some(7), Some(12)]
+    );
+    let tell = behaviour(&answer, "d.tell");
+    assert_eq!(
+        (tell.priority, tell.deadline_ns),
+        (behaviour(&answer, "c.ask").priority, 9 * MS)
+    );
+    let what: Vec<&str> = tell
+        .shares
+        .iter()
+        .map(|share| share.what.as_str())
+        .collect();
+    assert_eq!(what, ["own execution", "execution of c.ask"]);
+    let loading = &answer.loading.components;
+    assert_eq!(loading[0].component, "c");
+    assert!(loading[0].lanes.is_empty());
+    assert_eq!(loading[0].bands, [(80, 80)]);
+    assert_eq!(
+        (loading[1].lanes[0].priority, loading[1].lanes[0].threads),
+        (80, 1)
+    );
+    assert!(loading[1].bands.is_empty() && loading[1].priorities.is_empty());
+}
+
+/// A call that comes back needs a second thread, for the first waits; a third caller of the same priority a third one.
+#[test]
+fn lanes_have_a_thread_for_each_call_at_once() {
+    let text = format!(
+        "name = \"plant\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"a\"\n{}{}[[component]]\nname = \"b\"\n{}{}[[component]]\nname = \"d\"\n{}",
+        periodic("go", 20, 1, "priority = 5\ncalls = [{ to = \"b.first\" }]"),
+        periodic(
+            "other",
+            20,
+            1,
+            "priority = 5\ncalls = [{ to = \"b.second\" }]"
+        ),
+        called("first", 1, "calls = [{ to = \"d.between\" }]"),
+        called("second", 1, ""),
+        called("between", 1, "calls = [{ to = \"b.second\" }]"),
+    );
+    let answer = checked(&text);
+    let of = |name: &str| {
+        answer
+            .loading
+            .components
+            .iter()
+            .find(|each| each.component == name)
+            .expect("it is there")
+    };
+    let lanes = |name: &str| {
+        of(name)
+            .lanes
+            .iter()
+            .map(|lane| (lane.priority, lane.threads))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lanes("b"), [(5, 3)]);
+    assert_eq!(lanes("d"), [(5, 1)]);
+    assert_eq!(lanes("a"), []);
+    assert_eq!(of("b").bands, [(5, 5)]);
+}
+
+#[test]
+fn what_cannot_be_given_is_told() {
+    let text = format!(
+        "{}\n",
+        plant(
+            "rms",
+            &[
+                &periodic("one", 10, 1, ""),
+                &periodic("two", 20, 1, "priority = 80"),
+                &periodic("three", 5, 1, "")
+            ]
+        )
+    );
+    let system = system(&text);
+    let said = check(&system, &[Platform::ideal()], &CheckOptions::default()).unwrap_err();
+    assert!(
+        matches!(
+            said,
+            ModelError::Priorities {
+                needed: 2,
+                free: 0,
+                ..
+            }
+        ),
+        "{said}"
+    );
+    assert!(
+        said.to_string()
+            .contains("2 priorities are needed above 80"),
+        "{said}"
+    );
+    let edf = CheckOptions {
+        strategy: Some(Strategy::EarliestDeadlineFirst),
+        ..CheckOptions::default()
+    };
+    let said = check(&system, &[Platform::ideal()], &edf)
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("rms, dms, muf or optimal"), "{said}");
+    assert!(
+        check(&system, &[], &CheckOptions::default()).is_err(),
+        "no platform"
+    );
+}

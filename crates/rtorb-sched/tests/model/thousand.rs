@@ -1,0 +1,42 @@
+//! A thousand behaviours: found in few steps, so that an editor may ask while one types.
+
+use rtorb_sched::Limits;
+use rtorb_sched::model::{CheckOptions, Standing, check_composed};
+
+use super::random::{Draw, Shape, composed, random_system};
+
+const SHAPE: Shape = Shape {
+    nodes: 4,
+    cpus: 4,
+    roots: 700,
+    called: 300,
+    load: 150,
+    edf: false,
+};
+
+/// Every bound is found within a two-hundredth of the steps that the analysis may take for each, and in few rounds.
+#[test]
+fn a_thousand_behaviours_take_few_steps() {
+    let mut draw = Draw(4);
+    let system = random_system(&mut draw, SHAPE);
+    let composed = composed(&mut draw, &system);
+    assert_eq!(system.behaviours.len(), 1_000);
+    let options = CheckOptions {
+        limits: Limits {
+            steps_max: 1_000,
+            rounds_max: 50,
+        },
+        ..CheckOptions::default()
+    };
+    let answer = check_composed(&system, &composed, &options).expect("there are priorities enough");
+    let undecided = answer
+        .behaviours
+        .iter()
+        .filter(|each| each.standing == Standing::NotProven);
+    assert_eq!(undecided.count(), 0);
+    let most = answer.behaviours.iter().map(|each| each.shares.len()).max();
+    assert!(
+        most.is_some_and(|most| most < 60),
+        "{most:?} shares are no table to read"
+    );
+}
