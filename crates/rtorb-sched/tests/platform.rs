@@ -214,9 +214,17 @@ fn an_event_is_divided_as_its_execution_is() {
     );
 }
 
+/// Services that are gone, the cost that is asked for then, its ns, and the command that would measure it.
+type Missing = (
+    &'static [(&'static str, &'static str)],
+    fn(&Platform) -> Cost,
+    u64,
+    &'static str,
+);
+
 #[test]
 fn what_was_not_measured_is_taken_from_the_nearest_and_says_so() {
-    let cases: Vec<(&[(&str, &str)], fn(&Platform) -> Cost, u64, &str)> = vec![
+    let cases: Vec<Missing> = vec![
         (
             &[("scheduler", "ready_queue_switch")],
             |at| at.context_switch(9),
