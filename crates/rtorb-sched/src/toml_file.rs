@@ -54,7 +54,8 @@ pub fn line_of(text: &str, octet: usize) -> usize {
 }
 
 /// Of these names the one that is most like a wrong one, if it is like it at all: a suggestion. One slip is always like; more are
-/// measured as Jaro and Winkler do, for whom those at the beginning count more. Capitals do not count.
+/// measured as Jaro and Winkler do, for whom those at the beginning count more. Capitals do not count. Of very many or very long
+/// names only the first are compared, so that an answer comes soon.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
@@ -66,13 +67,21 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         }
         strsim::jaro_winkler(&wrong, &name)
     };
+    let mut left = COMPARED_MAX;
     names
+        .take_while(|name| {
+            let cost = name.len().saturating_mul(wrong.len());
+            left = left.saturating_sub(cost);
+            left > 0
+        })
         .map(|name| (alike(name), name))
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .filter(|(alike, _)| *alike >= ALIKE_AT_LEAST)
         .map(|(_, name)| name)
 }
 
+/// Pairs of octets: 50,000 names of twenty each.
+const COMPARED_MAX: usize = 20_000_000;
 /// Of 1. Unlike words of a system have half of that by chance.
 const ALIKE_AT_LEAST: f64 = 0.8;
 const FILE_OCTETS_MAX: u64 = 64 << 20;

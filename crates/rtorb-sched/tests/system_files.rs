@@ -312,6 +312,26 @@ fn the_longest_circle_and_the_deepest_text_are_answered() {
 }
 
 #[test]
+fn what_is_far_too_long_is_answered_in_short() {
+    let long = "n".repeat(1 << 20);
+    let all_alike = many(2_000, |_| "period = \"1s\"".to_owned());
+    let all_alike = all_alike.replace("\"c\"", &format!("{:?}", "c".repeat(256)));
+    let misspelt = format!("c{}.b1", "d".repeat(255));
+    for text in [
+        format!("{long} = 1"),
+        format!("name = \"{long}\""),
+        many(2, |_| format!("period = \"{long}\"")),
+        many(2, |_| {
+            format!("period = \"1s\"\ncalls = [{{ to = \"{long}\" }}]")
+        }),
+        format!("{all_alike}calls = [{{ to = \"{misspelt}\" }}]"),
+    ] {
+        let (_, reason) = parse(&text).expect_err("it is too long");
+        assert!(reason.len() < 41_000, "{}", reason.len());
+    }
+}
+
+#[test]
 fn the_file_of_the_documentation_is_read() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/model.md");
     let page = std::fs::read_to_string(page).expect("the page is there");

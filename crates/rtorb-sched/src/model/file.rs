@@ -50,9 +50,9 @@ impl System {
         folder: &Path,
         interfaces: Interfaces,
     ) -> Result<Self, (Option<usize>, String)> {
-        let file = from_toml(text).map_err(|(line, reason)| (line, clearer(&reason)))?;
+        let file = from_toml(text).map_err(|(line, reason)| (line, cut(clearer(&reason))))?;
         let lines = Lines::of_text(text);
-        system(&file, folder, interfaces, &lines).map_err(|wrong| (wrong.line, wrong.reason))
+        system(&file, folder, interfaces, &lines).map_err(|wrong| (wrong.line, cut(wrong.reason)))
     }
 }
 
@@ -205,6 +205,15 @@ fn clearer(reason: &str) -> String {
     }
 }
 
+/// No more of it than anybody would read: what is quoted may be as long as the file.
+fn cut(mut reason: String) -> String {
+    if reason.len() > REASON_OCTETS_MAX {
+        reason.truncate(reason.floor_char_boundary(REASON_OCTETS_MAX));
+        reason.push_str(" ...");
+    }
+    reason
+}
+
 fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
     reason
         .strip_prefix(before)?
@@ -217,6 +226,8 @@ fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
 const LEAST_URGENT: i16 = 1;
 const MOST_URGENT: i16 = 80;
 
+/// A circle of calls with its names fits.
+const REASON_OCTETS_MAX: usize = 40_000;
 const NODES_MAX: usize = 64;
 const LINKS_MAX: usize = NODES_MAX * (NODES_MAX - 1) / 2;
 const CHANNELS_MAX: usize = 100;
