@@ -90,42 +90,34 @@ fn count(transport: &str, how: &str, calls: u64) -> Counts {
         "tcp" => "iiop://127.0.0.1:0".to_owned(),
         _ => format!("uiop://{}", scratch.join("socket").display()),
     };
-    let (ior, served, called) = (
-        scratch.join("ior"),
-        scratch.join("served"),
-        scratch.join("called"),
-    );
-    let program = env!("CARGO_BIN_EXE_warm-calls");
-    let mut serve = strace(&served, program);
-    let (server, reference) =
-        Running::until_written(serve.arg("serve").arg(&ior).arg(&endpoint), &ior);
-    output_of(strace(&called, program).args([how, &reference, &calls.to_string()]));
-    assert!(
-        server.ended().success(),
-        "the server ends when it is told to"
-    );
-    Counts {
-        client: total(&called),
-        server: total(&served),
-    }
+    traced(&scratch, ("serve", &[&endpoint]), how, calls)
 }
 
 /// The same of an operation with a worst case, a deadline and a period.
 fn count_timed(clock: &str, calls: u64) -> Counts {
-    let scratch = Scratch::new();
+    let serve = ("serve-timed", &["iiop://127.0.0.1:0", clock][..]);
+    traced(&Scratch::new(), serve, "call-timed", calls)
+}
+
+/// What a server, started by that word and these arguments, and a client that calls it so, cost together.
+fn traced(
+    scratch: &Scratch,
+    (serve, how_served): (&str, &[&str]),
+    how: &str,
+    calls: u64,
+) -> Counts {
     let (ior, served, called) = (
         scratch.join("ior"),
         scratch.join("served"),
         scratch.join("called"),
     );
     let program = env!("CARGO_BIN_EXE_warm-calls");
-    let mut serve = strace(&served, program);
-    let serve = serve.arg("serve-timed").arg(&ior);
-    let (server, references) =
-        Running::until_written(serve.args(["iiop://127.0.0.1:0", clock]), &ior);
-    let mut call = strace(&called, program);
-    let call = call.arg("call-timed").args(references.split(' '));
-    output_of(call.arg(calls.to_string()));
+    let mut server = strace(&served, program);
+    let server = server.arg(serve).arg(&ior).args(how_served);
+    let (server, references) = Running::until_written(server, &ior);
+    let mut client = strace(&called, program);
+    let client = client.arg(how).args(references.split(' '));
+    output_of(client.arg(calls.to_string()));
     assert!(
         server.ended().success(),
         "the server ends when it is told to"
