@@ -120,11 +120,7 @@ impl Judge<'_> {
         chains
             .filter_map(|chain| {
                 let (first, last) = (*chain.through.first()?, *chain.through.last()?);
-                let is_it = |place: &usize| {
-                    let way = tree.way(*place);
-                    let way = way.iter().map(|place| tree.places[*place].behaviour);
-                    way.eq(chain.through.iter().copied())
-                };
+                let is_it = |place: &usize| tree.is_way(*place, &chain.through);
                 let places: Vec<usize> = (0..tree.places.len()).filter(is_it).collect();
                 let mut known = self.ran.checked.chains.iter();
                 let bound = known.find(|bound| bound.chain == chain.name);

@@ -1,12 +1,12 @@
 //! The results file of a run: series of responses, bounds beside them, and what follows.
 
-use rtorb_sched::model::System;
+use std::collections::BTreeSet;
 
 use super::RunOptions;
 use super::conductor::Evidence;
 use super::judgement::{Judgement, Observed, ObservedStanding};
 use super::judging::Ran;
-use super::shown;
+use super::shown::{self, END};
 use super::words::us;
 use crate::experiment::Context;
 use crate::host::preflight;
@@ -43,7 +43,7 @@ pub(super) fn results(
         emulation: None,
         scheduling: evidence.scheduling.clone(),
         highlights: highlights(&judgement),
-        series: series(ran, evidence),
+        series: series(ran, evidence, &judgement),
         columns: vec!["root".to_owned()],
         tables: Vec::new(),
         plots: shown::plots(),
@@ -89,45 +89,45 @@ fn parameters(ran: Ran<'_>, options: &RunOptions, measured: Option<usize>) -> La
     parameters
 }
 
-/// A series for each behaviour and each root that begins it.
-fn series(ran: Ran<'_>, evidence: &Evidence) -> Vec<Series> {
-    let tree = &ran.plan.tree;
-    let mut recorders: Vec<((usize, usize), Recorder)> = Vec::new();
-    for place in &tree.places {
-        let key = (place.behaviour, place.root);
-        if !recorders.iter().any(|(known, _)| *known == key) {
-            recorders.push((key, Recorder::new()));
+/// A series for each behaviour and each root that begins it, and one for each chain.
+fn series(ran: Ran<'_>, evidence: &Evidence, judgement: &Judgement) -> Vec<Series> {
+    let mut found = Vec::new();
+    for one in all(judgement) {
+        let mut recorder = Recorder::new();
+        let ours = places(ran, one);
+        for job in evidence.jobs.iter().filter(|job| ours.contains(&job.place)) {
+            recorder.record(job.end_ns.saturating_sub(job.release_ns));
         }
-    }
-    recorders.sort_by_key(|(key, _)| *key);
-    for job in &evidence.jobs {
-        let Some(place) = tree.places.get(job.place as usize) else {
+        if recorder.count() == 0 {
             continue;
-        };
-        let key = (place.behaviour, place.root);
-        if let Ok(at) = recorders.binary_search_by_key(&key, |(known, _)| *known) {
-            let response_ns = job.end_ns.saturating_sub(job.release_ns);
-            recorders[at].1.record(response_ns);
         }
+        let labels = labels([
+            (END, one.name().into()),
+            ("behaviour", one.behaviour.clone().into()),
+            ("chain", one.chain.clone().into()),
+            ("root", one.root.clone().into()),
+            ("what", "response".into()),
+        ]);
+        found.push(Series::from_recorder(labels, &recorder));
     }
-    let seen = recorders
-        .iter()
-        .filter(|(_, recorder)| recorder.count() > 0);
-    seen.map(|((behaviour, root), recorder)| {
-        let labels = of_response(ran.system, *behaviour, *root);
-        Series::from_recorder(labels, recorder)
-    })
-    .collect()
+    found
 }
 
-fn of_response(system: &System, behaviour: usize, root: usize) -> Labels {
-    let [behaviour, root] = [behaviour, root].map(|at| system.behaviours[at].name.as_str());
-    labels([
-        (shown::END, shown::end_of(behaviour, root).into()),
-        ("behaviour", behaviour.into()),
-        ("root", root.into()),
-        ("what", "response".into()),
-    ])
+/// Where in the tree a behaviour from its root is, or the end of a chain.
+fn places(ran: Ran<'_>, one: &Observed) -> BTreeSet<u32> {
+    let (system, tree) = (ran.system, &ran.plan.tree);
+    let mut chains = system.chains.iter();
+    let chain = chains.find(|chain| chain.name == one.chain);
+    let is_it = |place: &usize| match chain {
+        Some(chain) => tree.is_way(*place, &chain.through),
+        None => {
+            let at = &tree.places[*place];
+            let name = |behaviour: usize| &system.behaviours[behaviour].name;
+            *name(at.behaviour) == one.behaviour && *name(at.root) == one.root
+        }
+    };
+    let places = (0..tree.places.len()).filter(is_it);
+    places.map(|place| place as u32).collect()
 }
 
 fn highlights(judgement: &Judgement) -> Vec<Highlight> {

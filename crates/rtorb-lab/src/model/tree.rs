@@ -108,6 +108,13 @@ impl Tree {
         way
     }
 
+    /// Whether the behaviours from the root to a place are these.
+    pub(crate) fn is_way(&self, place: usize, through: &[usize]) -> bool {
+        let way = self.way(place).into_iter();
+        way.map(|place| self.places[place].behaviour)
+            .eq(through.iter().copied())
+    }
+
     /// The least time between two arrivals of its root, in ns.
     pub(crate) fn period_ns(&self, system: &System, place: &Place) -> u64 {
         match system.behaviours[place.root].trigger {

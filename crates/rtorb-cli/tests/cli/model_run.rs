@@ -1,0 +1,282 @@
+//! A system that was analysed, run for real: every component is a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rtorb_lab::LabError;
+use rtorb_lab::experiment::{Context, Effort, Progress};
+use rtorb_lab::model::judgement::{Judgement, Observed, ObservedStanding};
+use rtorb_lab::model::{self, RunOptions};
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_sched::model::{
+    BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Loading, Standing, System,
+};
+
+/// One run at a time: they have the CPU to themselves.
+static ALONE: Mutex<()> = Mutex::new(());
+
+struct Silent;
+
+impl Progress for Silent {
+    fn begin(&mut self, _steps: usize) {}
+    fn step(&mut self, _next: &str) {}
+    fn note(&mut self, _text: &str) {}
+}
+
+/// All ways to call and to be kept waiting, on one CPU; a hundredth of it is used.
+const SMALL: &str = r#"
+name = "small"
+
+[[node]]
+name = "plant"
+
+[[channel]]
+name = "news"
+
+[[component]]
+name = "first"
+
+  [[component.resource]]
+  name = "log"
+  mutex = "inheritance"
+
+  [[component.resource]]
+  name = "table"
+  mutex = "ceiling"
+
+  [[component.behaviour]]
+  name = "clock"
+  period = "20ms"
+  execution = "100us"
+  priority = 40
+  sections = [{ resource = "log", length = "20us" }, { resource = "table", length = "20us" }]
+  calls = [
+    { to = "second.answer", payload = 256, count = 2 },
+    { to = "second.store", way = "one-way" },
+    { to = ["second.show", "first.hear"], way = "event", channel = "news", payload = 64 },
+  ]
+
+  [[component.behaviour]]
+  name = "hear"
+  execution = "50us"
+  priority = 20
+
+  [[component.behaviour]]
+  name = "alarm"
+  minimum_gap = "30ms"
+  execution = { least = "50us", most = "200us" }
+  priority = 30
+  sections = [{ resource = "table", length = "20us" }, { resource = "log", length = "20us" }]
+  calls = [{ to = "second.answer" }]
+
+[[component]]
+name = "second"
+
+  [[component.behaviour]]
+  name = "answer"
+  execution = "50us"
+
+  [[component.behaviour]]
+  name = "store"
+  execution = { histogram = [{ up_to = "50us", count = 9 }, { up_to = "100us", count = 1 }] }
+  priority = 25
+
+  [[component.behaviour]]
+  name = "show"
+  execution = "50us"
+  priority = 22
+
+[[chain]]
+name = "clock to show"
+through = ["first.clock", "second.show"]
+deadline = "15ms"
+"#;
+
+/// Far more than a CPU has.
+const OVERLOADED: &str = r#"
+name = "too-much"
+
+[[node]]
+name = "plant"
+
+[[component]]
+name = "only"
+
+  [[component.behaviour]]
+  name = "urgent"
+  period = "20ms"
+  execution = "12ms"
+  priority = 40
+
+  [[component.behaviour]]
+  name = "late"
+  period = "30ms"
+  execution = "15ms"
+  priority = 30
+"#;
+
+fn system(text: &str) -> System {
+    let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
+    System::parse(text, Path::new(""), &no_idl).unwrap()
+}
+
+/// An answer by hand, whose bounds are what is said: the analysis is tested where it is.
+fn checked(
+    system: &System,
+    standing: Standing,
+    bound_ns: Option<u64>,
+    lanes: &[(&str, &[i16])],
+) -> Checked {
+    let behaviours = system.behaviours.iter();
+    let bound = |name: &str| BehaviourBound {
+        behaviour: name.to_owned(),
+        root: name.to_owned(),
+        processor: "plant/0".to_owned(),
+        priority: None,
+        assigned: false,
+        period_ns: 0,
+        deadline_ns: 0,
+        bound_ns,
+        slack_ns: None,
+        standing,
+        shares: Vec::new(),
+        by_root: system
+            .behaviours
+            .iter()
+            .map(|root| (root.name.clone(), bound_ns))
+            .collect(),
+        sensitivity: None,
+        explanation: String::new(),
+    };
+    Checked {
+        schema: "rtorb-model/1",
+        system: system.name.clone(),
+        standing,
+        first_miss: (standing == Standing::Misses).then(|| "only.late".to_owned()),
+        strategy: "rms".to_owned(),
+        processors: Vec::new(),
+        behaviours: behaviours.map(|behaviour| bound(&behaviour.name)).collect(),
+        chains: system
+            .chains
+            .iter()
+            .map(|chain| ChainBound {
+                chain: chain.name.clone(),
+                through: Vec::new(),
+                deadline_ns: chain.deadline_ns,
+                bound_ns,
+                slack_ns: None,
+                standing,
+                shares: Vec::new(),
+                explanation: String::new(),
+            })
+            .collect(),
+        loading: Loading {
+            components: lanes
+                .iter()
+                .map(|(component, priorities)| ComponentLoading {
+                    component: (*component).to_owned(),
+                    lanes: priorities
+                        .iter()
+                        .map(|priority| LaneLoading {
+                            priority: *priority,
+                            threads: 2,
+                        })
+                        .collect(),
+                    ..ComponentLoading::default()
+                })
+                .collect(),
+            channels: Vec::new(),
+        },
+        assumptions: Vec::new(),
+    }
+}
+
+fn context() -> Context {
+    let executable = assert_cmd::cargo::cargo_bin!("rtorb").to_owned();
+    Context::new(Effort::Quick, executable, Interrupt::new()).unwrap()
+}
+
+fn seconds(seconds: u64) -> RunOptions {
+    RunOptions {
+        duration: Duration::from_secs(seconds),
+        ..RunOptions::default()
+    }
+}
+
+fn of<'a>(judgement: &'a Judgement, behaviour: &str, root: &str) -> &'a Observed {
+    let mut all = judgement.behaviours.iter();
+    let found = all.find(|one| one.behaviour == behaviour && one.root == root);
+    found.unwrap_or_else(|| panic!("{behaviour} from {root}"))
+}
+
+#[test]
+fn a_small_system_runs_and_every_job_is_accounted_for() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(SMALL);
+    let lanes: [(&str, &[i16]); 2] = [("first", &[20]), ("second", &[40, 30, 25, 22])];
+    let checked = checked(&system, Standing::Holds, Some(10_000_000_000), &lanes);
+    let results = model::run(&system, &checked, &seconds(1), &context, &mut Silent).unwrap();
+    assert_eq!(results.experiment, "model/small");
+    let judgement = results.judgement.as_ref().unwrap();
+    assert_eq!(judgement.remarks, [""; 0]);
+    for (behaviour, times) in [
+        ("first.clock", 1),
+        ("second.answer", 2),
+        ("second.store", 1),
+        ("second.show", 1),
+        ("first.hear", 1),
+    ] {
+        let seen = of(judgement, behaviour, "first.clock");
+        assert_eq!((seen.count, seen.skipped), (50 * times, 0), "{seen:?}");
+        // Its own 100 us, those of the answers, and all before it.
+        let least_ns = if behaviour == "second.answer" {
+            150_000
+        } else {
+            200_000
+        };
+        assert!(seen.worst_ns > Some(least_ns), "{seen:?}");
+        assert_eq!(seen.standing, ObservedStanding::Within);
+    }
+    let alarms = of(judgement, "first.alarm", "first.alarm").count;
+    assert!((22..=34).contains(&alarms), "{alarms}");
+    assert_eq!(of(judgement, "second.answer", "first.alarm").count, alarms);
+    let [chain] = &judgement.chains[..] else {
+        panic!("one chain")
+    };
+    let show = of(judgement, "second.show", "first.clock");
+    assert_eq!((chain.count, chain.worst_ns), (50, show.worst_ns));
+    assert!(results.is_real_time(), "{:?}", results.scheduling);
+}
+
+#[test]
+fn what_is_overloaded_is_refused_and_really_misses_when_it_is_forced() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(OVERLOADED);
+    let checked = checked(&system, Standing::Misses, None, &[]);
+    let refused = model::run(&system, &checked, &seconds(1), &context, &mut Silent).unwrap_err();
+    assert!(matches!(refused, LabError::Model { .. }), "{refused}");
+    assert!(refused.to_string().contains("only.late"), "{refused}");
+    let forced = RunOptions {
+        force: true,
+        ..seconds(1)
+    };
+    let results = model::run(&system, &checked, &forced, &context, &mut Silent).unwrap();
+    let judgement = results.judgement.unwrap();
+    let late = of(&judgement, "only.late", "only.late");
+    // In 60 ms it gets 24 ms of the 30 ms that it needs: three of four jobs are late after the first few.
+    assert!(late.misses > 10 && late.skipped > 0, "{late:?}");
+    assert_eq!(late.count + late.skipped, 34);
+    assert!(!judgement.promised);
+}
