@@ -21,6 +21,8 @@ use judging::Ran;
 use places::Places;
 use plan::Plan;
 
+#[cfg(test)]
+mod by_hand;
 pub(crate) mod component;
 mod conductor;
 pub mod judgement;

@@ -461,3 +461,6 @@ const OUTLIERS: usize = 16;
 const INTERRUPTIONS_OF_ONE: usize = 8;
 const INTERRUPTIONS: usize = 64;
 const ENOUGH_WORDS: &str = "of those that happened at least 20 times";
+
+#[cfg(test)]
+mod tests;

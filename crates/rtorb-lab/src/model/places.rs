@@ -124,3 +124,49 @@ fn too_few(system: &System, used: &BTreeSet<Processor>, allowed: &[usize]) -> St
         allowed.len()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::by_hand::example;
+
+    fn placed(
+        allowed: &[usize],
+        asked: &[(&str, u32, usize)],
+        share: bool,
+    ) -> Result<Vec<usize>, String> {
+        let asked = asked.iter();
+        let asked = asked.map(|(node, cpu, host)| (((*node).to_owned(), *cpu), *host));
+        let asked = asked.collect();
+        let system = example("robot-arm.toml");
+        let placed = Places::of(&system, (allowed, Some(3)), (&asked, share))?;
+        Ok(placed.of.into_values().collect())
+    }
+
+    #[test]
+    fn processors_go_from_the_measured_cpu_downwards() {
+        assert_eq!(placed(&[0, 1, 2, 3, 4], &[], false), Ok(vec![3, 2]));
+        assert_eq!(placed(&[0, 3], &[], false), Ok(vec![3, 0]));
+        assert_eq!(
+            placed(&[0, 1, 2, 3], &[("control", 0, 3)], false),
+            Ok(vec![2, 3])
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let few = placed(&[3], &[], false).unwrap_err();
+        assert!(
+            few.contains("arm/0, control/0") && few.contains("sharing"),
+            "{few}"
+        );
+        let both = [("arm", 0, 3), ("control", 0, 3)];
+        let shared = placed(&[3], &both, false).unwrap_err();
+        assert!(shared.contains("no bound holds"), "{shared}");
+        assert_eq!(placed(&[3], &both, true), Ok(vec![3, 3]));
+        let nowhere = placed(&[3], &[("leg", 0, 3)], false).unwrap_err();
+        assert!(nowhere.contains("there are arm/0, control/0"), "{nowhere}");
+        let refused = placed(&[3], &[("arm", 0, 9)], false).unwrap_err();
+        assert!(refused.contains("may use [3]"), "{refused}");
+    }
+}

@@ -454,3 +454,6 @@ impl Sources {
 const NATIVE_MAX: u8 = 98;
 /// Of a process: sixteen mebibytes of records.
 const JOBS_MAX: usize = 400_000;
+
+#[cfg(test)]
+mod tests;

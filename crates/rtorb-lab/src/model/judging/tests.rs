@@ -1,0 +1,195 @@
+use super::*;
+use crate::model::by_hand;
+use crate::model::watcher::Watched;
+use crate::processes::gaps::Gap;
+
+const ALONE: &str = r#"
+name = "alone"
+[[node]]
+name = "here"
+[[component]]
+name = "only"
+  [[component.behaviour]]
+  name = "work"
+  period = "10ms"
+  execution = "1ms"
+  deadline = "3ms"
+  priority = 40
+"#;
+
+const MS: u64 = 1_000_000;
+const START_NS: u64 = 1_000 * MS;
+const BOUND_NS: u64 = 1_200_000;
+
+/// A hundred jobs of 1 ms, one of them longer by so much, of which its thread saw an interruption of `seen_ns`.
+fn evidence(longer_ns: u64, seen_ns: u64) -> Evidence {
+    let mut evidence = Evidence {
+        start_ns: START_NS,
+        end_ns: START_NS + 1_000 * MS,
+        ..Evidence::default()
+    };
+    let mut watched = Watched {
+        begin_ns: START_NS - MS,
+        end_ns: START_NS + 2_000 * MS,
+        ..Watched::default()
+    };
+    for number in 0..100 {
+        let release_ns = START_NS + u64::from(number) * 10 * MS;
+        let more_ns = if number == 50 { longer_ns } else { 0 };
+        let begin_ns = release_ns + 2_000;
+        let end_ns = begin_ns + MS + more_ns;
+        evidence.jobs.push(Job {
+            place: 0,
+            number,
+            release_ns,
+            begin_ns,
+            own_end_ns: end_ns,
+            end_ns,
+        });
+        if number == 50 && seen_ns > 0 {
+            evidence.gaps.push(JobGap {
+                place: 0,
+                number,
+                begin_ns: begin_ns + 100_000,
+                length_ns: seen_ns,
+                switched: false,
+            });
+        }
+        watched.gaps.push(Gap {
+            begin_ns: release_ns,
+            length_ns: end_ns + 1_000 - release_ns,
+            switched: true,
+        });
+    }
+    evidence.arrivals.insert(0, 100);
+    evidence.watched.insert(1, watched);
+    evidence
+}
+
+fn judged(evidence: &Evidence) -> Judgement {
+    let system = by_hand::system(ALONE);
+    let checked = by_hand::checked(&system, Some(BOUND_NS));
+    let plan = Plan::of(&system, &checked, (1_000 * MS, 1)).unwrap();
+    let places = Places {
+        of: [((0, 0), 1)].into(),
+    };
+    let ran = Ran {
+        system: &system,
+        plan: &plan,
+        checked: &checked,
+        places: &places,
+    };
+    judge(ran, evidence, 10_000)
+}
+
+#[test]
+fn what_is_within_its_bound_is() {
+    let judgement = judged(&evidence(0, 0));
+    let [one] = &judgement.behaviours[..] else {
+        panic!("one behaviour")
+    };
+    assert_eq!(one.standing, ObservedStanding::Within);
+    assert_eq!((one.count, one.misses, one.quiet_count), (100, 0, 100));
+    assert_eq!(one.worst_ns, Some(MS + 2_000));
+    assert_eq!(one.ratio, Some(BOUND_NS as f64 / (MS + 2_000) as f64));
+    assert_eq!(judgement.cpus[0].busy_ns, Some(100 * (MS + 3_000)));
+    assert!(one.words.contains("within the bound"), "{}", one.words);
+}
+
+#[test]
+fn an_interruption_that_is_long_enough_explains() {
+    let judgement = judged(&evidence(5 * MS, 5 * MS));
+    let [one] = &judgement.behaviours[..] else {
+        panic!("one behaviour")
+    };
+    assert_eq!(one.standing, ObservedStanding::ExplainedByTheHost);
+    assert_eq!((one.above, one.unexplained, one.misses), (1, 0, 1));
+    // It is the only one that was not quiet.
+    assert_eq!(
+        (one.quiet_count, one.quiet_worst_ns),
+        (99, Some(MS + 2_000))
+    );
+    let worst = &one.outliers[0];
+    assert_eq!((worst.sequence, worst.interrupted_ns), (50, 5 * MS));
+    assert_eq!(worst.excess_ns, 6 * MS + 2_000 - BOUND_NS);
+    assert_eq!(judgement.interruptions.len(), 1);
+    assert!(one.words.contains("the host explains"), "{}", one.words);
+}
+
+#[test]
+fn one_that_is_too_short_does_not() {
+    let judgement = judged(&evidence(5 * MS, 4 * MS));
+    let [one] = &judgement.behaviours[..] else {
+        panic!("one behaviour")
+    };
+    // 4.8 ms too long, and 4 ms are explained.
+    assert_eq!(one.standing, ObservedStanding::Unexplained);
+    assert_eq!((one.above, one.unexplained), (1, 1));
+    assert_eq!(judgement.standing, ObservedStanding::Unexplained);
+    assert!(one.words.contains("nothing explains"), "{}", one.words);
+}
+
+#[test]
+fn one_before_the_cpu_was_idle_does_not() {
+    let mut evidence = evidence(5 * MS, 0);
+    // While the job before it ran, long over.
+    evidence.gaps.push(JobGap {
+        place: 0,
+        number: 49,
+        begin_ns: evidence.jobs[49].begin_ns + 1_000,
+        length_ns: 900_000,
+        switched: false,
+    });
+    let judgement = judged(&evidence);
+    let one = &judgement.behaviours[0];
+    assert_eq!((one.unexplained, one.outliers[0].interrupted_ns), (1, 0));
+    assert_eq!(one.quiet_count, 99);
+}
+
+#[test]
+fn what_was_never_done_is_a_miss() {
+    let mut evidence = evidence(0, 0);
+    evidence.jobs.truncate(90);
+    let one = judged(&evidence).behaviours.remove(0);
+    assert_eq!((one.count, one.skipped, one.misses), (90, 10, 10));
+    assert!(one.words.contains("10 of 100 jobs missed"), "{}", one.words);
+}
+
+#[test]
+fn without_a_job_nothing_was_seen() {
+    let nothing = Evidence {
+        arrivals: [(0, 100)].into(),
+        jobs: Vec::new(),
+        ..evidence(0, 0)
+    };
+    let one = judged(&nothing).behaviours.remove(0);
+    assert_eq!(one.standing, ObservedStanding::Unseen);
+    assert_eq!((one.misses, one.worst_ns, one.ratio), (100, None, None));
+}
+
+#[test]
+fn the_way_of_the_robot_arm_is_over_both_nodes() {
+    let system = by_hand::example("robot-arm.toml");
+    let checked = by_hand::checked(&system, None);
+    let plan = Plan::of(&system, &checked, (MS, 1)).unwrap();
+    let places = Places {
+        of: [((0, 0), 5), ((1, 0), 4)].into(),
+    };
+    let ran = Ran {
+        system: &system,
+        plan: &plan,
+        checked: &checked,
+        places: &places,
+    };
+    let of = |name: &str| {
+        let behaviour = system.behaviour(name).unwrap();
+        let place = &plan.tree.places_of(behaviour)[0];
+        ways(ran)[place.place as usize].clone()
+    };
+    assert_eq!(of("joints.shoulder"), [5].into());
+    assert_eq!(of("sensors.sense"), [5].into());
+    assert_eq!(of("planner.plan"), [4, 5].into());
+    // It waits for the arm's answer.
+    assert_eq!(of("supervisor.watch"), [4, 5].into());
+    assert_eq!(feeding(ran)[&5], [4, 5].into());
+}
