@@ -27,7 +27,11 @@ pub(super) fn example(name: &str) -> System {
         "Avionics::Navigation::update",
         "Avionics::Navigation::position",
     ];
-    let known = |_: &[PathBuf]| Ok(operations.map(|name| (name.to_owned(), timing)).into());
+    let known = move |_: &[PathBuf]| {
+        Ok(operations
+            .map(|name| (name.to_owned(), timing.clone()))
+            .into())
+    };
     System::read(path, &known).unwrap()
 }
 
