@@ -18,6 +18,7 @@ mod idl;
 mod ior;
 mod lab;
 mod measure;
+mod model;
 mod naming;
 mod orb_options;
 mod output;
@@ -41,6 +42,7 @@ enum Subcommands {
     Measure(measure::Measure),
     Check(check::Check),
     Lab(lab::Lab),
+    Model(model::Model),
     Cubit(cubit::Cubit),
     Ior(ior::Ior),
     Ping(ping::Ping),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),
         Subcommands::Lab(lab) => lab.run(),
+        Subcommands::Model(model) => model.run(),
         Subcommands::Cubit(cubit) => cubit.run(),
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Ping(ping) => ping.run(),
@@ -96,6 +99,7 @@ fn is_misuse(error: &anyhow::Error) -> bool {
                     | LabError::Folder { .. }
                     | LabError::NotComparable { .. }
                     | LabError::Incomplete { .. }
+                    | LabError::Model { .. }
             )
         })
 }

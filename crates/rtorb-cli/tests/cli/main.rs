@@ -12,6 +12,7 @@ mod ior;
 mod kernels;
 mod lab;
 mod load;
+mod model;
 mod model_run;
 mod naming;
 mod ping;

@@ -1,0 +1,163 @@
+//! `rtorb model`: will every deadline hold, and does the system that was analysed run as it was promised?
+
+mod answer;
+mod check;
+mod run;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use rtorb_idl::tree::Criticality as Annotated;
+use rtorb_sched::model::{
+    CheckOptions, Checked, GivenProfile, Platform, Statistic, System, Timing, profiles_of,
+};
+use rtorb_sched::{Criticality, Strategy};
+
+use crate::orb_options::Misuse;
+
+/// Will every deadline hold? From a system file and a platform profile to proven bounds, and to a run that checks them.
+///
+/// `rtorb lab run profile` measures what the services of a platform cost; `check` composes that with the system and bounds every
+/// response and end-to-end chain; `run` builds the system of synthetic work and real calls, and sets what is observed beside the
+/// bounds. docs/model.md explains all three.
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    subcommand: ModelSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelSubcommand {
+    Check(check::Check),
+    Run(run::Run),
+}
+
+impl Model {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        match &self.subcommand {
+            ModelSubcommand::Check(check) => check.run(),
+            ModelSubcommand::Run(run) => run.run(),
+        }
+    }
+}
+
+/// What is analysed, and with which costs.
+#[derive(Debug, Args)]
+struct Analysis {
+    /// The system: nodes, components, what they do and how they call each other (docs/model.md).
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A platform profile, of one node or of all; goes before those that the file names. `rtorb lab run profile` makes one.
+    #[arg(long = "profile", value_name = "[NODE=]FILE", conflicts_with = "ideal")]
+    profiles: Vec<GivenProfile>,
+    /// What of the measured costs counts: the worst that was seen (max), or p99, with what comes rarely reckoned by itself.
+    ///
+    /// Without it max, but p99 in a virtual machine, where the worst that was seen holds what the hypervisor took.
+    #[arg(long, value_name = "STATISTIC", value_parser = ["max", "p99"], conflicts_with = "ideal")]
+    costs: Option<String>,
+    /// Reckon with a platform that costs nothing: what the application's own code alone leaves.
+    #[arg(long)]
+    ideal: bool,
+    /// How priorities are given to behaviours that have none. Goes before the file's.
+    #[arg(long, value_name = "NAME", value_parser = strategies())]
+    strategy: Option<String>,
+    /// Do not search by how much each behaviour may grow.
+    #[arg(long)]
+    no_sensitivity: bool,
+    /// A folder in which included IDL files are looked for. May be given more than once.
+    #[arg(short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+}
+
+impl Analysis {
+    /// The system, and what is known of it.
+    fn check(&self) -> anyhow::Result<(System, Checked)> {
+        let system = System::read(&self.file, &|files| self.timings(files)).map_err(misuse)?;
+        let platforms = self.platforms(&system)?;
+        let strategy = self.strategy.as_deref().map(str::parse).transpose();
+        let options = CheckOptions {
+            sensitivity: !self.no_sensitivity,
+            strategy: strategy.map_err(misuse)?,
+            ..CheckOptions::default()
+        };
+        let checked = rtorb_sched::model::check(&system, &platforms, &options)
+            .map_err(|error| misuse(format!("{}: {error}", self.file.display())))?;
+        Ok((system, checked))
+    }
+
+    /// A platform for each node; a profile that several have is read once.
+    fn platforms(&self, system: &System) -> anyhow::Result<Vec<Platform>> {
+        if self.ideal {
+            return Ok(vec![Platform::ideal(); system.nodes.len()]);
+        }
+        let files = profiles_of(system, &self.profiles)
+            .map_err(|reason| misuse(format!("{}: {reason}", self.file.display())))?;
+        let mut read: BTreeMap<&Path, Platform> = BTreeMap::new();
+        for file in &files {
+            if !read.contains_key(file.as_path()) {
+                let platform = Platform::read(file).map_err(misuse)?;
+                read.insert(file, self.with_costs(platform));
+            }
+        }
+        let each = files.iter().filter_map(|file| read.get(file.as_path()));
+        Ok(each.cloned().collect())
+    }
+
+    fn with_costs(&self, platform: Platform) -> Platform {
+        match self.costs.as_deref() {
+            Some("max") => platform.with_statistic(Statistic::Max),
+            Some(_) => platform.with_statistic(Statistic::P99),
+            None => platform,
+        }
+    }
+
+    /// What annotations in IDL say of the timing of operations.
+    fn timings(&self, files: &[PathBuf]) -> Result<BTreeMap<String, Timing>, String> {
+        let found = rtorb_idl::timings(files, &self.include_dirs);
+        let found = found.map_err(|error| error.to_string())?;
+        let named = found.into_iter().map(|one| {
+            let timing = Timing {
+                place: format!("{}:{}", one.file, one.line),
+                worst_ns: one.worst_ns,
+                deadline_ns: one.deadline_ns,
+                period_ns: one.period_ns,
+                criticality: one.criticality.map(in_the_model),
+            };
+            (one.operation, timing)
+        });
+        Ok(named.collect())
+    }
+}
+
+fn in_the_model(criticality: Annotated) -> Criticality {
+    match criticality {
+        Annotated::VeryLow => Criticality::VeryLow,
+        Annotated::Low => Criticality::Low,
+        Annotated::Medium => Criticality::Medium,
+        Annotated::High => Criticality::High,
+        Annotated::VeryHigh => Criticality::VeryHigh,
+    }
+}
+
+/// Something that other arguments, or another file, would mend.
+fn misuse(error: impl core::fmt::Display) -> anyhow::Error {
+    anyhow!(Misuse::new(error.to_string()))
+}
+
+/// The names of the strategies that give each behaviour a fixed priority.
+fn strategies() -> PossibleValuesParser {
+    let is_fixed = |strategy: &Strategy| {
+        !matches!(
+            strategy,
+            Strategy::EarliestDeadlineFirst | Strategy::MinimumLaxityFirst
+        )
+    };
+    let fixed = Strategy::ALL
+        .into_iter()
+        .filter(|(_, strategy)| is_fixed(strategy));
+    PossibleValuesParser::new(fixed.map(|(name, _)| name))
+}

@@ -1,0 +1,402 @@
+//! What a person reads of an answer: the verdict, then what it is made of, and what to load.
+
+use rtorb_lab::results::summary::Table;
+use rtorb_sched::model::{
+    BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Share, Standing,
+    rounded_down, rounded_up,
+};
+use rtorb_sched::times::text_of_ns;
+
+use crate::output::{columns, indented, line, print_table};
+
+/// Prints all of it.
+pub(super) fn print(checked: &Checked) -> anyhow::Result<()> {
+    paragraph(&checked.verdict(), ["", ""])?;
+    print_explanations(checked)?;
+    print_behaviours(checked)?;
+    print_layers(checked)?;
+    print_chains(checked)?;
+    print_processors(checked)?;
+    print_loading(checked)?;
+    print_assumptions(checked)
+}
+
+/// Prints what the bound of a behaviour is made of.
+pub(super) fn print_behaviour(one: &BehaviourBound) -> anyhow::Result<()> {
+    let end = match one.behaviour == one.root {
+        true => one.behaviour.clone(),
+        false => format!("{} from the arrival of {}", one.behaviour, one.root),
+    };
+    print_shares(&end, one.bound_ns, &one.shares)?;
+    let others = one.by_root.iter().filter(|(root, _)| *root != one.root);
+    for (root, bound_ns) in others {
+        line(format!(
+            "  from the arrival of {root}: {}",
+            bound(*bound_ns)
+        ))?;
+    }
+    explain(&one.explanation)
+}
+
+/// Prints what the bound of a chain is made of.
+pub(super) fn print_chain(one: &ChainBound) -> anyhow::Result<()> {
+    print_shares(&one.chain, one.bound_ns, &one.shares)?;
+    explain(&one.explanation)
+}
+
+fn explain(explanation: &str) -> anyhow::Result<()> {
+    match explanation.is_empty() {
+        true => Ok(()),
+        false => paragraph(explanation, ["", ""]),
+    }
+}
+
+fn print_shares(name: &str, bound_ns: Option<u64>, shares: &[Share]) -> anyhow::Result<()> {
+    let rows = shares.iter().map(|share| {
+        vec![
+            share.what.clone(),
+            share.layer.to_string(),
+            share.times.to_string(),
+            signed(share.ns, rounded_up),
+        ]
+    });
+    let bound = vec![
+        format!("bound of {name}"),
+        String::new(),
+        String::new(),
+        bound(bound_ns),
+    ];
+    print_table(&table(
+        ["", "layer", "times", "in all"],
+        rows.chain([bound]).collect(),
+    ))
+}
+
+fn print_explanations(checked: &Checked) -> anyhow::Result<()> {
+    let behaviours = checked.behaviours.iter();
+    let behaviours = behaviours.map(|one| (&one.behaviour, one.standing, &one.explanation));
+    let chains = checked.chains.iter();
+    let chains = chains.map(|one| (&one.chain, one.standing, &one.explanation));
+    for (name, standing, explanation) in behaviours.chain(chains) {
+        if !explanation.is_empty() {
+            let text = format!("{name} {}: {explanation}", told(standing));
+            paragraph(&text, ["  * ", "    "])?;
+        }
+    }
+    Ok(())
+}
+
+fn print_behaviours(checked: &Checked) -> anyhow::Result<()> {
+    let head = [
+        "behaviour",
+        "",
+        "bound",
+        "deadline",
+        "slack",
+        "may grow",
+        "priority",
+        "period",
+        "processor",
+    ];
+    let only = match checked.processors.as_slice() {
+        [only] => format!(" (all on {}/{})", only.node, only.cpu),
+        _ => String::new(),
+    };
+    heading(&format!(
+        "Behaviours: done at the latest, from the arrival of what begins them{only}"
+    ))?;
+    let rows = checked.behaviours.iter().map(|one| {
+        let mut row = behaviour_row(one);
+        row.push(match only.is_empty() {
+            true => one.processor.clone(),
+            false => String::new(),
+        });
+        row
+    });
+    print_table(&table(head, rows.collect()))?;
+    if checked.behaviours.iter().any(|one| one.assigned) {
+        let text = format!("* priority given by the strategy {}", checked.strategy);
+        paragraph(&text, ["  ", "    "])?;
+    }
+    print_what_breaks(checked)
+}
+
+/// What breaks first when a behaviour grows by more than it may, once for all behaviours of which it is the same.
+fn print_what_breaks(checked: &Checked) -> anyhow::Result<()> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in &checked.behaviours {
+        let found = one.sensitivity.as_ref();
+        let Some(first) = found.and_then(|found| found.breaks_first.as_deref()) else {
+            continue;
+        };
+        match groups.iter_mut().find(|(known, _)| *known == first) {
+            Some((_, of)) => of.push(&one.behaviour),
+            None => groups.push((first, vec![&one.behaviour])),
+        }
+    }
+    groups.into_iter().try_for_each(|(first, of)| {
+        let whose = match of.len() == checked.behaviours.len() {
+            true => "any of them".to_owned(),
+            false => of.join(", "),
+        };
+        let text = format!("{first} is what breaks first when it grows more: {whose}");
+        paragraph(&text, ["  ", "    "])
+    })
+}
+
+fn behaviour_row(one: &BehaviourBound) -> Vec<String> {
+    let priority = one.priority.map_or_else(String::new, |priority| {
+        let mark = if one.assigned { "*" } else { "" };
+        format!("{priority}{mark}")
+    });
+    let grow = one.sensitivity.as_ref().and_then(|found| found.may_grow_ns);
+    vec![
+        one.behaviour.clone(),
+        told(one.standing).to_owned(),
+        bound(one.bound_ns),
+        text_of_ns(one.deadline_ns),
+        left(one.slack_ns),
+        left(grow),
+        priority,
+        text_of_ns(one.period_ns),
+    ]
+}
+
+fn print_layers(checked: &Checked) -> anyhow::Result<()> {
+    let legend: Vec<String> = from_the_top()
+        .map(|layer| format!("{} {layer}", pattern(layer)))
+        .collect();
+    heading(&format!(
+        "What bounds are made of: {} (--explain NAME shows one in full)",
+        legend.join(", ")
+    ))?;
+    let behaviours = checked.behaviours.iter();
+    let behaviours = behaviours.map(|one| (&one.behaviour, one.layers_ns()));
+    let chains = checked.chains.iter();
+    let chains = chains.map(|one| (&one.chain, one.layers_ns()));
+    let rows = behaviours.chain(chains).map(|(name, layers)| {
+        let cells = layers.iter().rev().map(|(_, ns)| match ns {
+            0 => String::new(),
+            ns => signed(*ns, rounded_up),
+        });
+        [name.clone(), bar(layers)]
+            .into_iter()
+            .chain(cells)
+            .collect()
+    });
+    let mut head = vec![String::new(), String::new()];
+    head.extend(from_the_top().map(|layer| pattern(layer).to_owned()));
+    print_table(&Table {
+        head,
+        rows: rows.collect(),
+    })
+}
+
+/// Layers as a bar has them: what the user wrote comes first.
+fn from_the_top() -> impl Iterator<Item = Layer> {
+    Layer::ALL.into_iter().rev()
+}
+
+/// Each layer's share of all of them as characters; one that is there has a character at least.
+fn bar(layers: [(Layer, i64); 4]) -> String {
+    let parts = layers.map(|(layer, ns)| (layer, usize::try_from(ns).unwrap_or(0)));
+    let whole: u128 = parts.iter().map(|(_, ns)| *ns as u128).sum();
+    let places = |ns: usize| match ns {
+        0 => 0,
+        ns => (ns as u128 * BAR as u128 / whole).max(1) as usize,
+    };
+    let mut drawn = parts.map(|(layer, ns)| (layer, places(ns)));
+    let used: usize = drawn.iter().map(|(_, places)| *places).sum();
+    if let Some(largest) = drawn.iter_mut().max_by_key(|(_, places)| *places) {
+        // The largest has what rounding leaves, or what the smallest have too much.
+        largest.1 = (largest.1 + BAR).saturating_sub(used) * usize::from(used > 0);
+    }
+    let drawn = drawn.iter().rev();
+    drawn
+        .map(|(layer, places)| pattern(*layer).repeat(*places))
+        .collect()
+}
+
+fn print_chains(checked: &Checked) -> anyhow::Result<()> {
+    if checked.chains.is_empty() {
+        return Ok(());
+    }
+    heading("Chains: their end is done at the latest, from the arrival of their beginning")?;
+    let rows = checked.chains.iter().map(|one: &ChainBound| {
+        vec![
+            one.chain.clone(),
+            told(one.standing).to_owned(),
+            bound(one.bound_ns),
+            text_of_ns(one.deadline_ns),
+            left(one.slack_ns),
+        ]
+    });
+    let head = ["chain", "", "bound", "deadline", "slack"];
+    print_table(&table(head, rows.collect()))?;
+    checked.chains.iter().try_for_each(|one| {
+        let text = format!("{}: {}", one.chain, one.through.join(" > "));
+        paragraph(&text, ["  ", "    "])
+    })
+}
+
+fn print_processors(checked: &Checked) -> anyhow::Result<()> {
+    heading("Processors: how much of them is used, and for what")?;
+    let rows = checked.processors.iter().map(|one| {
+        let rule = match one.scheduling {
+            "fixed_priority" => "",
+            _ => ", earliest deadline first",
+        };
+        let mut row = vec![
+            format!("{}/{}{rule}", one.node, one.cpu),
+            percent(one.utilisation_millionths),
+        ];
+        row.extend(from_the_top().map(|layer| {
+            let own = one.layers_millionths.iter().find(|(of, _)| *of == layer);
+            percent(own.map_or(0, |(_, millionths)| *millionths))
+        }));
+        row
+    });
+    let [hardware, os, orb, application] = Layer::ALL.map(short);
+    let head = ["processor", "used", application, orb, os, hardware];
+    print_table(&table(head, rows.collect()))
+}
+
+fn print_loading(checked: &Checked) -> anyhow::Result<()> {
+    let loading = &checked.loading;
+    if loading.components.is_empty() && loading.channels.is_empty() {
+        return Ok(());
+    }
+    heading("To load (--out DIR writes the files)")?;
+    for one in &loading.components {
+        paragraph(&format!("{}: {}", one.component, said(one)), ["  ", "    "])?;
+    }
+    loading.channels.iter().try_for_each(|(name, lanes)| {
+        let priorities: Vec<String> = lanes.iter().map(|lane| lane.priority.to_string()).collect();
+        let text = match priorities.is_empty() {
+            true => format!("{name}: an event channel without consumers"),
+            false => format!(
+                "{name}: rtorb events serve --lanes {}",
+                priorities.join(",")
+            ),
+        };
+        paragraph(&text, ["  ", "    "])
+    })
+}
+
+/// Lanes and bands of a component in words.
+fn said(one: &ComponentLoading) -> String {
+    let lane = |lane: &LaneLoading| match lane.threads {
+        1 => lane.priority.to_string(),
+        threads => format!("{} with {threads} threads", lane.priority),
+    };
+    let band = |&(low, high): &(i16, i16)| match low == high {
+        true => low.to_string(),
+        false => format!("{low} to {high}"),
+    };
+    let parts = [
+        ("lanes", one.lanes.iter().map(lane).collect::<Vec<_>>()),
+        ("bands", one.bands.iter().map(band).collect()),
+    ];
+    let filled = parts.iter().filter(|(_, of)| !of.is_empty());
+    let texts: Vec<String> = filled
+        .map(|(name, of)| format!("{name} {}", of.join(", ")))
+        .collect();
+    match texts.is_empty() {
+        true => "neither lanes nor bands: nobody calls it, and it calls nobody".to_owned(),
+        false => texts.join("; "),
+    }
+}
+
+fn print_assumptions(checked: &Checked) -> anyhow::Result<()> {
+    if checked.assumptions.is_empty() {
+        return Ok(());
+    }
+    heading("What this rests on")?;
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in &checked.assumptions {
+        let node = one.node.as_deref();
+        match groups.iter_mut().find(|(what, _)| *what == one.what) {
+            Some((_, nodes)) => nodes.extend(node),
+            None => groups.push((&one.what, node.into_iter().collect())),
+        }
+    }
+    groups.into_iter().try_for_each(|(what, nodes)| {
+        let text = match nodes.is_empty() {
+            true => what.to_owned(),
+            false => format!("{}: {what}", nodes.join(", ")),
+        };
+        paragraph(&text, ["  * ", "    "])
+    })
+}
+
+/// A standing as it is found again in a long table.
+pub(super) fn told(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Holds => "holds",
+        Standing::NotProven => "NOT PROVEN",
+        Standing::Misses => "MISSES",
+    }
+}
+
+pub(super) fn bound(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "none".to_owned(), rounded_up)
+}
+
+/// What is left of a time, or by how much it is too long.
+fn left(ns: Option<i64>) -> String {
+    ns.map_or_else(String::new, |ns| match ns < 0 {
+        true => signed(ns, rounded_up),
+        false => signed(ns, rounded_down),
+    })
+}
+
+fn signed(ns: i64, rounded: fn(u64) -> String) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", rounded(ns.unsigned_abs()))
+}
+
+/// Millionths as percent, rounded up, for 100.01 % is more than there is.
+fn percent(millionths: u64) -> String {
+    let hundredths = millionths.div_ceil(100);
+    format!("{}.{:02} %", hundredths / 100, hundredths % 100)
+}
+
+/// A layer's name where there is little room.
+fn short(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Hardware => "hardware",
+        Layer::OperatingSystem => "OS",
+        Layer::Orb => "ORB",
+        Layer::Application => "application",
+    }
+}
+
+fn pattern(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Hardware => "#",
+        Layer::OperatingSystem => "+",
+        Layer::Orb => "o",
+        Layer::Application => "=",
+    }
+}
+
+pub(super) fn table<const N: usize>(head: [&str; N], rows: Vec<Vec<String>>) -> Table {
+    Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows,
+    }
+}
+
+pub(super) fn heading(text: &str) -> anyhow::Result<()> {
+    line("")?;
+    paragraph(text, ["", "  "])
+}
+
+pub(super) fn paragraph(text: &str, indents: [&str; 2]) -> anyhow::Result<()> {
+    indented(text, indents, columns())
+        .into_iter()
+        .try_for_each(line)
+}
+
+/// How many characters a bar has.
+const BAR: usize = 14;

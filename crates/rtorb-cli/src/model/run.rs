@@ -1,0 +1,185 @@
+//! `rtorb model run`: the system that was analysed, built of synthetic work and real calls, run, and set beside its bounds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use rtorb_lab::experiment::{Context, Effort};
+use rtorb_lab::model::judgement::{Judgement, Observed, ObservedStanding};
+use rtorb_lab::model::{self, RunOptions, shown};
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::results::{Results, loading, report, runs};
+use rtorb_sched::model::{Checked, Standing};
+use rtorb_sched::times::parse_ns;
+
+use super::Analysis;
+use super::answer::{heading, paragraph};
+use crate::NO;
+use crate::executable;
+use crate::output::{line, print_json, print_table};
+use crate::progress::Report;
+
+/// Run a system that was analysed, and set what is observed beside the bounds.
+///
+/// Checks it first, as `rtorb model check` does, and runs it only if every deadline holds. Each component is a process with an ORB
+/// that loads the lanes and bands of the analysis; behaviours execute as long as the file says, and call each other. Threads have
+/// SCHED_FIFO at their priorities.
+///
+/// Exit status 0: no deadline was missed, and no response was above its bound without the host having taken the CPU meanwhile.
+/// 1: one was, or the analysis promises nothing and --force was not given. 2: something is wrong with the file or the options.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    analysis: Analysis,
+    /// For how long jobs arrive: 10ms to an hour.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    duration: Duration,
+    /// Run it even if deadlines will be missed.
+    #[arg(long)]
+    force: bool,
+    /// The CPU of this host that plays a CPU of the system, as flight/0=1. May be given more than once; each of the others gets one of
+    /// its own.
+    #[arg(long, value_name = "NODE/CPU=HOSTCPU")]
+    place: Vec<Place>,
+    /// Let a CPU of this host play several of the system, where there are too few. No bound holds then.
+    #[arg(long)]
+    share: bool,
+    /// What execution times and gaps between arrivals are drawn from, where the file gives a range.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where the report is written.
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    out: PathBuf,
+    /// Print the results as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let (system, checked) = self.analysis.check()?;
+        if checked.standing != Standing::Holds && !self.force {
+            let (verdict, file) = (checked.verdict(), self.analysis.file.display());
+            anyhow::bail!(
+                "{verdict} It was not run: `rtorb model check {file}` says why, and --force runs it all the same"
+            );
+        }
+        runs::prepare(&self.out)?;
+        let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let context = Context::new(Effort::Quick, executable::own()?, interrupt)?;
+        let mut progress = Report::new(&format!("model/{}", system.name), 1, 1);
+        let ran = model::run(&system, &checked, &self.options(), &context, &mut progress);
+        progress.finish();
+        let results = ran?;
+        results
+            .write(&self.out)
+            .with_context(|| format!("cannot write below {}", self.out.display()))?;
+        loading::write_answer(&self.out, &checked)?;
+        let of = report::Run {
+            id: &context.run,
+            failures: &[],
+        };
+        let page = report::write_run(&self.out, &of)
+            .with_context(|| format!("cannot write the report in {}", self.out.display()))?;
+        match self.json {
+            true => print_json(&results)?,
+            false => print(&results, &checked, &page)?,
+        }
+        let kept = results.judgement.as_ref().is_some_and(Judgement::is_kept);
+        Ok(match kept && results.complete {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(NO),
+        })
+    }
+
+    fn options(&self) -> RunOptions {
+        let place = self.place.iter();
+        let place: BTreeMap<_, _> = place
+            .map(|place| ((place.node.clone(), place.cpu), place.host_cpu))
+            .collect();
+        RunOptions {
+            duration: self.duration,
+            force: self.force,
+            seed: self.seed,
+            place,
+            share: self.share,
+            ..RunOptions::default()
+        }
+    }
+}
+
+fn print(results: &Results, checked: &Checked, page: &Path) -> anyhow::Result<()> {
+    if let Some(judgement) = &results.judgement {
+        print_judgement(judgement)?;
+    }
+    // What the bounds rest on is said by the check, and on the page.
+    let of_check = |note: &&String| {
+        let mut assumed = checked.assumptions.iter();
+        assumed.any(|one| note.ends_with(&one.what))
+    };
+    let notes: Vec<&String> = results
+        .notes
+        .iter()
+        .filter(|note| !of_check(note))
+        .collect();
+    if !notes.is_empty() {
+        heading("To know when reading")?;
+    }
+    for note in notes {
+        paragraph(note, ["  * ", "    "])?;
+    }
+    line(format!("\nReport: {}", page.display()))
+}
+
+/// The verdict, the tables, and for what was above its bound by how much and why.
+fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
+    line("")?;
+    paragraph(&judgement.verdict(), ["", ""])?;
+    for titled in shown::tables(judgement) {
+        heading(&titled.title)?;
+        print_table(&titled.table)?;
+    }
+    let worth_words = |one: &&Observed| one.standing > ObservedStanding::Within || one.misses > 0;
+    let all = judgement.behaviours.iter().chain(&judgement.chains);
+    let told: Vec<&Observed> = all.filter(worth_words).collect();
+    if !told.is_empty() {
+        heading("Where it was not as promised")?;
+    }
+    told.iter()
+        .try_for_each(|one| paragraph(&one.words, ["  * ", "    "]))
+}
+
+/// A CPU of the system, and the one of the host that plays it.
+#[derive(Clone, Debug)]
+struct Place {
+    node: String,
+    cpu: u32,
+    host_cpu: usize,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = || {
+            let (processor, host_cpu) = text.rsplit_once('=')?;
+            let (node, cpu) = processor.rsplit_once('/')?;
+            Some(Self {
+                node: node.to_owned(),
+                cpu: cpu.parse().ok()?,
+                host_cpu: host_cpu.parse().ok()?,
+            })
+        };
+        read().ok_or_else(|| {
+            "a place is NODE/CPU=HOSTCPU, such as flight/0=1: CPU 0 of the node flight is CPU 1 of this host".to_owned()
+        })
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_ns(text).map(Duration::from_nanos)
+}
