@@ -110,6 +110,7 @@ fn config(served: &Served, lanes: &[ThreadpoolLane]) -> ChannelConfig {
             false => priorities,
         },
         queue_events: served.queue_events,
+        intake_events: served.queue_events,
         when_full: match served.wait_ms {
             Some(wait_ms) => WhenFull::Wait {
                 at_most: Duration::from_millis(wait_ms),

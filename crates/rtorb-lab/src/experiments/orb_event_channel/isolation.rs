@@ -322,7 +322,8 @@ impl Neighbourhood {
         match (others, &mut self.low) {
             (Others::Absent | Others::Idle, _) => return Ok(()),
             (Others::Flooded, _) => {
-                let burst = 2 * QUEUE_EVENTS as u64;
+                // A lane keeps as many as a consumer's queue does.
+                let burst = 4 * QUEUE_EVENTS as u64;
                 // The half that is kept takes most of the CPU's time, and not all: real-time threads that take all of it are
                 // stopped by the kernel.
                 let period_ns = (burst * self.low_event_ns).max(LOW_PERIOD_NS);
