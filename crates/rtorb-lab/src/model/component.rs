@@ -65,8 +65,8 @@ pub(crate) struct Seen {
     pub(crate) jobs: usize,
     /// How many gaps follow these.
     pub(crate) gaps: usize,
-    /// Jobs and gaps that had no room.
-    pub(crate) beyond_room: usize,
+    /// Jobs that had no room, and gaps that had none.
+    pub(crate) beyond_room: (usize, usize),
     /// How many jobs of each root arrived.
     pub(crate) arrivals: BTreeMap<u32, u64>,
     /// And how many of these could not be begun in time.
@@ -103,7 +103,7 @@ impl Component {
         let performer = Arc::new(Performer {
             work: Work {
                 sections: plan.mutexes.iter().copied().map(Section::new).collect(),
-                gaps: Kept::with_room(plan.jobs_max.saturating_mul(GAPS_A_JOB).min(GAPS_MAX)),
+                gaps: Kept::with_room(plan.gaps_max),
                 give_up_ns: AtomicU64::new(u64::MAX),
             },
             jobs: Kept::with_room(plan.jobs_max),
@@ -264,7 +264,7 @@ impl Component {
             // What came while it was written is not in the octets: they say how many there are.
             jobs,
             gaps,
-            beyond_room: no_room + no_room_either,
+            beyond_room: (no_room, no_room_either),
             arrivals: of(|released| released.arrivals),
             skipped: of(|released| released.skipped),
             failed: performer.failures.count(),
@@ -354,8 +354,3 @@ fn joined<T: Send + 'static>(
     let ended = thread.join().ok().flatten();
     ended.ok_or_else(|| format!("the thread {name} panicked"))?
 }
-
-/// More than preemptions and interruptions make of most jobs.
-const GAPS_A_JOB: usize = 4;
-/// Twenty-four mebibytes.
-const GAPS_MAX: usize = 1 << 20;

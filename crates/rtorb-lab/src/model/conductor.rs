@@ -262,10 +262,15 @@ fn finish_component(component: &mut Process, evidence: &mut Evidence) -> Result<
         .extend(gaps.iter().filter(|gap| gap.place != NOBODY));
     evidence.arrivals.extend(seen.arrivals);
     let name = component.name();
-    if seen.beyond_room > 0 {
-        let lost = seen.beyond_room;
+    let (jobs, gaps) = seen.beyond_room;
+    if jobs > 0 {
         evidence.remarks.push(format!(
-            "{name} had no room for {lost} records: these jobs count as not done."
+            "{name} had no room for {jobs} jobs: they count as never done."
+        ));
+    }
+    if gaps > 0 {
+        evidence.remarks.push(format!(
+            "{name} had no room for {gaps} gaps in its work: what took the CPU then is not known."
         ));
     }
     if let Some(failure) = seen.failure {

@@ -460,7 +460,7 @@ const BACK_NS: u64 = 1_000_000_000;
 const OUTLIERS: usize = 16;
 const INTERRUPTIONS_OF_ONE: usize = 8;
 const INTERRUPTIONS: usize = 64;
-const ENOUGH_WORDS: &str = "of those that happened at least 20 times";
+const ENOUGH_WORDS: &str = "or between any two on that CPU, if these met less than 20 times";
 
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,8 @@ pub(crate) struct ComponentPlan {
     pub(crate) behaviours: Vec<BehaviourPlan>,
     /// Room for so many jobs.
     pub(crate) jobs_max: usize,
+    /// And for so many gaps in their work.
+    pub(crate) gaps_max: usize,
     /// What is drawn is drawn from it.
     pub(crate) seed: u64,
 }
@@ -155,7 +157,8 @@ impl Plan {
                 lanes: lanes(system, &tree, index, loading)?,
                 mutexes: mutexes(system, &tree, index),
                 behaviours: behaviours(system, &tree, (index, &priorities), &numbered)?,
-                jobs_max: jobs_max(system, &tree, index, duration_ns),
+                jobs_max: room(system, &tree, (index, duration_ns), |_| 1).min(JOBS_MAX),
+                gaps_max: room(system, &tree, (index, duration_ns), gaps_a_job).min(GAPS_MAX),
                 seed,
             });
         }
@@ -397,18 +400,28 @@ fn channels(system: &System, tree: &Tree, priorities: &[Option<u8>]) -> Vec<Vec<
         .collect()
 }
 
-/// How many jobs of the component's behaviours there are at most in that time, with something to spare.
-fn jobs_max(system: &System, tree: &Tree, component: usize, duration_ns: u64) -> usize {
+/// For so many records of a job for each that the component's behaviours have at most in that time, with something to spare.
+fn room(
+    system: &System,
+    tree: &Tree,
+    (component, duration_ns): (usize, u64),
+    a_job: impl Fn(&Execution) -> u64,
+) -> usize {
     let ours = tree.places.iter();
     let ours = ours.filter(|place| system.behaviours[place.behaviour].component == component);
-    let jobs = ours.map(|place| {
+    let records = ours.map(|place| {
         let period_ns = tree.period_ns(system, place);
-        place
+        let jobs = place
             .times
-            .saturating_mul(duration_ns / period_ns.max(1) + 2)
+            .saturating_mul(duration_ns / period_ns.max(1) + 2);
+        jobs.saturating_mul(a_job(&system.behaviours[place.behaviour].execution))
     });
-    let jobs = jobs.fold(0, u64::saturating_add);
-    usize::try_from(jobs).unwrap_or(JOBS_MAX).min(JOBS_MAX)
+    usize::try_from(records.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+}
+
+/// One each time that a tick may come, and for preemptions.
+fn gaps_a_job(execution: &Execution) -> u64 {
+    execution.worst_ns() / GAP_EVERY_NS + GAPS_BESIDE
 }
 
 /// Each call by an event has a source of its own, so that who gets it is who is meant.
@@ -454,6 +467,11 @@ impl Sources {
 const NATIVE_MAX: u8 = 98;
 /// Of a process: sixteen mebibytes of records.
 const JOBS_MAX: usize = 400_000;
+/// Of a process: forty-eight mebibytes.
+const GAPS_MAX: usize = 2 << 20;
+/// Some times as often as the fastest tick.
+const GAP_EVERY_NS: u64 = 200_000;
+const GAPS_BESIDE: u64 = 8;
 
 #[cfg(test)]
 mod tests;

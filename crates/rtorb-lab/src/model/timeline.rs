@@ -184,10 +184,13 @@ fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
         .into_iter()
         .map(|(between, lengths)| (between, ordinary_ns(lengths)))
         .collect();
+    // Where these two are too rare to know, nothing that is ordinary on this CPU may be taken for an interruption.
+    let longest_ns = ordinary.values().flatten().copied().max();
     let taken = holes.iter().filter_map(|hole| {
+        let known = ordinary.get(&hole.between).copied().flatten();
         let ordinary_ns = match hole.seen {
             true => 0,
-            false => ordinary.get(&hole.between).copied().flatten()?,
+            false => known.or(longest_ns)?,
         };
         let begin_ns = hole.begin_ns.saturating_add(ordinary_ns);
         let is_one = hole.end_ns.saturating_sub(begin_ns) >= from_ns;
@@ -349,5 +352,31 @@ mod tests {
         let timeline = Timeline::of(&jobs, &[], None, 10_000);
         assert_eq!(timeline.interruptions, []);
         assert_eq!(timeline.busy_since(500_000, 1_000), 499_000);
+    }
+
+    /// Another thread has the CPU in the middle of the one job of a kind, and it is none of ours.
+    #[test]
+    fn what_is_rare_is_set_beside_the_longest_that_is_ordinary() {
+        let at = |number: u64| 1_000_000 * (number + 1);
+        let late = |number: u64| Caused {
+            cause_ns: at(number),
+            ..job(number as u32, at(number) + 30_000, at(number) + 600_000)
+        };
+        let mut jobs: Vec<Caused> = (0..100).map(late).collect();
+        let mut rare = job(70, at(70) + 650_000, at(70) + 950_000);
+        rare.job.place = 4;
+        jobs.push(rare);
+        let gap = JobGap {
+            place: 4,
+            ..gap(70, at(70) + 700_000, 200_000, true)
+        };
+        let timeline = Timeline::of(&jobs, &[gap], None, 10_000);
+        let taken = Taken {
+            begin_ns: at(70) + 730_000,
+            end_ns: at(70) + 900_000,
+            while_idle: false,
+            inferred: true,
+        };
+        assert_eq!(timeline.interruptions, [taken]);
     }
 }

@@ -87,6 +87,8 @@ fn a_callee_runs_at_its_callers_priorities_and_knows_who_called() {
     assert_eq!(plan.subscriptions, [subscription]);
     // 102 and 52 jobs of the roots; three calls each, and one.
     assert_eq!(plan.components[1].jobs_max, 102 * 3 + 52 + 102);
+    // Each millisecond five, and eight a job.
+    assert_eq!(plan.components[1].gaps_max, (102 * 3 + 52) * 13 + 102 * 18);
     let [_, rare] = hear.execution[..] else {
         panic!("two buckets")
     };
