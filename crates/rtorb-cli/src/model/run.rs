@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::experiment::{Context, Effort};
-use rtorb_lab::model::judgement::{Judgement, Observed, ObservedStanding};
+use rtorb_lab::model::judgement::{Judgement, Observed};
 use rtorb_lab::model::{self, RunOptions, shown};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::results::{Results, loading, report, runs};
@@ -143,9 +143,8 @@ fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
         heading(&titled.title)?;
         print_table(&titled.table)?;
     }
-    let worth_words = |one: &&Observed| one.standing > ObservedStanding::Within || one.misses > 0;
     let all = judgement.behaviours.iter().chain(&judgement.chains);
-    let told: Vec<&Observed> = all.filter(worth_words).collect();
+    let told: Vec<&Observed> = all.filter(|one| !one.is_as_promised()).collect();
     if !told.is_empty() {
         heading("Where it was not as promised")?;
     }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use rtorb::Orb;
 use rtorb_services::scheduling::Schedule;
 
+use crate::model_run::ALONE;
 use crate::support::{json, rtorb};
 
 fn example(name: &str) -> PathBuf {
@@ -194,6 +196,7 @@ fn what_is_wrong_is_misuse_and_told_with_what_to_do() {
 
 #[test]
 fn what_misses_is_not_run_unless_it_is_forced() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("report");
     let out = out.to_str().unwrap();
@@ -234,6 +237,7 @@ fn what_misses_is_not_run_unless_it_is_forced() {
 
 #[test]
 fn a_run_leaves_its_page_its_numbers_and_the_answer() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let file = one_behaviour(folder.path(), "1ms");

@@ -15,7 +15,7 @@ use rtorb_sched::model::{
 };
 
 /// One run at a time: they have the CPU to themselves.
-static ALONE: Mutex<()> = Mutex::new(());
+pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
 struct Silent;
 

@@ -186,26 +186,12 @@ fn targets(judgement: &Judgement) -> Vec<Target> {
     found
 }
 
+/// The verdict, and what was not as promised; the tables have the rest.
 fn conclusions(judgement: &Judgement) -> Vec<String> {
-    let standing = match judgement.standing {
-        ObservedStanding::Within => "No response was longer than its bound.",
-        ObservedStanding::Unbounded => {
-            "Of some behaviours the analysis gives no bound; of the others no response was longer than it."
-        }
-        ObservedStanding::Unseen => {
-            "Of some behaviours no job was done; nothing else was longer than its bound."
-        }
-        ObservedStanding::ExplainedByTheHost => {
-            "Some responses were longer than their bounds, and each time the host had taken at least as much time as that from the CPUs \
-             on the way."
-        }
-        ObservedStanding::Unexplained => {
-            "Some responses were longer than their bounds, and nothing that was seen of the host says why: the model leaves something out."
-        }
-    };
-    let mut found = vec![standing.to_owned()];
-    found.extend(all(judgement).map(|one| one.words.clone()));
-    found
+    let words = all(judgement)
+        .filter(|one| !one.is_as_promised())
+        .map(|one| one.words.clone());
+    std::iter::once(judgement.verdict()).chain(words).collect()
 }
 
 fn notes(ran: Ran<'_>, judgement: &Judgement) -> Vec<String> {

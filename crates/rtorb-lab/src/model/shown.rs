@@ -16,6 +16,12 @@ impl Observed {
             behaviour => end_of(behaviour, &self.root),
         }
     }
+
+    /// Whether every job was done in time and within the bound.
+    #[must_use]
+    pub fn is_as_promised(&self) -> bool {
+        self.misses == 0 && self.standing == ObservedStanding::Within
+    }
 }
 
 /// A behaviour, with its root where that is another one.
@@ -173,7 +179,7 @@ fn of_observed(one: &Observed) -> impl Iterator<Item = Derived> {
         (DEADLINE, "ns", ns(Some(one.deadline_ns))),
         (WORST, "ns", ns(one.worst_ns)),
         (QUIET, "ns", ns(one.quiet_worst_ns)),
-        ("bound_by_quiet_worst", "ratio", one.ratio),
+        ("bound_by_worst_quiet", "ratio", one.ratio),
         ("misses", "jobs", Some(one.misses as f64)),
     ];
     let of = labels_of(one);
@@ -314,10 +320,10 @@ const BOUND: &str = "bound";
 const DEADLINE: &str = "deadline";
 const SHARE: &str = "bound_by_layer";
 const SHARE_OF_BOUND: &str = "bound_by_layer_percent";
-const WORST: &str = "worst";
-const WORST_OF_BOUND: &str = "worst_percent";
-const QUIET: &str = "quiet_worst";
-const QUIET_OF_BOUND: &str = "quiet_worst_percent";
+const WORST: &str = "observed_worst";
+const WORST_OF_BOUND: &str = "observed_worst_percent";
+const QUIET: &str = "worst_quiet";
+const QUIET_OF_BOUND: &str = "worst_quiet_percent";
 /// The label that names a behaviour or a chain, as [`Observed::name`] does; the series of its responses has it too.
 pub const END: &str = "end";
 const TABLE_CAPTION: &str = "From the arrival of what begins it until it is done. Quiet are the jobs during which the host took no CPU \

@@ -173,7 +173,7 @@ fn bounds_stand_beside_what_was_observed() {
     for mark in ["bound 4000 us", "bound 9000 us", "deadline 40000 us"] {
         assert!(page.contains(mark), "{mark}");
     }
-    assert!(page.contains("\"barmode\":\"stack\"") && page.contains("quiet worst"));
+    assert!(page.contains("\"barmode\":\"stack\"") && page.contains("worst quiet"));
 }
 
 #[test]
