@@ -3,6 +3,7 @@
 mod advice;
 mod blocking;
 mod goals;
+mod growth;
 mod judged;
 mod loading;
 mod order;
@@ -140,6 +141,9 @@ pub fn check_composed(
     let (analysed, about) = order::analysed(&view, strategy)?;
     let mut behaviours = judged::behaviours(&view, &analysed);
     let mut chains = judged::chains(&view, &analysed);
+    if options.sensitivity {
+        growth::add(&view, &analysed, &mut behaviours);
+    }
     words::explain(&view, &analysed, &mut behaviours, &mut chains);
     let all = behaviours.iter().map(|each| each.standing);
     let all = all.chain(chains.iter().map(|each| each.standing));

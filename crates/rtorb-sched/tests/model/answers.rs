@@ -526,3 +526,63 @@ fn what_cannot_be_given_is_told() {
         "no platform"
     );
 }
+
+/// The set of Joseph and Pandya again: the slowest is done at its deadline, so nothing may grow; with 4 instead of 5 it leaves 1, and
+/// each of the 3 jobs of the fastest takes its part of what is left before 20.
+#[test]
+fn how_much_longer_executions_may_get() {
+    let text = |execution: u64| {
+        plant(
+            "rms",
+            &[
+                &periodic("fast", 7, 3, ""),
+                &periodic("middle", 12, 3, ""),
+                &periodic("slow", 20, execution, ""),
+            ],
+        )
+    };
+    let grow = |execution: u64| {
+        let answer = checked(&text(execution));
+        ["c.fast", "c.middle", "c.slow"].map(|name| {
+            let sensitivity = behaviour(&answer, name)
+                .sensitivity
+                .clone()
+                .expect("it was asked for");
+            (sensitivity.may_grow_ns, sensitivity.breaks_first)
+        })
+    };
+    let breaks = |ns: i64| (Some(ns), Some("c.slow".to_owned()));
+    assert_eq!(grow(5), [breaks(0), breaks(0), breaks(0)]);
+    assert_eq!(
+        grow(4),
+        [breaks(333_333), breaks(500_000), breaks(1_000_000)]
+    );
+    // What must go is told to a thousandth, and never too little.
+    for ((shorter, first), least) in grow(6).into_iter().zip([333_334, 500_000, 1_000_000]) {
+        let shorter = -shorter.expect("it can be mended");
+        assert!(
+            (least..=least + least / 500).contains(&shorter),
+            "{shorter}"
+        );
+        assert_eq!(first.as_deref(), Some("c.slow"));
+    }
+}
+
+/// The same by trying, where deadlines decide: all of the CPU is used.
+#[test]
+fn how_much_longer_executions_may_get_where_deadlines_decide() {
+    let text = format!(
+        "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"edf\"\n[[component]]\nname = \"c\"\n{}{}",
+        periodic("one", 10, 4, ""),
+        periodic("two", 20, 10, "")
+    );
+    let answer = checked(&text);
+    let grow = |name: &str| {
+        behaviour(&answer, name)
+            .sensitivity
+            .clone()
+            .and_then(|each| each.may_grow_ns)
+            .expect("it may grow")
+    };
+    assert_eq!((grow("c.one"), grow("c.two")), (1_000_000, 2_000_000));
+}
