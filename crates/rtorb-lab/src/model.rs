@@ -51,8 +51,9 @@ pub struct RunOptions {
     pub place: BTreeMap<(String, u32), usize>,
     /// Whether a CPU of the host may play several processors: no bound holds then.
     pub share: bool,
-    /// From how long on what takes a CPU is an interruption, in ns: longer than the kernel's ticks, which are in the bounds.
-    pub interruption_from_ns: u64,
+    /// From how long on what takes a CPU is an interruption, in ns; `None` is twice what the bounds reckon for one tick or one interrupt
+    /// of a timer, and 10 us at least.
+    pub interruption_from_ns: Option<u64>,
 }
 
 impl Default for RunOptions {
@@ -63,7 +64,7 @@ impl Default for RunOptions {
             seed: 1,
             place: BTreeMap::new(),
             share: false,
-            interruption_from_ns: 10_000,
+            interruption_from_ns: None,
         }
     }
 }
@@ -109,7 +110,9 @@ pub fn run(
         checked,
         places: &places,
     };
-    let judgement = judging::judge(ran, &evidence, options.interruption_from_ns);
+    let from_ns = options.interruption_from_ns;
+    let from_ns = from_ns.unwrap_or_else(|| interruption_from_ns(checked));
+    let judgement = judging::judge(ran, &evidence, from_ns);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     Ok(outcome::results(
         ran,
@@ -138,6 +141,16 @@ fn refuse(checked: &Checked, options: &RunOptions) -> Result<(), String> {
     ))
 }
 
+/// What is in the bounds is no interruption: ticks, and interrupts of timers.
+fn interruption_from_ns(checked: &Checked) -> u64 {
+    let shares = checked.behaviours.iter().flat_map(|bound| &bound.shares);
+    let interrupts =
+        shares.filter(|share| share.what == "tick" || share.what.starts_with("release of "));
+    let each_ns = interrupts.map(|share| share.ns.unsigned_abs() / share.times.max(1));
+    let dearest_ns = each_ns.max().unwrap_or(0);
+    dearest_ns.saturating_mul(2).max(INTERRUPTION_NS_MIN)
+}
+
 fn refuse_without_real_time(plan: &Plan) -> Result<(), String> {
     let priorities = plan.tree.places.iter().map(|place| place.priority);
     let highest = priorities.max().unwrap_or(1);
@@ -151,5 +164,45 @@ fn refuse_without_real_time(plan: &Plan) -> Result<(), String> {
         .map_err(|refused| format!("the bounds are those of real-time threads: {refused}"))
 }
 
+const INTERRUPTION_NS_MIN: u64 = 10_000;
 const DURATION_MIN: Duration = Duration::from_millis(10);
 const DURATION_MAX: Duration = Duration::from_secs(3_600);
+
+#[cfg(test)]
+mod tests {
+    use rtorb_sched::model::{Layer, Share};
+
+    use super::*;
+
+    #[test]
+    fn what_the_bounds_reckon_for_an_interrupt_is_no_interruption() {
+        let system = by_hand::example("overloaded.toml");
+        let mut checked = by_hand::checked(&system, None);
+        assert_eq!(interruption_from_ns(&checked), 10_000);
+        let share = |what: &str, times, ns| Share {
+            layer: Layer::OperatingSystem,
+            what: what.to_owned(),
+            times,
+            ns,
+        };
+        checked.behaviours[0].shares = vec![
+            share("context switches", 1, 900_000),
+            share("tick", 3, 45_000),
+            share("release of vision.recognise", 2, 50_000),
+        ];
+        assert_eq!(interruption_from_ns(&checked), 50_000);
+    }
+
+    #[test]
+    fn a_duration_has_its_limits() {
+        let system = by_hand::example("overloaded.toml");
+        let checked = by_hand::checked(&system, None);
+        let of = |duration| RunOptions {
+            duration,
+            ..RunOptions::default()
+        };
+        assert_eq!(refuse(&checked, &of(Duration::from_secs(1))), Ok(()));
+        let refused = refuse(&checked, &of(Duration::from_secs(3_601))).unwrap_err();
+        assert!(refused.contains("not 3601 s"), "{refused}");
+    }
+}

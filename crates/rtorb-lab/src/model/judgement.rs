@@ -141,6 +141,7 @@ pub struct Interruption {
     /// Whether the CPU had nothing else to do before it.
     pub while_idle: bool,
     /// Whether it was between two pieces of work, and is by how much that took longer than nine of ten times between the same two.
-    /// Otherwise a thread that was reading the clock without pause did not run, and no other one did.
+    /// Otherwise it was seen: a thread that was reading the clock without pause did not run, and no other one did, or none but the
+    /// watcher.
     pub inferred: bool,
 }

@@ -36,7 +36,7 @@ pub(super) fn results(
         duration_s,
         stolen_ms,
         complete: true,
-        parameters: parameters(ran, options, cpu),
+        parameters: parameters(ran, (options, judgement.interruption_from_ns), cpu),
         findings: preflight::findings(&context.host),
         host: context.host.clone(),
         server_host: None,
@@ -64,7 +64,11 @@ fn file_name(name: &str) -> String {
         .collect()
 }
 
-fn parameters(ran: Ran<'_>, options: &RunOptions, measured: Option<usize>) -> Labels {
+fn parameters(
+    ran: Ran<'_>,
+    (options, from_ns): (&RunOptions, u64),
+    measured: Option<usize>,
+) -> Labels {
     let mut parameters = labels([
         ("system", ran.system.name.clone().into()),
         (
@@ -77,7 +81,7 @@ fn parameters(ran: Ran<'_>, options: &RunOptions, measured: Option<usize>) -> La
         ("seed", options.seed.into()),
         ("transport", "tcp".into()),
         ("strategy", ran.checked.strategy.clone().into()),
-        ("interruption_from_ns", options.interruption_from_ns.into()),
+        ("interruption_from_ns", from_ns.into()),
     ]);
     if let Some(cpu) = measured {
         parameters.insert("measured_cpu".to_owned(), cpu.into());

@@ -72,9 +72,24 @@ impl Timeline {
             after_interruption: time.2,
         }));
         stretches.sort_unstable_by_key(|stretch| (stretch.begin_ns, stretch.end_ns));
+        let mut interruptions = interruptions(&stretches, from_ns);
+        let idle = idle.into_iter().map(|time| (time.0, time.1));
+        let at_work = at_work(jobs);
+        // A job's own code waits for nobody who lets the CPU be idle: the kernel has given it to who is less urgent than all.
+        let (kept_from_work, idle): (Vec<_>, Vec<_>) =
+            idle.partition(|time| is_within(&at_work, *time));
+        let kept_from_work = kept_from_work.into_iter().map(|(begin_ns, end_ns)| Taken {
+            begin_ns,
+            end_ns,
+            while_idle: false,
+            inferred: false,
+        });
+        interruptions
+            .extend(kept_from_work.filter(|taken| taken.end_ns - taken.begin_ns >= from_ns));
+        interruptions.sort_unstable_by_key(|taken| taken.begin_ns);
         Self {
-            interruptions: interruptions(&stretches, from_ns),
-            idle: idle.into_iter().map(|time| (time.0, time.1)).collect(),
+            interruptions,
+            idle,
             watched_ns: watched.map(|watched| (watched.begin_ns, watched.end_ns)),
         }
     }
@@ -162,6 +177,28 @@ fn idle_times(watched: &Watched) -> Vec<(u64, u64, bool)> {
         times.push((begin_ns, watched.end_ns, after_interruption));
     }
     times
+}
+
+/// When own code had begun and was not done, in order; what overlaps is one time.
+fn at_work(jobs: &[Caused]) -> Vec<(u64, u64)> {
+    let times = jobs
+        .iter()
+        .map(|caused| (caused.job.begin_ns, caused.job.own_end_ns));
+    let mut times: Vec<(u64, u64)> = times.collect();
+    times.sort_unstable();
+    times.dedup_by(|later, before| {
+        let overlap = later.0 <= before.1;
+        if overlap {
+            before.1 = before.1.max(later.1);
+        }
+        overlap
+    });
+    times
+}
+
+fn is_within(times: &[(u64, u64)], (begin_ns, end_ns): (u64, u64)) -> bool {
+    let after = times.partition_point(|time| time.0 <= begin_ns);
+    times[..after].last().is_some_and(|time| end_ns <= time.1)
 }
 
 /// A time between two stretches.
@@ -352,6 +389,33 @@ mod tests {
         let timeline = Timeline::of(&jobs, &[], None, 10_000);
         assert_eq!(timeline.interruptions, []);
         assert_eq!(timeline.busy_since(500_000, 1_000), 499_000);
+    }
+
+    /// Half of every second belongs to others: the watcher runs while there is work.
+    #[test]
+    fn what_the_kernel_keeps_for_others_is_taken() {
+        let jobs = [job(0, 1_000_000, 80_000_000)];
+        let gaps = [gap(0, 10_000_000, 50_010_000, true)];
+        let away = |begin_ns, length_ns| Gap {
+            begin_ns,
+            length_ns,
+            switched: true,
+        };
+        let watched = Watched {
+            begin_ns: 0,
+            end_ns: 100_000_000,
+            gaps: vec![away(990_000, 9_015_000), away(60_005_000, 20_000_000)],
+            beyond_room: 0,
+        };
+        let timeline = Timeline::of(&jobs, &gaps, Some(&watched), 10_000);
+        let taken = Taken {
+            begin_ns: 10_005_000,
+            end_ns: 60_005_000,
+            while_idle: false,
+            inferred: false,
+        };
+        assert_eq!(timeline.interruptions, [taken]);
+        assert_eq!(timeline.busy_since(70_000_000, 1 << 40), 990_000);
     }
 
     /// Another thread has the CPU in the middle of the one job of a kind, and it is none of ours.
