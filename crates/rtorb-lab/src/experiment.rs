@@ -338,9 +338,7 @@ pub fn run(
             .iter_mut()
             .for_each(|series| series.rounds_max.clear());
     }
-    let stolen_ms = stolen_ms(cpu)
-        .zip(stolen_before_ms)
-        .map(|(after, before)| after.saturating_sub(before));
+    let stolen_ms = stolen_since(cpu, stolen_before_ms);
     outcome
         .notes
         .extend(stolen_ms.and_then(note_of_stolen_time));
@@ -380,6 +378,12 @@ fn findings(context: &Context) -> Vec<Finding> {
         Effort::Emulated { .. } => Vec::new(),
         Effort::Glance | Effort::Quick | Effort::Full => preflight::findings(&context.host),
     }
+}
+
+/// What the hypervisor took since it was asked before.
+fn stolen_since(cpu: Option<usize>, before_ms: Option<u64>) -> Option<u64> {
+    let both = stolen_ms(cpu).zip(before_ms);
+    both.map(|(after, before)| after.saturating_sub(before))
 }
 
 fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {

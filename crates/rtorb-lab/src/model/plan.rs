@@ -148,10 +148,8 @@ impl Plan {
         let numbered = Sources::of(system);
         let mut components = Vec::new();
         for (index, component) in system.components.iter().enumerate() {
-            let loading = checked.loading.components.iter();
-            let loading = loading
-                .filter(|loading| loading.component == component.name)
-                .next_back();
+            let mut loading = checked.loading.components.iter();
+            let loading = loading.find(|loading| loading.component == component.name);
             components.push(ComponentPlan {
                 name: component.name.clone(),
                 lanes: lanes(system, &tree, index, loading)?,

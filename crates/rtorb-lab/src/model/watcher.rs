@@ -125,8 +125,8 @@ fn watch(mut gaps: Gaps, end_ns: u64) -> Watched {
 /// The line, if it announces none.
 pub(crate) fn octets_after(line: &str) -> Result<usize, String> {
     let octets = |gaps: usize| gaps.checked_mul(16)?.checked_add(16);
-    let each = head(line)?.into_iter().map(|(_, gaps, _)| octets(gaps));
-    let sum = each.fold(Some(0_usize), |sum, one| sum?.checked_add(one?));
+    let mut each = head(line)?.into_iter().map(|(_, gaps, _)| octets(gaps));
+    let sum = each.try_fold(0_usize, |sum, one| sum.checked_add(one?));
     sum.filter(|sum| *sum <= OCTETS_MAX)
         .ok_or_else(|| line.to_owned())
 }

@@ -15,11 +15,11 @@ use crate::model::plan::{BehaviourPlan, CallPlan, To};
 /// One call.
 #[derive(Debug)]
 pub(super) enum Way {
-    TwoWay {
+    Waited {
         object: Behaviour,
         payload: Vec<u8>,
     },
-    OneWay {
+    Onward {
         object: Behaviour,
         payload: Vec<u8>,
     },
@@ -57,11 +57,11 @@ impl Way {
                 .map_err(|exception| exception.to_string())
         };
         Ok(match &call.to {
-            To::TwoWay { behaviour } => Self::TwoWay {
+            To::TwoWay { behaviour } => Self::Waited {
                 object: object(behaviour)?,
                 payload: vec![0; octets],
             },
-            To::OneWay { behaviour } => Self::OneWay {
+            To::OneWay { behaviour } => Self::Onward {
                 object: object(behaviour)?,
                 payload: vec![0; octets],
             },
@@ -83,7 +83,7 @@ impl Way {
     /// Opens the calling thread's connection for it.
     pub(super) fn touch(&self) -> Result<(), String> {
         match self {
-            Self::TwoWay { object, .. } | Self::OneWay { object, .. } => object.touch(),
+            Self::Waited { object, .. } | Self::Onward { object, .. } => object.touch(),
             Self::Event { proxy, .. } => proxy.as_object().validate_connection().map(drop),
         }
         .map_err(|exception| exception.to_string())
@@ -92,8 +92,8 @@ impl Way {
     /// Makes the call.
     pub(super) fn call(&self, job: &Job) -> Result<(), String> {
         match self {
-            Self::TwoWay { object, payload } => object.run(job, payload),
-            Self::OneWay { object, payload } => object.start(job, payload),
+            Self::Waited { object, payload } => object.run(job, payload),
+            Self::Onward { object, payload } => object.start(job, payload),
             Self::Event { proxy, event } => {
                 let mut event = event.lock();
                 write_job(job, &mut event[0].data.payload);

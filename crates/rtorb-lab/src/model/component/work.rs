@@ -132,7 +132,7 @@ impl Work {
 /// job take their longest together.
 pub(crate) fn drawn_ns(execution: &[Drawn], seed: u64, behaviour: u32, number: u32) -> u64 {
     let longest_ns = execution.iter().map(|drawn| drawn.most_ns).max();
-    if number % WORST_ONE_IN == 0 {
+    if number.is_multiple_of(WORST_ONE_IN) {
         return longest_ns.unwrap_or(0);
     }
     let of_job = (u64::from(behaviour) << 32) | u64::from(number);
