@@ -121,12 +121,13 @@ fn print_behaviours(checked: &Checked) -> anyhow::Result<()> {
     print_what_breaks(checked)
 }
 
-/// What breaks first when a behaviour grows by more than it may, once for all behaviours of which it is the same.
+/// What misses first when a behaviour grows by more than it may, once for all behaviours of which it is the same.
 fn print_what_breaks(checked: &Checked) -> anyhow::Result<()> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for one in &checked.behaviours {
         let found = one.sensitivity.as_ref();
-        let Some(first) = found.and_then(|found| found.breaks_first.as_deref()) else {
+        let may_grow = found.filter(|found| found.may_grow_ns.is_some_and(|ns| ns >= 0));
+        let Some(first) = may_grow.and_then(|found| found.breaks_first.as_deref()) else {
             continue;
         };
         match groups.iter_mut().find(|(known, _)| *known == first) {
@@ -135,11 +136,15 @@ fn print_what_breaks(checked: &Checked) -> anyhow::Result<()> {
         }
     }
     groups.into_iter().try_for_each(|(first, of)| {
-        let whose = match of.len() == checked.behaviours.len() {
-            true => "any of them".to_owned(),
-            false => of.join(", "),
+        let text = match of.as_slice() {
+            [only] if *only == first => {
+                format!("if {only} grows by more, it is itself the first to miss its deadline")
+            }
+            of => format!(
+                "if {} grows by more, {first} is the first to miss its deadline",
+                of.join(" or ")
+            ),
         };
-        let text = format!("{first} is what breaks first when it grows more: {whose}");
         paragraph(&text, ["  ", "    "])
     })
 }

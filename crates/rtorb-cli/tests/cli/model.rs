@@ -107,6 +107,10 @@ fn one_behaviour_alone_takes_what_it_executes() {
     let answer = json(&output);
     assert_eq!(status, Some(0));
     assert_eq!(answer["behaviours"][0]["bound_ns"], 4_000_000);
+    assert_eq!(
+        answer["behaviours"][0]["sensitivity"]["may_grow_ns"],
+        6_000_000
+    );
     let (_, output, _) = check(&file, &["--json", "--no-sensitivity"]);
     assert!(json(&output)["behaviours"][0]["sensitivity"].is_null());
     let (status, output, _) = check(&file, &["--explain", "c.b"]);
