@@ -34,8 +34,10 @@
 mod counts;
 mod earliest;
 mod fixed;
-mod relatives;
-mod rounds;
+pub(crate) mod relatives;
+pub(crate) mod rounds;
+
+use std::sync::Arc;
 
 use crate::limits::Limits;
 use crate::response::Response;
@@ -107,7 +109,8 @@ pub struct Found {
 /// If a step names a processor or step that is not there, has no period, or follows itself in a circle.
 #[must_use]
 pub fn holistic(steps: &[Step], processors: &[Policy], limits: Limits) -> Vec<Found> {
-    let mut rounds = rounds::Rounds::new(steps, processors, limits);
+    let layout = Arc::new(rounds::Layout::new(steps, processors));
+    let mut rounds = rounds::Rounds::new(steps, &layout, limits);
     rounds.run();
     rounds.found()
 }

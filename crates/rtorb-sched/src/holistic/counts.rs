@@ -10,7 +10,7 @@ use super::{Found, Policy, Step};
 /// executions of the step itself, and of `blocking_ns`. For one without, it is what was found before the search ended.
 ///
 /// # Panics
-/// As [`holistic`](super::holistic); if `found` is not the answer for these steps, or `of` is not among them.
+/// As [`holistic`](super::holistic()); if `found` is not the answer for these steps, or `of` is not among them.
 #[must_use]
 pub fn interference(
     steps: &[Step],

@@ -5,14 +5,18 @@ use super::{Policy, Step};
 
 /// The relatives of a step that may run in its window, on the same processor.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Relatives {
+pub(crate) struct Relatives {
     /// Between the root and the step, the nearest first.
-    pub(super) before: Vec<usize>,
+    pub(crate) before: Vec<usize>,
     /// All that its end leads to.
-    pub(super) after: Vec<usize>,
+    pub(crate) after: Vec<usize>,
 }
 
 impl Relatives {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+
     pub(super) fn each(&self) -> impl Iterator<Item = (usize, Place)> {
         let before = self.before.iter().map(|&index| (index, Place::Before));
         before.chain(self.after.iter().map(|&index| (index, Place::After)))

@@ -1,5 +1,7 @@
 //! Jitter and responses in turn, until neither changes.
 
+use std::sync::Arc;
+
 use super::earliest::DeadlineLane;
 use super::fixed::Streams;
 use super::relatives::{Relatives, relatives};
@@ -8,15 +10,29 @@ use crate::limits::Limits;
 use crate::response::Response;
 use crate::utilisation::Utilisation;
 
+/// What does not depend on times.
+pub(crate) struct Layout {
+    lanes: Vec<Placed>,
+    pub(crate) relatives: Vec<Relatives>,
+    /// The steps that each one's end releases.
+    pub(crate) followers: Vec<Vec<usize>>,
+}
+
+/// A processor, and its steps: the most urgent first.
+pub(crate) struct Placed {
+    pub(crate) policy: Policy,
+    pub(crate) order: Vec<usize>,
+}
+
 /// The state of an analysis. Jitters only grow, so what was found for smaller ones is a lower bound for larger ones.
 #[derive(Clone)]
-pub(super) struct Rounds<'a> {
+pub(crate) struct Rounds<'a> {
     steps: &'a [Step],
+    layout: Arc<Layout>,
     limits: Limits,
     lanes: Vec<Lane>,
-    relatives: Vec<Relatives>,
-    /// The steps that each one's end releases.
-    followers: Vec<Vec<usize>>,
+    /// The first step that was found to miss its deadline.
+    missed: Option<usize>,
     jitter_ns: Vec<u64>,
     /// The jitters that the responses were found with, last.
     seen_ns: Vec<u64>,
@@ -26,13 +42,10 @@ pub(super) struct Rounds<'a> {
     responses: Vec<Response>,
 }
 
-/// A processor.
-#[derive(Clone)]
+/// How far the analysis of a processor is.
+#[derive(Clone, Copy)]
 struct Lane {
-    policy: Policy,
-    /// Its steps, the most urgent first.
-    order: Vec<usize>,
-    /// From which level on they ask for more than there is.
+    /// From which level on its steps ask for more than there is.
     overload_from: Option<u32>,
     /// From which level on something has changed.
     changed_from: Option<u32>,
@@ -87,20 +100,17 @@ impl Budget {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(steps: &'a [Step], processors: &[Policy], limits: Limits) -> Self {
-        let mut followers = vec![Vec::new(); steps.len()];
-        for (index, step) in steps.iter().enumerate() {
-            assert!(step.task.period_ns > 0, "a step has a period");
-            if let Some(before) = step.after {
-                followers[before].push(index);
-            }
-        }
+    pub(crate) fn new(steps: &'a [Step], layout: &Arc<Layout>, limits: Limits) -> Self {
+        let lane = |placed: &Placed| Lane {
+            overload_from: overload_from(steps, &placed.order),
+            changed_from: placed.order.first().map(|&first| steps[first].level),
+        };
         let mut rounds = Self {
             steps,
+            layout: Arc::clone(layout),
             limits,
-            lanes: lanes(steps, processors),
-            relatives: relatives(steps, processors),
-            followers,
+            lanes: layout.lanes.iter().map(lane).collect(),
+            missed: None,
             jitter_ns: steps.iter().map(|step| step.task.jitter_ns).collect(),
             seen_ns: vec![0; steps.len()],
             standing: vec![Standing::Bounded; steps.len()],
@@ -112,20 +122,51 @@ impl<'a> Rounds<'a> {
         let mut all: Vec<usize> = roots.collect();
         while let Some(index) = all.pop() {
             rounds.hand_on(index);
-            all.extend(&rounds.followers[index]);
+            all.extend(&layout.followers[index]);
         }
         rounds
     }
 
-    pub(super) fn run(&mut self) {
-        for _ in 0..self.limits.rounds_max {
-            let Some(lane) =
-                (0..self.lanes.len()).find(|&lane| self.lanes[lane].changed_from.is_some())
-            else {
+    /// Goes on from here with the same steps, of which these execute longer.
+    pub(crate) fn grown<'b>(&self, steps: &'b [Step], grown: &[usize]) -> Rounds<'b> {
+        let mut rounds = self.clone().with_steps(steps);
+        for &index in grown {
+            rounds.change(index);
+            let lane = steps[index].processor;
+            rounds.lanes[lane].overload_from = overload_from(steps, &self.layout.lanes[lane].order);
+        }
+        rounds
+    }
+
+    /// Looks at what has changed until nothing changes any more.
+    pub(crate) fn run(&mut self) {
+        self.run_while(|_| true);
+    }
+
+    /// The same until a deadline is known to be missed: whose, if there is one. Without one, all hold or are undecided.
+    pub(crate) fn run_to_miss(&mut self) -> Option<usize> {
+        self.run_while(|rounds| rounds.missed.is_none());
+        self.missed
+    }
+
+    fn run_while(&mut self, go_on: impl Fn(&Self) -> bool) {
+        for round in 0..self.limits.rounds_max {
+            // Jitters that still chase each other then are for nothing, where a deadline is missed anyway.
+            if round > self.limits.rounds_max / 10 && self.missed.is_some() {
+                break;
+            }
+            let changed = self
+                .lanes
+                .iter()
+                .position(|lane| lane.changed_from.is_some());
+            let Some(first) = changed else {
                 return;
             };
-            for lane in lane..self.lanes.len() {
+            for lane in first..self.lanes.len() {
                 self.analyse(lane);
+                if !go_on(self) {
+                    return;
+                }
             }
         }
         if self.lanes.iter().any(|lane| lane.changed_from.is_some()) {
@@ -136,7 +177,35 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    pub(super) fn found(&self) -> Vec<Found> {
+    pub(crate) fn responses(&self) -> &[Response] {
+        &self.responses
+    }
+
+    pub(crate) fn jitter_ns(&self, index: usize) -> u64 {
+        self.seen_ns[index]
+    }
+
+    pub(crate) fn window_ns(&self, index: usize) -> u64 {
+        self.worst[index].window_ns
+    }
+
+    /// The same state, for these steps.
+    pub(crate) fn with_steps(self, steps: &[Step]) -> Rounds<'_> {
+        Rounds {
+            steps,
+            layout: self.layout,
+            limits: self.limits,
+            lanes: self.lanes,
+            missed: self.missed,
+            jitter_ns: self.jitter_ns,
+            seen_ns: self.seen_ns,
+            standing: self.standing,
+            worst: self.worst,
+            responses: self.responses,
+        }
+    }
+
+    pub(crate) fn found(&self) -> Vec<Found> {
         let each = (0..self.steps.len()).map(|index| self.found_of(index));
         each.collect()
     }
@@ -146,12 +215,12 @@ impl<'a> Rounds<'a> {
         let Some(from) = self.lanes[lane].changed_from.take() else {
             return;
         };
-        let order = core::mem::take(&mut self.lanes[lane].order);
-        match self.lanes[lane].policy {
-            Policy::FixedPriority => self.analyse_levels(lane, &order, from),
-            Policy::EarliestDeadline => self.analyse_deadlines(lane, &order),
+        let layout = Arc::clone(&self.layout);
+        let placed = &layout.lanes[lane];
+        match placed.policy {
+            Policy::FixedPriority => self.analyse_levels(lane, &placed.order, from),
+            Policy::EarliestDeadline => self.analyse_deadlines(lane, &placed.order),
         }
-        self.lanes[lane].order = order;
     }
 
     fn analyse_levels(&mut self, lane: usize, order: &[usize], from: u32) {
@@ -212,7 +281,7 @@ impl<'a> Rounds<'a> {
             index,
             steps: self.steps,
             jitter_ns: &self.seen_ns,
-            relatives: &self.relatives[index],
+            relatives: &self.layout.relatives[index],
         }
     }
 
@@ -233,6 +302,9 @@ impl<'a> Rounds<'a> {
                 }
             }
         };
+        if response.meets(self.steps[index].task.deadline_ns) == Some(false) {
+            self.missed.get_or_insert(index);
+        }
         if response != self.responses[index] {
             self.responses[index] = response;
             self.hand_on(index);
@@ -241,8 +313,8 @@ impl<'a> Rounds<'a> {
 
     /// Gives what follows a step the jitter that its response means.
     fn hand_on(&mut self, index: usize) {
-        for place in 0..self.followers[index].len() {
-            let follower = self.followers[index][place];
+        let layout = Arc::clone(&self.layout);
+        for &follower in &layout.followers[index] {
             let step = &self.steps[follower];
             let (mut standing, before_ns) = match self.responses[index] {
                 Response::Bounded { ns } => (Standing::Bounded, ns),
@@ -262,16 +334,22 @@ impl<'a> Rounds<'a> {
             if jitter_ns != self.jitter_ns[follower] || standing != self.standing[follower] {
                 self.jitter_ns[follower] = jitter_ns;
                 self.standing[follower] = standing;
-                let changed = &mut self.lanes[step.processor].changed_from;
-                *changed = Some(changed.map_or(step.level, |level| level.min(step.level)));
+                self.change(follower);
             }
         }
+    }
+
+    /// Has a step, and what it may go before, looked at again.
+    fn change(&mut self, index: usize) {
+        let step = &self.steps[index];
+        let changed = &mut self.lanes[step.processor].changed_from;
+        *changed = Some(changed.map_or(step.level, |level| level.min(step.level)));
     }
 
     /// The blocking in a step's window.
     fn blocking_ns(&self, index: usize) -> u64 {
         let step = &self.steps[index];
-        let lane = &self.lanes[step.processor];
+        let lane = &self.layout.lanes[step.processor];
         if lane.policy == Policy::FixedPriority {
             return step.task.blocking_ns;
         }
@@ -291,7 +369,8 @@ impl<'a> Rounds<'a> {
         let period = i128::from(self.steps[index].task.period_ns);
         let since = |step: usize| worst.arrival_ns + i128::from(self.seen_ns[step]);
         let whole = |step: &usize| since(*step) >= 0 && since(*step) % period == 0;
-        let chain = core::iter::once(index).chain(self.relatives[index].before.iter().copied());
+        let chain =
+            core::iter::once(index).chain(self.layout.relatives[index].before.iter().copied());
         let begins_with = chain.clone().find(whole).unwrap_or(index);
         let number = |value: i128| u64::try_from(value).unwrap_or_default();
         Found {
@@ -307,28 +386,49 @@ impl<'a> Rounds<'a> {
     }
 }
 
-fn lanes(steps: &[Step], processors: &[Policy]) -> Vec<Lane> {
-    let lane = |(processor, &policy): (usize, &Policy)| {
-        let mut order: Vec<usize> = (0..steps.len())
-            .filter(|&index| steps[index].processor == processor)
+impl Layout {
+    /// # Panics
+    /// As [`holistic`](super::holistic()).
+    pub(crate) fn new(steps: &[Step], processors: &[Policy]) -> Self {
+        let mut lanes: Vec<Placed> = processors
+            .iter()
+            .map(|&policy| Placed {
+                policy,
+                order: Vec::new(),
+            })
             .collect();
-        order.sort_by_key(|&index| steps[index].level);
-        let changed_from = order.first().map(|&first| steps[first].level);
-        Lane {
-            policy,
-            overload_from: overload_from(steps, &order),
-            changed_from,
-            order,
+        let mut followers = vec![Vec::new(); steps.len()];
+        for (index, step) in steps.iter().enumerate() {
+            assert!(step.task.period_ns > 0, "a step has a period");
+            lanes[step.processor].order.push(index);
+            if let Some(before) = step.after {
+                followers[before].push(index);
+            }
         }
-    };
-    let lanes: Vec<Lane> = processors.iter().enumerate().map(lane).collect();
-    let placed: usize = lanes.iter().map(|lane| lane.order.len()).sum();
-    assert_eq!(placed, steps.len(), "every step has its processor");
-    lanes
+        for lane in &mut lanes {
+            lane.order.sort_by_key(|&index| steps[index].level);
+        }
+        Self {
+            lanes,
+            relatives: relatives(steps, processors),
+            followers,
+        }
+    }
+
+    pub(crate) fn lane(&self, processor: usize) -> &Placed {
+        &self.lanes[processor]
+    }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "about")]
 /// The level with which steps, from the most urgent on, ask for more than the processor has.
 fn overload_from(steps: &[Step], order: &[usize]) -> Option<u32> {
+    // Rounding is far less than what is left.
+    let share =
+        |&index: &usize| steps[index].task.worst_ns as f64 / steps[index].task.period_ns as f64;
+    if order.iter().map(share).sum::<f64>() < 1.0 - 1e-6 {
+        return None;
+    }
     let exceeds = |count: usize| {
         Utilisation::of(order[..count].iter().map(|&index| &steps[index].task)).exceeds_one()
     };

@@ -1,0 +1,138 @@
+//! How long an analysis of a thousand steps takes. Only optimised builds are judged: `cargo test -p rtorb-sched --release --test speed`.
+
+use std::time::{Duration, Instant};
+
+use rtorb_sched::holistic::{Policy, Step, holistic};
+use rtorb_sched::sensitivity::Sensitivity;
+use rtorb_sched::{Limits, Task};
+
+const COUNT: usize = 1_000;
+
+/// A thousand steps on so many processors, in chains of so many steps that go from processor to processor, each processor used to
+/// so many percent; the shorter the period, the more urgent.
+fn steps(
+    processors: usize,
+    chain: usize,
+    percent: u64,
+    period_ns: impl Fn(usize) -> u64,
+) -> Vec<Step> {
+    let step = |index: usize| {
+        let transaction = index / chain;
+        let period_ns = period_ns(transaction);
+        let share = COUNT as u64 / processors as u64;
+        let worst_ns = period_ns * percent / 100 / share;
+        Step {
+            task: Task::periodic(period_ns, worst_ns).with_blocking(10_000),
+            processor: (transaction + index % chain) % processors,
+            level: u32::try_from(period_ns / 1_000).expect("periods of seconds"),
+            after: (index % chain > 0).then(|| index - 1),
+            delay_ns: if index % chain > 0 { 20_000 } else { 0 },
+            transaction,
+        }
+    };
+    (0..COUNT).map(step).collect()
+}
+
+fn twenty(transaction: usize) -> u64 {
+    1_000_000 * (5 + 7 * (transaction as u64 % 20))
+}
+
+fn distinct(transaction: usize) -> u64 {
+    5_000_000 + 137_777 * transaction as u64
+}
+
+fn timed(what: &str, steps: &[Step], policy: Policy) -> Duration {
+    let processors = vec![
+        policy;
+        steps
+            .iter()
+            .map(|step| step.processor + 1)
+            .max()
+            .unwrap_or(0)
+    ];
+    let begin = Instant::now();
+    let found = holistic(steps, &processors, Limits::default());
+    let took = begin.elapsed();
+    let bounded = found
+        .iter()
+        .filter(|found| found.response.bound_ns().is_some())
+        .count();
+    println!("{what}: {took:?}, {bounded} bounded");
+    assert_eq!(bounded, COUNT, "{what}");
+    took
+}
+
+fn timed_growth(what: &str, steps: &[Step]) -> Duration {
+    let processors = [Policy::FixedPriority; 10];
+    let begin = Instant::now();
+    let sensitivity = Sensitivity::new(steps, &processors, Limits::default());
+    let each = (0..steps.len()).map(|index| sensitivity.may_grow(&[index]));
+    let growing = each.filter(|growth| growth.by_ns.is_some()).count();
+    let took = begin.elapsed();
+    println!("{what}: {took:?} for the growth of each, {growing} may grow");
+    assert_eq!(growing, COUNT, "{what}");
+    took
+}
+
+#[test]
+fn a_thousand_steps() {
+    let fixed = Policy::FixedPriority;
+    let all = [
+        timed(
+            "10 processors, 20 periods",
+            &steps(10, 1, 70, twenty),
+            fixed,
+        ),
+        timed(
+            "10 processors, 1000 periods",
+            &steps(10, 1, 70, distinct),
+            fixed,
+        ),
+        timed("1 processor, 20 periods", &steps(1, 1, 70, twenty), fixed),
+        timed(
+            "1 processor, 1000 periods",
+            &steps(1, 1, 70, distinct),
+            fixed,
+        ),
+        timed(
+            "10 processors, chains of 4, 20 periods",
+            &steps(10, 4, 50, twenty),
+            fixed,
+        ),
+        timed(
+            "10 processors, chains of 4",
+            &steps(10, 4, 50, distinct),
+            fixed,
+        ),
+        timed(
+            "10 processors, by deadlines",
+            &steps(10, 1, 70, distinct),
+            Policy::EarliestDeadline,
+        ),
+        timed(
+            "10 processors, chains of 4, by deadlines",
+            &steps(10, 4, 50, distinct),
+            Policy::EarliestDeadline,
+        ),
+    ];
+    let most = if cfg!(debug_assertions) { 100 } else { 1 };
+    for took in all {
+        assert!(took < most * Duration::from_millis(100), "{took:?}");
+    }
+}
+
+#[test]
+fn the_growth_of_each_of_a_thousand_steps() {
+    let all = [
+        timed_growth("10 processors, 20 periods", &steps(10, 1, 70, twenty)),
+        timed_growth("10 processors, 1000 periods", &steps(10, 1, 70, distinct)),
+        timed_growth("1 processor, 20 periods", &steps(1, 1, 70, twenty)),
+        timed_growth("1 processor, 1000 periods", &steps(1, 1, 70, distinct)),
+        timed_growth(
+            "10 processors, chains of 4, 20 periods",
+            &steps(10, 4, 50, twenty),
+        ),
+        timed_growth("10 processors, chains of 4", &steps(10, 4, 50, distinct)),
+    ];
+    println!("{all:?}");
+}
