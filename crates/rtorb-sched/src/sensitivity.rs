@@ -11,6 +11,7 @@
 //!   itself: one that meets its deadline `t` with `n(t)` jobs of growing steps has at least `(t - demand(t)) / n(t)` left, at that one
 //!   point of time (the scheduling points of Bini and Buttazzo 2004), and is searched only if that is less than others have.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::holistic::rounds::{Layout, Rounds};
@@ -39,11 +40,23 @@ pub struct Sensitivity<'a> {
     misses: Option<usize>,
     /// Of each step that hands on no response and has no relatives where it runs, what is left before its deadline.
     alone: Vec<Option<Alone>>,
+    /// What may go before such a step, by place in its processor's order of levels.
+    above: Vec<Vec<Stream>>,
+}
+
+/// Steps of one period and jitter.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    period_ns: u64,
+    jitter_ns: u64,
+    worst_ns: u64,
 }
 
 /// What is left to a step whose response depends on its own processor only.
 #[derive(Clone, Copy, Debug)]
 struct Alone {
+    /// What goes before it, with itself: a place in `above`.
+    above: usize,
     /// From its latest release to its deadline, in ns.
     until_ns: u64,
     /// What nobody asks for by then, in ns.
@@ -82,12 +95,11 @@ impl<'a> Sensitivity<'a> {
             limits,
             misses: misses(steps, &now),
             now,
-            alone: Vec::new(),
+            alone: vec![None; steps.len()],
+            above: Vec::new(),
         };
         if sensitivity.misses.is_none() {
-            sensitivity.alone = (0..steps.len())
-                .map(|index| sensitivity.alone(index))
-                .collect();
+            (0..processors.len()).for_each(|processor| sensitivity.set_apart(processor));
         }
         sensitivity
     }
@@ -241,45 +253,91 @@ impl Sensitivity<'_> {
 
 /// Searches of steps each for itself.
 impl Sensitivity<'_> {
-    /// What is left to a step before its deadline, if its response is handed on to none, none of its chain runs where it does, and
-    /// its first job in a busy period is the latest.
+    /// Finds the steps of a processor that can be looked at each for itself.
+    fn set_apart(&mut self, processor: usize) {
+        let layout = Arc::clone(&self.layout);
+        let mut streams: Vec<Stream> = Vec::new();
+        let mut places = HashMap::new();
+        let order = &layout.lane(processor).order;
+        for level in order.chunk_by(|&a, &b| self.steps[a].level == self.steps[b].level) {
+            for &index in level {
+                let task = &self.steps[index].task;
+                let (period_ns, jitter_ns) = (task.period_ns, self.now.jitter_ns(index));
+                let place = *places.entry((period_ns, jitter_ns)).or_insert_with(|| {
+                    streams.push(Stream {
+                        period_ns,
+                        jitter_ns,
+                        worst_ns: 0,
+                    });
+                    streams.len() - 1
+                });
+                // More than fits is more than a deadline bears.
+                streams[place].worst_ns = streams[place].worst_ns.saturating_add(task.worst_ns);
+            }
+            let lonely: Vec<usize> = level
+                .iter()
+                .copied()
+                .filter(|&index| self.is_lonely(index))
+                .collect();
+            if !lonely.is_empty() {
+                self.above.push(streams.clone());
+            }
+            for index in lonely {
+                self.alone[index] = self.alone(index);
+            }
+        }
+    }
+
+    /// Whether a step's response is handed on to none, none of its chain runs where it does, and its first job in a busy period is
+    /// the latest.
+    fn is_lonely(&self, index: usize) -> bool {
+        self.policy(index) == Policy::FixedPriority
+            && self.layout.followers[index].is_empty()
+            && self.layout.relatives[index].is_empty()
+            && self.steps[index].task.deadline_ns <= self.steps[index].task.period_ns
+    }
+
     fn alone(&self, index: usize) -> Option<Alone> {
         let step = &self.steps[index];
-        let lonely = self.policy(index) == Policy::FixedPriority
-            && self.layout.followers[index].is_empty()
-            && self.layout.relatives[index].is_empty();
-        let until_ns = step
-            .task
-            .deadline_ns
-            .checked_sub(self.now.jitter_ns(index))?;
-        if !lonely || step.task.deadline_ns > step.task.period_ns {
-            return None;
-        }
+        let alone = Alone {
+            above: self.above.len() - 1,
+            until_ns: step
+                .task
+                .deadline_ns
+                .checked_sub(self.now.jitter_ns(index))?,
+            spare_ns: 0,
+        };
+        let asked_ns = self.asked_ns(index, alone, alone.until_ns)?;
         Some(Alone {
-            until_ns,
-            spare_ns: until_ns.saturating_sub(self.asked_ns(index, until_ns, &[])?.0),
+            spare_ns: alone.until_ns.saturating_sub(asked_ns),
+            ..alone
         })
     }
 
-    /// What must be done in a window of a step before its job ends, and how many jobs of the growing steps that is.
-    fn asked_ns(&self, index: usize, window_ns: u64, growing: &[usize]) -> Option<(u64, u64)> {
+    /// What must be done in a window of a step before its job ends.
+    fn asked_ns(&self, index: usize, alone: Alone, window_ns: u64) -> Option<u64> {
         let task = &self.steps[index].task;
-        let mut asked_ns = task.blocking_ns;
-        let mut growing_jobs: u64 = 0;
-        for &other in &self.layout.lane(self.steps[index].processor).order {
-            if !self.goes_before(other, index) {
-                break;
-            }
-            let jobs = match other == index {
-                true => 1,
-                false => self.jobs_in(other, window_ns)?,
-            };
-            asked_ns = asked_ns.checked_add(jobs.checked_mul(self.steps[other].task.worst_ns)?)?;
-            if growing.contains(&other) {
-                growing_jobs = growing_jobs.checked_add(jobs)?;
-            }
+        let mut asked_ns: u64 = 0;
+        for stream in &self.above[alone.above] {
+            let span = window_ns.checked_add(stream.jitter_ns)?;
+            let jobs = span.div_ceil(stream.period_ns);
+            asked_ns = asked_ns.checked_add(jobs.checked_mul(stream.worst_ns)?)?;
         }
-        Some((asked_ns, growing_jobs))
+        // Of itself there is one job only.
+        asked_ns -= (self.jobs_in(index, window_ns)? - 1) * task.worst_ns;
+        asked_ns.checked_add(task.blocking_ns)
+    }
+
+    /// How many jobs of growing steps are in a window of a step.
+    fn growing_jobs(&self, index: usize, window_ns: u64, growing: &[usize]) -> Option<u64> {
+        let above = growing
+            .iter()
+            .filter(|&&other| self.goes_before(other, index));
+        let jobs = above.map(|&other| match other == index {
+            true => Some(1),
+            false => self.jobs_in(other, window_ns),
+        });
+        jobs.sum()
     }
 
     fn jobs_in(&self, other: usize, window_ns: u64) -> Option<u64> {
@@ -307,32 +365,20 @@ impl Sensitivity<'_> {
     }
 
     /// The most that holds: the least of what each affected step bears.
-    fn grows_alone(
-        &self,
-        growing: &[usize],
-        affected: &[usize],
-        mut least: (u64, usize),
-    ) -> Growth {
-        for &index in affected {
-            let Some(alone) = self.alone[index] else {
-                continue;
-            };
-            let jobs = growing
-                .iter()
-                .filter(|&&other| self.goes_before(other, index));
-            let jobs = jobs.map(|&other| {
-                if other == index {
-                    Some(1)
-                } else {
-                    self.jobs_in(other, alone.until_ns)
-                }
-            });
-            let jobs: Option<u64> = jobs.sum();
-            let surely_ns = jobs.map_or(0, |jobs| alone.spare_ns / jobs.max(1));
-            if surely_ns >= least.0 || self.bears(index, growing, least.0) {
+    fn grows_alone(&self, growing: &[usize], affected: &[usize], most: (u64, usize)) -> Growth {
+        let (mut least_ns, mut breaks_first) = most;
+        let surely = |&index: &usize| (self.surely_ns(index, growing), index);
+        let mut each: Vec<(u64, usize)> = affected.iter().map(surely).collect();
+        // Whoever seems to bear least first: then most of the others need one look.
+        each.sort_unstable();
+        for (surely_ns, index) in each {
+            if surely_ns >= least_ns {
+                break;
+            }
+            if self.bears(index, growing, least_ns) {
                 continue;
             }
-            let (mut holds, mut breaks) = (surely_ns, least.0);
+            let (mut holds, mut breaks) = (surely_ns, least_ns);
             while breaks - holds > 1 {
                 let by_ns = u64::midpoint(holds, breaks);
                 if self.bears(index, growing, by_ns) {
@@ -341,25 +387,47 @@ impl Sensitivity<'_> {
                     breaks = by_ns;
                 }
             }
-            least = (holds, index);
+            (least_ns, breaks_first) = (holds, index);
         }
         Growth {
-            by_ns: Some(signed(least.0)),
-            breaks_first: Some(least.1),
+            by_ns: Some(signed(least_ns)),
+            breaks_first: Some(breaks_first),
         }
+    }
+
+    /// A growth that a step bears, told from its deadline alone.
+    fn surely_ns(&self, index: usize, growing: &[usize]) -> u64 {
+        let bears = |alone: Alone| {
+            let jobs = self.growing_jobs(index, alone.until_ns, growing)?;
+            Some(alone.spare_ns / jobs.max(1))
+        };
+        self.alone[index].and_then(bears).unwrap_or(0)
     }
 
     /// Whether a step meets its deadline when these have grown so much.
     fn bears(&self, index: usize, growing: &[usize], by_ns: u64) -> bool {
-        let until_ns = self.alone[index].map_or(0, |alone| alone.until_ns);
-        let mut window_ns = self.now.window_ns(index).max(1);
+        let Some(alone) = self.alone[index] else {
+            return false;
+        };
+        let asked = |window_ns: u64| {
+            let jobs = self.growing_jobs(index, window_ns, growing)?;
+            let asked_ns = self.asked_ns(index, alone, window_ns)?;
+            asked_ns.checked_add(jobs.checked_mul(by_ns)?)
+        };
+        // What runs in the worst window as it is runs in a longer one too.
+        let now_ns = self.now.window_ns(index).max(1);
+        let grown = self
+            .growing_jobs(index, now_ns, growing)
+            .and_then(|jobs| jobs.checked_mul(by_ns));
+        let mut window_ns = now_ns.saturating_add(grown.unwrap_or(u64::MAX));
         for _ in 0..self.limits.steps_max {
-            let asked = self.asked_ns(index, window_ns, growing);
-            let asked = asked.and_then(|(asked, jobs)| asked.checked_add(jobs.checked_mul(by_ns)?));
-            match asked {
+            if window_ns > alone.until_ns {
+                return false;
+            }
+            match asked(window_ns) {
                 Some(asked) if asked <= window_ns => return true,
-                Some(asked) if asked <= until_ns => window_ns = asked,
-                _ => return false,
+                Some(asked) => window_ns = asked,
+                None => return false,
             }
         }
         false
