@@ -1,7 +1,7 @@
 //! A thousand behaviours: found in few steps, so that an editor may ask while one types.
 
 use rtorb_sched::Limits;
-use rtorb_sched::model::{CheckOptions, Standing, check_composed};
+use rtorb_sched::model::{BehaviourBound, CheckOptions, Standing, check_composed};
 
 use super::random::{Draw, Shape, composed, random_system};
 
@@ -40,6 +40,13 @@ fn a_thousand_behaviours_take_few_steps() {
         .filter(|each| each.standing == Standing::NotProven);
     assert_eq!(undecided.count(), 0);
     assert_eq!(answer.standing, Standing::Holds);
+    if options.sensitivity {
+        let grows = |each: &&BehaviourBound| {
+            let grows = each.sensitivity.as_ref();
+            grows.is_some_and(|grows| grows.may_grow_ns >= Some(0))
+        };
+        assert_eq!(answer.behaviours.iter().filter(grows).count(), 1_000);
+    }
     let most = answer.behaviours.iter().map(|each| each.shares.len()).max();
     assert!(
         most.is_some_and(|most| most < 60),

@@ -1,19 +1,65 @@
 //! How much longer each behaviour's own execution may get, and what breaks first then.
 //!
-//! It is found by trying, as long as [`STEPS_MAX`] allows.
+//! The analysis answers for steps that grow together. What it is asked here has the goals in place of the deadlines that order steps:
+//! those of what ends with each. Where deadlines decide who runs first they cannot be changed, and interrupts are there the
+//! earliest of all; so on such nodes it is found by trying, as long as [`STEPS_MAX`] allows.
 
 use super::super::checked::{BehaviourBound, Sensitivity};
+use super::super::system::Scheduling;
 use super::steps::{Analysed, View};
 use crate::holistic::{Found, Step, holistic};
+use crate::sensitivity;
 
 /// How many steps may be analysed for trying, in all.
 const STEPS_MAX: usize = 2_000_000;
 
 /// Adds to each behaviour how much longer it may get.
 pub(super) fn add(view: &View<'_>, analysed: &Analysed, behaviours: &mut [BehaviourBound]) {
-    let sensitivities = by_trying(view, analysed);
+    let by_deadline = |processor: &super::super::composed::Processor| {
+        processor.scheduling == Scheduling::EarliestDeadline
+    };
+    let sensitivities = match view.composed.processors.iter().any(by_deadline) {
+        true => by_trying(view, analysed),
+        false => by_analysis(view, analysed),
+    };
     for (behaviour, sensitivity) in behaviours.iter_mut().zip(sensitivities) {
         behaviour.sensitivity = sensitivity;
+    }
+}
+
+fn by_analysis(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>> {
+    let mut steps = analysed.steps.clone();
+    // What nothing ends with is done before the last deadline if what follows it is.
+    let last_ns = view.deadlines().map(|(_, deadline_ns)| deadline_ns).max();
+    for step in &mut steps {
+        step.task.deadline_ns = last_ns.unwrap_or(u64::MAX);
+    }
+    for (step, deadline_ns) in view.deadlines() {
+        let least = &mut steps[step].task.deadline_ns;
+        *least = deadline_ns.min(*least);
+    }
+    let asked = sensitivity::Sensitivity::new(&steps, &analysed.policies, view.limits);
+    let answer = |behaviour: usize| {
+        let growth = view.growth(behaviour);
+        let growing: Vec<usize> = growth.iter().map(|&(segment, _)| segment).collect();
+        let found = asked.may_grow(&growing);
+        Some(Sensitivity {
+            may_grow_ns: found.by_ns.map(|ns| of_execution(ns, &growth)),
+            breaks_first: found.breaks_first.and_then(|step| ended_by(view, step)),
+        })
+    };
+    (0..view.system.behaviours.len()).map(answer).collect()
+}
+
+/// From how much its segments may grow to how much it may: one that executes it several times grows so many times.
+fn of_execution(ns: i64, growth: &[(usize, u64)]) -> i64 {
+    let times = growth
+        .iter()
+        .map(|&(_, times)| i64::try_from(times).unwrap_or(i64::MAX));
+    match ns >= 0 {
+        true => ns / times.max().unwrap_or(1),
+        // Down: by as much as helps the one with the fewest.
+        false => ns.div_euclid(times.min().unwrap_or(1)),
     }
 }
 

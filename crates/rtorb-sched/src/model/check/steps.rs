@@ -113,8 +113,13 @@ impl<'a> View<'a> {
         let mut steps: Vec<Step> = segments.map(|index| self.step(index, level)).collect();
         for (index, &(processor, place)) in self.interrupts.iter().enumerate() {
             let interrupt = &self.composed.processors[processor].interrupts[place];
+            let task = Task::periodic(interrupt.period_ns, interrupt.cost.ns);
+            let task = match self.composed.processors[processor].scheduling {
+                Scheduling::FixedPriority => task,
+                Scheduling::EarliestDeadline => task.with_deadline(1),
+            };
             steps.push(Step {
-                task: Task::periodic(interrupt.period_ns, interrupt.cost.ns).with_deadline(1),
+                task,
                 processor,
                 level: 0,
                 after: None,
