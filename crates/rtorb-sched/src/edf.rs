@@ -6,7 +6,9 @@
 //! the tasks whose deadline is at most t, Baker 1991, where it is sufficient only). Deadlines are looked at from the last
 //! one backwards, in the leaps of Zhang and Burns (2009). Least-laxity-first meets them whenever this does (Mok 1983).
 
+use crate::holistic::{Policy, Step, holistic};
 use crate::limits::Limits;
+use crate::response::Response;
 use crate::task::Task;
 use crate::utilisation::Utilisation;
 
@@ -43,6 +45,26 @@ pub fn demand(tasks: &[Task], limits: Limits) -> Demand {
         steps_left: limits.steps_max,
     };
     search.run().unwrap_or(Demand::Undecided)
+}
+
+/// The worst response of each task, from its arrival (Spuri 1996): the analysis of [`holistic`](mod@crate::holistic) for one processor and
+/// transactions of one step. With the blocking of the demand test, all deadlines hold here exactly if they hold there.
+///
+/// # Panics
+/// If a task has no period.
+#[must_use]
+pub fn response_times(tasks: &[Task], limits: Limits) -> Vec<Response> {
+    let step = |(transaction, &task): (usize, &Task)| Step {
+        task,
+        processor: 0,
+        level: 0,
+        after: None,
+        delay_ns: 0,
+        transaction,
+    };
+    let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
+    let found = holistic(&steps, &[Policy::EarliestDeadline], limits);
+    found.into_iter().map(|found| found.response).collect()
 }
 
 struct Search<'a> {

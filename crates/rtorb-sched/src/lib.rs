@@ -14,6 +14,7 @@
 //! | the same over several processors, from end to end | [`holistic`](mod@holistic) | Tindell & Clark 1994; Spuri 1996; near Palencia & Gonzalez Harbour 1998 |
 //! | whether earliest-deadline-first meets all deadlines | [`edf`] | Baruah, Rosier & Howell 1990; Zhang & Burns 2009 |
 //! | how much longer steps may execute until a deadline breaks | [`sensitivity`] | Lehoczky, Sha & Ding 1989; Bini, Di Natale & Buttazzo 2008 |
+//! | worst response times, earliest deadline first | [`edf::response_times`] | Spuri 1996 |
 //! | operations that call each other, to tasks | [`CallGraph`] | |
 //! | all of it at once | [`Schedule`] | |
 //! | levels to priorities of a host | [`PriorityRange`] | |

@@ -146,8 +146,8 @@ impl<'a> Sensitivity<'a> {
                         .sum(),
                     _ => u64::from(index == grown),
                 };
-                if jobs > 0 {
-                    least = least.min((self.slack_ns(index) / jobs, index));
+                if let Some(most_ns) = self.slack_ns(index).checked_div(jobs) {
+                    least = least.min((most_ns, index));
                 }
             }
         }

@@ -4,39 +4,18 @@
 //! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test simulated` for a long one.
 
 mod simulator;
+#[path = "simulator/tried.rs"]
+mod tried;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use response_time_analysis::arrival::Sporadic;
 use response_time_analysis::demand::RBF;
 use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::{edf as their_edf, fixed_priority, wcet};
+use rtorb_sched::holistic::{self, Step, holistic};
 use rtorb_sched::{Limits, Response, Task, Utilisation, audsley, edf, levels, response_times};
 use simulator::{Arrivals, Policy, longest_responses};
-
-/// How many random sets a property is tried on.
-fn sets() -> u32 {
-    let chosen = std::env::var("RTORB_SCHED_SETS").ok();
-    chosen.map_or(300, |text| {
-        text.parse()
-            .expect("RTORB_SCHED_SETS is a number of task sets")
-    })
-}
-
-fn check<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>)
-where
-    S::Value: core::fmt::Debug,
-{
-    let config = Config {
-        cases: sets(),
-        failure_persistence: None,
-        max_global_rejects: 1_000_000,
-        ..Config::default()
-    };
-    if let Err(error) = TestRunner::new(config).run(strategy, property) {
-        panic!("{error}");
-    }
-}
+use tried::check;
 
 /// Task sets that use little to too much of the processor, with deadlines before and after the periods, and jitter.
 fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>> {
@@ -181,6 +160,69 @@ fn a_demand_test_that_fails_is_a_deadline_that_is_missed() {
 }
 
 #[test]
+fn no_job_is_later_than_its_bound_by_deadlines() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, blocked)| {
+        tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
+        let bounds = edf::response_times(&tasks, Limits::default());
+        for arrivals in arrivals(&tasks, &seeds, blocked) {
+            let reached =
+                longest_responses(&tasks, Policy::EarliestDeadline, &arrivals, HORIZON_NS);
+            for (index, bound) in bounds.iter().enumerate() {
+                if let Response::Bounded { ns } = *bound {
+                    prop_assert!(reached[index] <= ns, "task {index}: {reached:?} {bounds:?}");
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn responses_by_deadlines_and_the_demand_test_agree() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, _)| {
+        for (task, seed) in tasks.iter_mut().zip(&seeds) {
+            task.blocking_ns = seed % 5;
+        }
+        let responses = edf::response_times(&tasks, Limits::default());
+        let mut each = responses.iter().zip(&tasks);
+        let holds = each.all(|(response, task)| response.meets(task.deadline_ns) == Some(true));
+        let demand = edf::demand(&tasks, Limits::default());
+        prop_assert_eq!(
+            holds,
+            demand == edf::Demand::Meets,
+            "{:?} {:?}",
+            responses,
+            demand
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn steps_that_stand_alone_have_the_responses_of_tasks() {
+    check(&task_sets(1..7), |tasks| {
+        let levels = levels::rate_monotonic(&tasks);
+        let step = |(index, task): (usize, &Task)| Step {
+            task: *task,
+            processor: 0,
+            level: levels[index],
+            after: None,
+            delay_ns: 0,
+            transaction: index,
+        };
+        let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
+        let found = holistic(
+            &steps,
+            &[holistic::Policy::FixedPriority],
+            Limits::default(),
+        );
+        let found: Vec<Response> = found.iter().map(|found| found.response).collect();
+        prop_assert_eq!(found, response_times(&tasks, &levels, Limits::default()));
+        Ok(())
+    });
+}
+
+#[test]
 fn an_order_is_found_whenever_there_is_one() {
     check(&task_sets(1..6), |tasks| {
         let meets = |levels: &[u32]| {
@@ -258,6 +300,48 @@ fn another_implementation_has_the_same_bounds_for_fixed_priorities() {
     });
 }
 
+/// Theirs has no jitter, deadlines or windows beyond what fits; where it answers, the answers are the same.
+#[test]
+fn another_implementation_has_the_same_responses_for_earliest_deadline_first() {
+    check(&task_sets(1..6), |mut tasks| {
+        tasks.iter_mut().for_each(|task| task.jitter_ns = 0);
+        if Utilisation::of(&tasks).exceeds_one() {
+            return Ok(());
+        }
+        let ours = edf::response_times(&tasks, Limits::default());
+        let demands: Vec<_> = tasks.iter().map(demand).collect();
+        for (index, ours) in ours.iter().enumerate() {
+            let theirs = their_response_by_deadline(&tasks, &demands, index);
+            if let (Response::Bounded { ns }, Some(theirs)) = (*ours, theirs) {
+                prop_assert_eq!(ns, theirs, "task {} of {:?}", index, tasks);
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What the other implementation says of a task among others, `None` if the search ended.
+fn their_response_by_deadline(
+    tasks: &[Task],
+    demands: &[RBF<Sporadic, wcet::Scalar>],
+    index: usize,
+) -> Option<u64> {
+    let task = |index: usize| their_edf::fully_preemptive::Task {
+        rbf: &demands[index],
+        deadline: Duration::from(tasks[index].deadline_ns),
+    };
+    let others: Vec<_> = (0..tasks.len())
+        .filter(|other| *other != index)
+        .map(task)
+        .collect();
+    let bound = their_edf::fully_preemptive::dedicated_uniproc_rta(
+        &task(index),
+        &others,
+        Duration::from(THEIR_LIMIT_NS),
+    );
+    bound.ok().map(u64::from)
+}
+
 #[test]
 fn another_implementation_has_the_same_verdict_for_earliest_deadline_first() {
     check(&task_sets(1..6), |tasks| {
@@ -267,20 +351,8 @@ fn another_implementation_has_the_same_verdict_for_earliest_deadline_first() {
         }
         let demands: Vec<_> = tasks.iter().map(demand).collect();
         let theirs = (0..tasks.len()).all(|index| {
-            let task = |index: usize| their_edf::fully_preemptive::Task {
-                rbf: &demands[index],
-                deadline: Duration::from(tasks[index].deadline_ns),
-            };
-            let others: Vec<_> = (0..tasks.len())
-                .filter(|other| *other != index)
-                .map(task)
-                .collect();
-            let bound = their_edf::fully_preemptive::dedicated_uniproc_rta(
-                &task(index),
-                &others,
-                Duration::from(THEIR_LIMIT_NS),
-            );
-            bound.is_ok_and(|bound| u64::from(bound) <= tasks[index].deadline_ns)
+            let theirs = their_response_by_deadline(&tasks, &demands, index);
+            theirs.is_some_and(|bound| bound <= tasks[index].deadline_ns)
         });
         prop_assert_eq!(ours == edf::Demand::Meets, theirs);
         Ok(())

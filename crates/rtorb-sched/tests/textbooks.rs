@@ -1,6 +1,7 @@
 //! Task sets of the literature, and the numbers that were published of them.
 
 use rtorb_sched::edf::{self, Demand};
+use rtorb_sched::holistic::{Policy, Step, holistic};
 use rtorb_sched::{Bound, Limits, Response, Task, Utilisation, levels, response_times};
 
 fn tasks(rows: &[(u64, u64)]) -> Vec<Task> {
@@ -138,4 +139,168 @@ fn buttazzo_processor_demand() {
         Task::periodic(9, 3).with_deadline(7),
     ];
     assert_eq!(edf::demand(&set, Limits::default()), Demand::Meets);
+}
+
+/// Whether all deadlines hold by rates.
+fn holds_by_rate(tasks: &[Task]) -> bool {
+    let responses = by_rate(tasks);
+    let mut each = tasks.iter().zip(responses);
+    each.all(|(task, response)| response.is_some_and(|ns| ns <= task.deadline_ns))
+}
+
+/// Joseph and Pandya (1986), example 2: (100, 40), (140, 60), (500, 80), (1000, 10), (1000, 1). Their equation gives 40, 100, 560,
+/// 2490 and 6991 for one job of each among all jobs of those before it; the third misses its deadline.
+#[test]
+fn joseph_and_pandya_example_2() {
+    let set = tasks(&[(100, 40), (140, 60), (500, 80), (1000, 10), (1000, 1)]);
+    for (index, published) in [40, 100, 560, 2490, 6991].into_iter().enumerate() {
+        let mut up_to = set[..=index].to_vec();
+        // Its own next jobs are no part of the equation.
+        up_to[index].period_ns = 1_000_000;
+        assert_eq!(in_order(&up_to)[index], Some(published));
+    }
+    assert!(in_order(&set)[2] > Some(500));
+}
+
+/// Audsley, Burns, Richardson, Tindell and Wellings (1993), table 3: the Generic Avionics Platform of Locke, Vogel and Mesler (1991),
+/// with the clock, in microseconds: period, execution, blocking, jitter, and the published response, which counts from the release.
+#[test]
+fn generic_avionics_platform() {
+    let rows = [
+        (1_000, 51, 0, 0, 51),
+        (2_000_000, 3_000, 300, 0, 3_504),
+        (25_000, 2_000, 600, 0, 5_906),
+        (25_000, 5_000, 900, 0, 11_512),
+        (40_000, 1_000, 1_350, 0, 13_064),
+        (50_000, 3_000, 1_350, 0, 16_217),
+        (50_000, 5_000, 750, 0, 20_821),
+        (59_000, 8_000, 750, 0, 36_637),
+        (80_000, 9_000, 1_350, 0, 47_798),
+        (80_000, 2_000, 450, 0, 48_949),
+        (100_000, 5_000, 1_050, 0, 99_150),
+        (200_000, 1_000, 450, 1_000, 99_550),
+        (200_000, 3_000, 450, 0, 140_641),
+        (200_000, 1_000, 450, 0, 141_692),
+        (200_000, 1_000, 1_350, 0, 143_694),
+        (1_000_000, 3_000, 0, 0, 145_446),
+        (1_000_000, 1_000, 0, 0, 146_497),
+        (1_000_000, 1_000, 0, 0, 147_548),
+    ];
+    let task = |&(period, worst, blocking, jitter, _): &(u64, u64, u64, u64, u64)| {
+        let task = Task::periodic(period, worst).with_blocking(blocking);
+        task.with_jitter(jitter)
+    };
+    let set: Vec<Task> = rows.iter().map(task).collect();
+    let published = rows.map(|(_, _, _, jitter, response)| Some(response + jitter));
+    assert_eq!(in_order(&set), published);
+}
+
+/// Palencia and Gonzalez Harbour, the example of two processors and a network with two transactions, (30) and (40): the
+/// holistic responses are 42 and 30.
+#[test]
+fn palencia_two_transactions() {
+    let step = |place: usize, period, worst, processor, level| Step {
+        task: Task::periodic(period, worst),
+        processor,
+        level,
+        after: (place % 3 > 0).then(|| place - 1),
+        delay_ns: 0,
+        transaction: place / 3,
+    };
+    // The network is the third; on each, 0 is above 1.
+    let steps = [
+        step(0, 30, 5, 0, 0),
+        step(1, 30, 2, 2, 1),
+        step(2, 30, 20, 1, 1),
+        step(3, 40, 5, 1, 0),
+        step(4, 40, 10, 2, 0),
+        step(5, 40, 10, 0, 1),
+    ];
+    let found = holistic(&steps, &[Policy::FixedPriority; 3], Limits::default());
+    assert_eq!(found[2].response.bound_ns(), Some(42));
+    assert_eq!(found[5].response.bound_ns(), Some(30));
+}
+
+/// Buttazzo, the same book, exercise 4.3: (4, 1), (6, 2), (10, 3) gives 1, 3 and 10.
+#[test]
+fn buttazzo_exercise_4_3() {
+    let set = tasks(&[(4, 1), (6, 2), (10, 3)]);
+    assert_eq!(by_rate(&set), [Some(1), Some(3), Some(10)]);
+}
+
+/// Buttazzo, the same book, response times with deadlines before the periods: (4, D 3, 1), (5, D 4, 1), (6, D 5, 2), (11, D 10, 1):
+/// the last is done after 10.
+#[test]
+fn buttazzo_deadline_monotonic() {
+    let rows = [(4, 3, 1), (5, 4, 1), (6, 5, 2), (11, 10, 1)];
+    let set =
+        rows.map(|(period, deadline, worst)| Task::periodic(period, worst).with_deadline(deadline));
+    let levels = levels::deadline_monotonic(&set);
+    let responses = response_times(&set, &levels, Limits::default());
+    assert_eq!(responses[3].bound_ns(), Some(10));
+}
+
+/// Lipari, lecture on earliest deadline first: (4, 1), (6, 2), (8, 3) uses 23/24; a deadline is missed by rates, none by
+/// deadlines.
+#[test]
+fn lipari_rates_and_deadlines() {
+    let set = tasks(&[(4, 1), (6, 2), (8, 3)]);
+    assert!(!holds_by_rate(&set));
+    assert_eq!(edf::demand(&set, Limits::default()), Demand::Meets);
+}
+
+/// Bril, Lukkien and Verhaegh, and Bril (report 07-11, Eindhoven 2007): (5, 2), (7, 3) gives 2 and 5.
+#[test]
+fn bril_two_tasks() {
+    assert_eq!(by_rate(&tasks(&[(5, 2), (7, 3)])), [Some(2), Some(5)]);
+}
+
+/// Liu, Real-Time Systems (2000), section 6.5, time-demand analysis: (3, 1), (5, 1.5), (7, 1.25), (9, 0.5) gives 1, 2.5, 4.75 and 9.
+#[test]
+fn liu_time_demand() {
+    let set = tasks(&[(300, 100), (500, 150), (700, 125), (900, 50)]);
+    assert_eq!(by_rate(&set), [Some(100), Some(250), Some(475), Some(900)]);
+}
+
+/// Burns and Wellings, the same chapter, offsets: (8, D 5, 4), (20, D 10, 4), (20, D 12, 4) gives 4, 8 and 16, so that the
+/// last misses its deadline; one task of period 10 in place of the two later ones is done after 8.
+#[test]
+fn burns_and_wellings_offsets() {
+    let set = tasks(&[(8, 4), (20, 4), (20, 4)]);
+    assert_eq!(in_order(&set), [Some(4), Some(8), Some(16)]);
+    assert_eq!(in_order(&tasks(&[(8, 4), (10, 4)])), [Some(4), Some(8)]);
+}
+
+/// Siewert and Pratt, Real-Time Embedded Components and Systems, the examples that come with their feasibility tests: period and
+/// execution, whether by rates, and all of them by deadlines.
+#[test]
+fn siewert_and_pratt_examples() {
+    let examples: [(&[(u64, u64)], bool); 8] = [
+        (&[(2, 1), (10, 1), (15, 2)], true),
+        (&[(2, 1), (5, 1), (7, 2)], false),
+        (&[(2, 1), (5, 1), (7, 1), (13, 2)], false),
+        (&[(3, 1), (5, 2), (15, 3)], true),
+        (&[(2, 1), (4, 1), (16, 4)], true),
+        (&[(2, 1), (5, 2), (10, 1)], true),
+        (&[(3, 1), (5, 2), (15, 4)], true),
+        (&[(6, 1), (8, 2), (12, 4), (24, 6)], true),
+    ];
+    for (number, (rows, by_rates)) in examples.into_iter().enumerate() {
+        let set = tasks(rows);
+        assert_eq!(holds_by_rate(&set), by_rates, "example {number}");
+        assert_eq!(
+            edf::demand(&set, Limits::default()),
+            Demand::Meets,
+            "example {number}"
+        );
+        let responses = edf::response_times(&set, Limits::default());
+        let mut meets = responses
+            .iter()
+            .zip(&set)
+            .map(|(response, task)| response.meets(task.deadline_ns));
+        assert!(
+            meets.all(|meets| meets == Some(true)),
+            "example {number}: {responses:?}"
+        );
+    }
 }
