@@ -62,7 +62,7 @@ pub(super) struct Counters {
 /// Entries of the first chunk; each has twice as many as the one before.
 const FIRST: usize = 16;
 /// Enough for every number that there is.
-const CHUNKS: usize = 28;
+const CHUNKS: usize = 29;
 
 impl Default for Table {
     fn default() -> Self {
