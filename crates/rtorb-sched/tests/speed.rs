@@ -27,8 +27,12 @@ fn steps(
                 .with_blocking(10_000),
             processor: (transaction + index % chain) % processors,
             level: u32::try_from(period_ns / 1_000).expect("periods of seconds"),
-            after: (index % chain > 0).then(|| index - 1),
-            delay_ns: if index % chain > 0 { 20_000 } else { 0 },
+            after: (!index.is_multiple_of(chain)).then(|| index - 1),
+            delay_ns: if !index.is_multiple_of(chain) {
+                20_000
+            } else {
+                0
+            },
             transaction,
         }
     };
