@@ -127,26 +127,27 @@ impl<'a> Sensitivity<'a> {
     }
 
     fn grows(&self, growing: &[usize]) -> Growth {
-        let (most_ns, breaks_first) = self.upper_bound(growing);
+        let (most_ns, breaks_first) = self.upper_bound(growing, &self.now);
         match self.affected_alone(growing) {
             Some(affected) => self.grows_alone(growing, &affected, (most_ns, breaks_first)),
             None => self.search(growing, most_ns, breaks_first),
         }
     }
 
-    /// A growth that is not less than the most there may be, and who breaks beyond it: slack by jobs in the worst window.
-    fn upper_bound(&self, growing: &[usize]) -> (u64, usize) {
+    /// A growth beyond one that holds that is not less than the most there may be, and who breaks beyond it: slack by jobs in the
+    /// worst window.
+    fn upper_bound(&self, growing: &[usize], at: &Rounds<'_>) -> (u64, usize) {
         let mut least = (u64::MAX, growing[0]);
         for &grown in growing {
             for &index in &self.layout.lane(self.steps[grown].processor).order {
                 let jobs: u64 = match self.policy(index) {
                     Policy::FixedPriority if self.goes_before(grown, index) => growing
                         .iter()
-                        .map(|&other| self.jobs_in_window(other, index))
+                        .map(|&other| self.jobs_in_window(other, index, at))
                         .sum(),
                     _ => u64::from(index == grown),
                 };
-                if let Some(most_ns) = self.slack_ns(index).checked_div(jobs) {
+                if let Some(most_ns) = self.slack_ns(index, at).checked_div(jobs) {
                     least = least.min((most_ns, index));
                 }
             }
@@ -155,7 +156,7 @@ impl<'a> Sensitivity<'a> {
     }
 
     /// How many jobs of another step certainly run in the worst window of a step; they run in longer windows too.
-    fn jobs_in_window(&self, other: usize, index: usize) -> u64 {
+    fn jobs_in_window(&self, other: usize, index: usize, at: &Rounds<'_>) -> u64 {
         if other == index {
             return 1;
         }
@@ -164,7 +165,7 @@ impl<'a> Sensitivity<'a> {
         if related || !self.goes_before(other, index) {
             return 0;
         }
-        let span = u128::from(self.now.window_ns(index)) + u128::from(self.now.jitter_ns(other));
+        let span = u128::from(at.window_ns(index)) + u128::from(at.jitter_ns(other));
         u64::try_from(span.div_ceil(u128::from(self.steps[other].task.period_ns)))
             .unwrap_or(u64::MAX)
     }
@@ -179,9 +180,9 @@ impl<'a> Sensitivity<'a> {
         one.processor == other.processor && one.level <= other.level
     }
 
-    fn slack_ns(&self, index: usize) -> u64 {
+    fn slack_ns(&self, index: usize, at: &Rounds<'_>) -> u64 {
         let deadline_ns = self.steps[index].task.deadline_ns;
-        let bound_ns = self.now.responses()[index].bound_ns();
+        let bound_ns = at.responses()[index].bound_ns();
         deadline_ns - bound_ns.unwrap_or(deadline_ns)
     }
 }
@@ -201,7 +202,17 @@ impl Sensitivity<'_> {
             let mut tried = holds.1.grown(&steps, growing);
             match tried.run_to_miss().or_else(|| misses(&steps, &tried)) {
                 Some(missed) => (breaks, breaks_first) = (next, missed),
-                None => holds = (next, tried.with_steps(self.steps)),
+                None => {
+                    // Windows are longer now, and hold more jobs.
+                    let (more_ns, first) = self.upper_bound(growing, &tried);
+                    holds = (next, tried.with_steps(self.steps));
+                    let most_ns = next.saturating_add(more_ns);
+                    if most_ns < breaks - 1 {
+                        (breaks, breaks_first) = (most_ns + 1, first);
+                        next = most_ns;
+                        continue;
+                    }
+                }
             }
             next = u64::midpoint(holds.0, breaks);
         }
