@@ -1,4 +1,5 @@
-//! How long a thousand behaviours take to be checked: `cargo run --release -p rtorb-sched --example thousand`.
+//! How long a thousand behaviours take to be checked, with calls to other CPUs and without:
+//! `cargo run --release -p rtorb-sched --example thousand`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,8 +8,8 @@ use std::time::Instant;
 
 use rtorb_sched::model::{CheckOptions, Platform, System, check};
 
-/// Sixteen CPUs on four nodes; every second root sends to a behaviour on another CPU.
-fn text() -> String {
+/// Sixteen CPUs on four nodes; with calls, every second root sends to a behaviour on another CPU.
+fn text(calls: bool) -> String {
     let mut text =
         "name = \"thousand\"\nstrategy = \"dms\"\n[priorities]\nmost_urgent = 32767\n".to_owned();
     for node in 0..4 {
@@ -36,7 +37,7 @@ fn text() -> String {
                 "[[component.behaviour]]\nname = \"root{behaviour}\"\nperiod = \"{}us\"\nexecution = \"{execution_us}us\"\n",
                 period_us + 7 * behaviour
             );
-            if behaviour % 2 == 0 {
+            if calls && behaviour % 2 == 0 {
                 let _ = writeln!(
                     text,
                     "calls = [{{ to = \"c{}.called{}\", way = \"one-way\" }}]",
@@ -48,8 +49,9 @@ fn text() -> String {
         for behaviour in 0..21 {
             let _ = write!(
                 text,
-                "[[component.behaviour]]\nname = \"called{behaviour}\"\nexecution = \"{}us\"\n",
-                20 + behaviour
+                "[[component.behaviour]]\nname = \"called{behaviour}\"\nexecution = \"{}us\"\n{}",
+                20 + behaviour,
+                if calls { "" } else { "period = \"30ms\"\n" }
             );
         }
     }
@@ -57,28 +59,34 @@ fn text() -> String {
 }
 
 fn main() {
-    let interfaces = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
-    let system =
-        System::parse(&text(), Path::new(""), &interfaces).expect("the text above is a system");
-    let platforms = vec![Platform::ideal(); system.nodes.len()];
-    for sensitivity in [false, true] {
-        let options = CheckOptions {
-            sensitivity,
-            ..CheckOptions::default()
-        };
-        let began = Instant::now();
-        let answer = check(&system, &platforms, &options).expect("it can be checked");
-        let took = began.elapsed();
-        println!(
-            "{} behaviours, sensitivity {sensitivity}: {:?} in {took:?}; the busiest CPU is used to {} millionths",
-            answer.behaviours.len(),
-            answer.standing,
-            answer
-                .processors
-                .iter()
-                .map(|cpu| cpu.utilisation_millionths)
-                .max()
-                .unwrap_or(0)
-        );
+    for calls in [false, true] {
+        let interfaces = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
+        let system =
+            System::parse(&text(calls), Path::new(""), &interfaces).expect("that is a system");
+        for sensitivity in [false, true] {
+            println!(
+                "calls {calls}, sensitivity {sensitivity}: {}",
+                timed(&system, sensitivity)
+            );
+        }
     }
+}
+
+fn timed(system: &System, sensitivity: bool) -> String {
+    let platforms = vec![Platform::ideal(); system.nodes.len()];
+    let options = CheckOptions {
+        sensitivity,
+        ..CheckOptions::default()
+    };
+    let began = Instant::now();
+    let answer = check(system, &platforms, &options).expect("it can be checked");
+    let took = began.elapsed();
+    let used = answer.processors.iter();
+    let used = used.map(|cpu| cpu.utilisation_millionths).max();
+    format!(
+        "{} behaviours, {:?}, in {took:?}; the busiest CPU is used to {} millionths",
+        answer.behaviours.len(),
+        answer.standing,
+        used.unwrap_or(0)
+    )
 }
