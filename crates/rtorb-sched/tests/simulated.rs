@@ -216,8 +216,14 @@ fn steps_that_stand_alone_have_the_responses_of_tasks() {
             &[holistic::Policy::FixedPriority],
             Limits::default(),
         );
-        let found: Vec<Response> = found.iter().map(|found| found.response).collect();
-        prop_assert_eq!(found, response_times(&tasks, &levels, Limits::default()));
+        let tasks = response_times(&tasks, &levels, Limits::default());
+        for (found, task) in found.iter().zip(tasks) {
+            // Each of the two searches ends where its own limit is.
+            let undecided = |response| matches!(response, Response::Undecided { .. });
+            if !undecided(found.response) && !undecided(task) {
+                prop_assert_eq!(found.response, task);
+            }
+        }
         Ok(())
     });
 }

@@ -128,13 +128,16 @@ fn a_thousand_steps() {
             Policy::EarliestDeadline,
         ),
     ];
-    let most = if cfg!(debug_assertions) { 100 } else { 1 };
-    for took in all {
-        assert!(took < most * Duration::from_millis(100), "{took:?}");
+    // By deadlines each step has many arrivals to look at.
+    let most_ms = [100, 100, 100, 100, 100, 100, 500, 500];
+    let slower = if cfg!(debug_assertions) { 100 } else { 1 };
+    for (took, most_ms) in all.into_iter().zip(most_ms) {
+        assert!(took < slower * Duration::from_millis(most_ms), "{took:?}");
     }
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "only optimised builds are judged")]
 fn the_growth_of_each_of_a_thousand_steps() {
     let all = [
         timed_growth("10 processors, 20 periods", &steps(10, 1, 70, twenty)),
@@ -146,5 +149,9 @@ fn the_growth_of_each_of_a_thousand_steps() {
         ),
         timed_growth("10 processors, chains of 4", &steps(10, 4, 50, distinct)),
     ];
-    println!("{all:?}");
+    // Whole analyses for each step where responses are handed on; else a look at each step below.
+    let most_s = [1, 1, 1, 10, 60];
+    for (took, most_s) in all.into_iter().zip(most_s) {
+        assert!(took < Duration::from_secs(most_s), "{took:?}");
+    }
 }

@@ -203,7 +203,7 @@ fn palencia_two_transactions() {
         task: Task::periodic(period, worst),
         processor,
         level,
-        after: (place % 3 > 0).then(|| place - 1),
+        after: (!place.is_multiple_of(3)).then(|| place - 1),
         delay_ns: 0,
         transaction: place / 3,
     };
