@@ -42,7 +42,7 @@ pub(crate) fn profile() -> Value {
         "real_time": true, "incomplete": [], "tick_period_ns": 4_000_000,
         "blocking": {
             "unit": "ns", "bound": 60_000.0, "beyond_wakeup": 50_000.0, "load": "mix", "loads": ["mix"], "count": 1000,
-            "usual": { "p99_9": 30_000.0, "beyond_wakeup": 20_000.0, "load": "mix", "count": 1000 },
+            "usual": { "p99": 30_000.0, "beyond_wakeup": 20_000.0, "load": "mix", "count": 1000 },
         },
         "services": [
             queue(2, 500, [900, 1_000, 1_500]),

@@ -6,7 +6,7 @@ use super::profile::{Blocking, Profile, UsualBlocking, whole_ns};
 
 const MEASURED_BY: &str = "rtorb lab run os/wakeup --load mix";
 
-/// What a wake-up under load took beyond one without: the largest, or in a virtual machine the 99.9th percentile, for the largest holds
+/// What a wake-up under load took beyond one without: the largest, or in a virtual machine the 99th percentile, for the largest holds
 /// what the hypervisor took.
 pub(super) fn of(profile: &Profile, statistic: Statistic) -> Cost {
     let Some(blocking) = &profile.blocking else {
@@ -44,7 +44,7 @@ fn from_usual(usual: &UsualBlocking) -> Cost {
     cost(
         name,
         usual.beyond_wakeup,
-        usual.p99_9,
+        usual.p99,
         &usual.load,
         usual.count,
     )

@@ -51,7 +51,7 @@ pub(super) struct Blocking {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct UsualBlocking {
-    pub(super) p99_9: f64,
+    pub(super) p99: f64,
     pub(super) beyond_wakeup: Option<f64>,
     pub(super) load: String,
     pub(super) count: u64,
