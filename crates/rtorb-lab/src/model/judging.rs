@@ -9,7 +9,7 @@ use super::judgement::{CpuObserved, Interruption, Judgement, Observed, ObservedS
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};
-use super::timeline::{Caused, Taken, Timeline};
+use super::timeline::{CROWD_NS, CROWD_TIMES, Caused, Taken, Timeline};
 
 /// What was run, and where.
 #[derive(Clone, Copy)]
@@ -53,10 +53,12 @@ fn rule(from_ns: u64) -> String {
     format!(
         "An interruption is a time of at least {} us during which a thread that reads the clock without pause did not run and no other \
          thread did, or by which the CPU took longer from one piece of work to the next than nine of ten times between the same two \
-         ({ENOUGH_WORDS}), or during which the kernel kept a job from its own code and let the watcher run. A response above its bound is explained if the interruptions of the CPUs on its way, from the moment at \
+         ({ENOUGH_WORDS}), or during which the kernel kept a job from its own code and let the watcher run; shorter ones count where within \
+         {} ms they are together {CROWD_TIMES} times as long. A response above its bound is explained if the interruptions of the CPUs on its way, from the moment at \
          which each of these was last idle before the arrival (at most {} ms before it) until the end, are together at least as long \
          as the excess. A job is quiet if no interruption met it in that time, on these CPUs or on one that sends work to them.",
         from_ns as f64 / 1e3,
+        CROWD_NS / 1_000_000,
         BACK_NS / 1_000_000
     )
 }

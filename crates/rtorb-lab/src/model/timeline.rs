@@ -223,14 +223,15 @@ fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
         .collect();
     // Where these two are too rare to know, nothing that is ordinary on this CPU may be taken for an interruption.
     let longest_ns = ordinary.values().flatten().copied().max();
-    let taken = holes.iter().filter_map(|hole| {
+    let crowded = crowded(&holes, from_ns);
+    let taken = holes.iter().zip(crowded).filter_map(|(hole, crowded)| {
         let known = ordinary.get(&hole.between).copied().flatten();
         let ordinary_ns = match hole.seen {
             true => 0,
             false => known.or(longest_ns)?,
         };
         let begin_ns = hole.begin_ns.saturating_add(ordinary_ns);
-        let is_one = hole.end_ns.saturating_sub(begin_ns) >= from_ns;
+        let is_one = crowded || hole.end_ns.saturating_sub(begin_ns) >= from_ns;
         is_one.then_some(Taken {
             begin_ns,
             end_ns: hole.end_ns,
@@ -239,6 +240,31 @@ fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
         })
     });
     taken.collect()
+}
+
+/// Which of them were seen in a crowd: each too short to be an interruption, and so many at once that no tick explains them. A
+/// hypervisor takes a CPU in small pieces too.
+fn crowded(holes: &[Hole], from_ns: u64) -> Vec<bool> {
+    let small = |hole: &Hole| match hole.seen {
+        true if hole.end_ns - hole.begin_ns < from_ns => hole.end_ns - hole.begin_ns,
+        _ => 0,
+    };
+    let mut crowded = vec![false; holes.len()];
+    let (mut first, mut marked, mut sum_ns) = (0, 0, 0);
+    for (last, hole) in holes.iter().enumerate() {
+        sum_ns += small(hole);
+        while holes[first].begin_ns + CROWD_NS < hole.begin_ns {
+            sum_ns -= small(&holes[first]);
+            first += 1;
+        }
+        if sum_ns >= CROWD_TIMES * from_ns {
+            for at in first.max(marked)..=last {
+                crowded[at] = small(&holes[at]) > 0;
+            }
+            marked = last + 1;
+        }
+    }
+    crowded
 }
 
 fn holes(stretches: &[Stretch]) -> Vec<Hole> {
@@ -282,6 +308,10 @@ fn ordinary_ns(mut lengths: Vec<u64>) -> Option<u64> {
 
 /// The watcher's.
 const IDLE: u32 = u32::MAX;
+/// Short times without the CPU are a crowd if they are that near each other, and together so many times as long as an interruption is
+/// at least.
+pub(super) const CROWD_NS: u64 = 2_000_000;
+pub(super) const CROWD_TIMES: u64 = 4;
 /// To know what is ordinary.
 const ENOUGH: usize = 20;
 
@@ -442,5 +472,25 @@ mod tests {
             inferred: true,
         };
         assert_eq!(timeline.interruptions, [taken]);
+    }
+
+    #[test]
+    fn many_short_ones_at_once_are_interruptions_and_ticks_are_none() {
+        let jobs = [job(0, 0, 10_000_000)];
+        let ticks = (0..3).map(|tick| gap(0, 100_000 + tick * 3_000_000, 8_000, false));
+        // 45 us of them within 2 ms, and an interruption is 10 us at least.
+        let crowd = (0..5).map(|at| gap(0, 6_500_000 + at * 100_000, 9_000, false));
+        let mut gaps: Vec<JobGap> = ticks.clone().chain(crowd.clone()).collect();
+        gaps.sort_unstable_by_key(|gap| gap.begin_ns);
+        let timeline = Timeline::of(&jobs, &gaps, None, 10_000);
+        let begins: Vec<u64> = timeline
+            .interruptions
+            .iter()
+            .map(|taken| taken.begin_ns)
+            .collect();
+        assert!(crowd.clone().all(|gap| begins.contains(&gap.begin_ns)));
+        assert!(!begins.contains(&100_000) && !begins.contains(&3_100_000));
+        let alone: Vec<JobGap> = ticks.collect();
+        assert_eq!(Timeline::of(&jobs, &alone, None, 10_000).interruptions, []);
     }
 }
