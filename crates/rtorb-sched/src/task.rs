@@ -1,5 +1,6 @@
 //! A task: what it needs, how often, and until when.
 
+use serde::Deserialize;
 use thiserror::Error;
 
 /// A task on one processor. Times are in nanoseconds.
@@ -26,7 +27,8 @@ pub struct Task {
 }
 
 /// What a missed deadline costs (RtecScheduler::Criticality_t).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are what there is to say")]
 pub enum Criticality {
     VeryLow,
@@ -38,7 +40,8 @@ pub enum Criticality {
 }
 
 /// What goes first among equals (RtecScheduler::Importance_t).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are what there is to say")]
 pub enum Importance {
     VeryLow,

@@ -5,8 +5,8 @@ use rtorb_sched::toml_file::{FileError, from_toml, line_of, nearest, read_text};
 use rtorb_sched::{
     Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
 };
+use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
 use toml::Spanned;
@@ -197,9 +197,9 @@ struct Table {
     #[serde(default, deserialize_with = "time")]
     blocking: u64,
     #[serde(default)]
-    criticality: Grade,
+    criticality: Criticality,
     #[serde(default)]
-    importance: Grade,
+    importance: Importance,
     #[serde(default)]
     threads: u32,
     #[serde(default)]
@@ -247,17 +247,6 @@ enum KindName {
     Remote,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Grade {
-    VeryLow,
-    Low,
-    #[default]
-    Medium,
-    High,
-    VeryHigh,
-}
-
 impl Table {
     fn operation(&self) -> Operation {
         Operation {
@@ -274,20 +263,8 @@ impl Table {
             typical_ns: self.typical.unwrap_or(self.worst),
             jitter_ns: self.jitter,
             blocking_ns: self.blocking,
-            criticality: match self.criticality {
-                Grade::VeryLow => Criticality::VeryLow,
-                Grade::Low => Criticality::Low,
-                Grade::Medium => Criticality::Medium,
-                Grade::High => Criticality::High,
-                Grade::VeryHigh => Criticality::VeryHigh,
-            },
-            importance: match self.importance {
-                Grade::VeryLow => Importance::VeryLow,
-                Grade::Low => Importance::Low,
-                Grade::Medium => Importance::Medium,
-                Grade::High => Importance::High,
-                Grade::VeryHigh => Importance::VeryHigh,
-            },
+            criticality: self.criticality,
+            importance: self.importance,
         }
     }
 }

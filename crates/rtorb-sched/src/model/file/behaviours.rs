@@ -51,8 +51,7 @@ impl Reading<'_> {
         let execution = self.execution(line)?;
         let deadline = self.positive(self.table.deadline.as_ref(), "a deadline")?;
         let criticality = self.table.criticality.as_ref();
-        let criticality =
-            criticality.map(|grade| ((*grade.get_ref()).into(), self.lines.of(grade)));
+        let criticality = criticality.map(|given| (*given.get_ref(), self.lines.of(given)));
         Ok(Behaviour {
             name,
             component: self.component,

@@ -7,7 +7,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
-use super::values::{Grade, Priority, StrategyName, Time, TimeVisitor, Whole};
+use crate::task::Criticality;
+
+use super::values::{Priority, StrategyName, Time, TimeVisitor, Whole};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,7 +111,7 @@ pub(super) struct BehaviourTable {
     pub(super) minimum_gap: Option<Spanned<Time>>,
     pub(super) execution: Option<Spanned<ExecutionTable>>,
     pub(super) deadline: Option<Spanned<Time>>,
-    pub(super) criticality: Option<Spanned<Grade>>,
+    pub(super) criticality: Option<Spanned<Criticality>>,
     pub(super) priority: Option<Spanned<Priority>>,
     pub(super) operation: Option<Spanned<String>>,
     pub(super) jitter: Option<Spanned<Time>>,

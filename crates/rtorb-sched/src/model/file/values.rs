@@ -5,7 +5,6 @@ use core::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, Unexpected, Visitor};
 
 use crate::levels::Strategy;
-use crate::task::Criticality;
 use crate::times::parse_ns;
 
 /// A time as people write it, of at most a day, in ns.
@@ -102,29 +101,6 @@ impl<'de> Deserialize<'de> for StrategyName {
             Err(_) => Err(D::Error::custom(format!(
                 "there is no strategy {text:?}: choose {fixed}"
             ))),
-        }
-    }
-}
-
-/// What a missed deadline costs, in words.
-#[derive(Clone, Copy, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Grade {
-    VeryLow,
-    Low,
-    Medium,
-    High,
-    VeryHigh,
-}
-
-impl From<Grade> for Criticality {
-    fn from(grade: Grade) -> Self {
-        match grade {
-            Grade::VeryLow => Self::VeryLow,
-            Grade::Low => Self::Low,
-            Grade::Medium => Self::Medium,
-            Grade::High => Self::High,
-            Grade::VeryHigh => Self::VeryHigh,
         }
     }
 }
