@@ -7,8 +7,11 @@
 
 mod answer;
 mod call;
+mod closing;
 mod connection;
+mod event_loop;
 mod listeners;
+mod outbox;
 mod reading;
 mod request;
 mod session;
@@ -18,7 +21,8 @@ mod workspace;
 
 pub use call::ServerCall;
 pub(crate) use connection::{Served, ServedConnection};
-pub(crate) use listeners::Server;
+pub(crate) use event_loop::{Event, EventLoop, EventRoom, Readiness, Token, Trigger};
+pub(crate) use listeners::{Admission, Server, refuse};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
 pub(crate) use session::Session;

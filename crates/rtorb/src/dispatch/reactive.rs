@@ -11,10 +11,10 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     let config = orb.rt.obtainable(&orb.server_threads);
     config.apply_here().map_err(DispatchError::Refused)?;
     let mut workspace = Workspace::new(ThreadPriority::returning());
-    let mut reactor = Reactor::new(server)?;
+    let mut reactor = Reactor::new(orb, server)?;
     reactor.run(orb, server, |connection| {
         connection.serve_ready(&mut workspace)
     })?;
-    reactor.say_closing();
+    server.close_all();
     Ok(())
 }
