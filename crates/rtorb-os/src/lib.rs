@@ -11,7 +11,7 @@
 //! | one thread at a time, a wait for a change | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a queue of requests to a pool of threads | [`ring::Ring`] |
 //! | a table read without a lock | [`slab::Slab`] |
-//! | something for whoever comes first, and never a wait | [`turnstile::Turnstile`] |
+//! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | a tick that interrupts, to measure what it costs | [`signal_timer`] |
 //! | a sample that an observer from outside can count | [`replay`] |
@@ -27,6 +27,7 @@ pub mod futex;
 pub mod heap;
 pub mod memory;
 pub mod process;
+pub mod recheck_lock;
 mod refused;
 pub mod replay;
 pub mod ring;
@@ -38,7 +39,6 @@ pub mod socket;
 pub mod sync;
 pub mod thread;
 pub mod timer;
-pub mod turnstile;
 mod usage;
 
 pub use refused::{Refused, What};

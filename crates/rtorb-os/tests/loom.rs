@@ -1,4 +1,4 @@
-//! The slab, the ring and the turnstile under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring and the recheck lock under loom, which tries the interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
@@ -8,9 +8,9 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
+use rtorb_os::recheck_lock::RecheckLock;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::slab::{Key, Slab};
-use rtorb_os::turnstile::Turnstile;
 
 /// All interleavings in which threads are stopped at most this often against their will.
 fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
@@ -209,28 +209,28 @@ fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
 }
 
 #[test]
-fn loom_turnstile_one_is_inside_at_a_time_and_no_mark_is_lost() {
+fn loom_recheck_lock_has_one_holder_and_loses_no_event() {
     model(3, || {
-        let shared = Arc::new((AtomicU32::new(0), Turnstile::new(0)));
-        let announce_and_look = |shared: &(AtomicU32, Turnstile<u32>)| {
-            let (announced, turnstile) = shared;
-            announced.fetch_add(1, Ordering::Relaxed);
-            let mut inside = turnstile.enter();
-            while let Some(mut done) = inside {
-                *done = announced.load(Ordering::Relaxed);
-                inside = done.leave();
+        let shared = Arc::new((AtomicU32::new(0), RecheckLock::new(0)));
+        let add_and_check = |shared: &(AtomicU32, RecheckLock<u32>)| {
+            let (events, lock) = shared;
+            events.fetch_add(1, Ordering::Relaxed);
+            let mut guard = lock.try_lock();
+            while let Some(mut seen) = guard {
+                *seen = events.load(Ordering::Relaxed);
+                guard = seen.unlock();
             }
         };
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let shared = shared.clone();
-                thread::spawn(move || announce_and_look(&shared))
+                thread::spawn(move || add_and_check(&shared))
             })
             .collect();
-        announce_and_look(&shared);
+        add_and_check(&shared);
         for other in others {
             other.join().unwrap();
         }
-        assert_eq!(*shared.1.enter().expect("all have left"), 3);
+        assert_eq!(*shared.1.try_lock().expect("all have unlocked"), 3);
     });
 }

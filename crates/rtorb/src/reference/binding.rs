@@ -268,25 +268,25 @@ impl Set {
         }
     }
 
-    fn take_exposed(&mut self, policy: &ior::Policy) {
+    fn take_exposed(&mut self, policy: &ior::ExposedPolicy) {
         match policy {
-            ior::Policy::PriorityModel {
+            ior::ExposedPolicy::PriorityModel {
                 model,
                 server_priority,
             } => {
                 self.model = Some(*model);
                 self.server_priority = Priority::new(*server_priority).unwrap_or_default();
             }
-            ior::Policy::PriorityBands(bands) => self.bands.clone_from(bands),
-            ior::Policy::ClientProtocols(protocols) => {
+            ior::ExposedPolicy::PriorityBands(bands) => self.bands.clone_from(bands),
+            ior::ExposedPolicy::ClientProtocols(protocols) => {
                 self.protocols = protocols.iter().map(protocol).collect();
             }
-            ior::Policy::Other(_) => {}
+            ior::ExposedPolicy::Other(_) => {}
         }
     }
 }
 
-fn protocol(exposed: &ior::Protocol) -> Protocol {
+fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     // The standard has signed numbers, of which no negative one says anything.
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {
