@@ -232,9 +232,7 @@ impl SystemException {
             (_, Some(Phase::Schedule)) => Some(
                 "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
             ),
-            (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => {
-                self.unsent_oneway()
-            }
+            (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
             ),
