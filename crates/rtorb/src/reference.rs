@@ -12,7 +12,7 @@ use crate::exception::{
 use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use crate::rt::{Policy, Priority};
-use crate::timing::{self, OperationTiming};
+use crate::timing::OperationTiming;
 use binding::{Binding, Choice, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -265,7 +265,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        timing::call(&self.inner.orb.core, operation, call)
+        let orb = &self.inner.orb.core;
+        orb.timing.call(operation, &orb.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.

@@ -5,8 +5,8 @@ use super::routes::EndpointTable;
 use super::settings::{check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::OpenLines;
-use crate::dispatch::RequestFilter;
 use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
@@ -408,12 +408,22 @@ impl OrbBuilder {
             transforms: self.transforms,
             best_effort: BestEffort::new(self.best_effort),
             round_robin: self.round_robin,
-            lanes: self.lanes,
             client_policies: self.client_policies,
             ..RtCore::default()
         };
+        let threads = self.pool_threads;
+        let dispatch = match self.strategies.dispatch {
+            DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
+            DispatchStrategy::Reactive => Dispatch::Reactive,
+            DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
+            DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
+            DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(FilterChain {
+                filters: self.filters,
+                lanes: self.lanes,
+            })),
+            DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
+        };
         let core = OrbCore {
-            limits: self.limits,
             strategies: self.strategies,
             byte_order: self.byte_order,
             fragment_octets: self.fragment_octets,
@@ -428,8 +438,9 @@ impl OrbBuilder {
             max_version: self.max_version,
             rt,
             timing: Watch::new(self.execution_clock, self.timing_hook),
-            pool_threads: self.pool_threads,
-            filters: self.filters,
+            dispatch,
+            pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
+            limits: self.limits,
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),
@@ -437,8 +448,6 @@ impl OrbBuilder {
             initial_references: InitialReferences::new(self.initial_references),
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),
-            listen,
-            lane_endpoints: self.lane_endpoints,
             server: OnceLock::new(),
             opening: Mutex::new(()),
             stopping: AtomicBool::new(false),
