@@ -54,7 +54,7 @@ pub struct Message<'r> {
     pub bytes: &'r [u8],
 }
 
-/// The peer sent something that this end cannot go on behind.
+/// What the peer sent ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiveError {
@@ -64,6 +64,15 @@ pub enum ReceiveError {
     /// A message of a type that the peer must not send to this end.
     #[error("a message of type {0:?} came to the wrong end of a connection")]
     OutOfPlace(MessageType),
+    /// The peer closed the connection in an orderly way (CloseConnection).
+    #[error("the peer closed the connection")]
+    Closed {
+        /// True if a message in fragments had begun to come.
+        amid_message: bool,
+    },
+    /// The peer did not understand a message (MessageError).
+    #[error("the peer did not understand a message")]
+    MessageError,
 }
 
 /// What the buffer has from the beginning: enough for nearly all messages, and little for a thousand connections.
@@ -116,8 +125,8 @@ impl Receiver {
     /// The next whole message; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// When the bytes are not a message, break a limit, or are a message that the peer must not send: nothing that follows
-    /// on the connection can be read.
+    /// When the bytes are not a message, break a limit, or are a message that the peer must not send; and for
+    /// CloseConnection and MessageError. Nothing that follows on the connection is read.
     #[inline]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
         self.release();
@@ -189,11 +198,6 @@ impl Receiver {
         self.end == self.free_end
     }
 
-    /// True if the beginning of a message in fragments came and its end did not.
-    pub fn holds_fragments(&self) -> bool {
-        self.reassembly.octets() > 0
-    }
-
     /// Drops the message returned last and moves up what lies behind it.
     #[inline]
     fn release(&mut self) {
@@ -244,6 +248,15 @@ impl Receiver {
             //# Each message type may be sent by one end only, or by both.
             if !self.side.receives(header.message_type) {
                 return Err(ReceiveError::OutOfPlace(header.message_type));
+            }
+            match header.message_type {
+                MessageType::CloseConnection => {
+                    return Err(ReceiveError::Closed {
+                        amid_message: self.reassembly.octets() > 0,
+                    });
+                }
+                MessageType::MessageError => return Err(ReceiveError::MessageError),
+                _ => {}
             }
             let part = self.buffered(header).bytes.len();
             match self.reassembly.accept(&header, &self.buffer[..part])? {
@@ -402,7 +415,7 @@ mod tests {
         for part in (1..100).chain([bytes.len()]) {
             let mut receiver = Receiver::new(Side::Server, LIMITS);
             let messages = receive(&mut receiver, &bytes, part);
-            assert!(!receiver.holds_fragments());
+            assert_eq!(receiver.reassembly.octets(), 0);
             assert_eq!(messages.len(), 10);
             for whole in [&first, &second] {
                 assert_eq!(

@@ -1,7 +1,7 @@
 //! From a whole message to its answer.
 
 use super::call::Reply;
-use super::reading::{CharCodes, Next};
+use super::reading::Next;
 use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
@@ -9,7 +9,7 @@ use crate::exception::{ExceptionKind, SystemException};
 use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{Message, ReceiveError};
+use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, Header, LocateRequestHeader, LocateStatus, MessageType, RequestHeader,
 };
@@ -21,16 +21,21 @@ use rtorb_wire::{DecodeError, Writer};
 pub(super) fn request(
     session: &Session,
     workspace: &mut Workspace,
-    char_codes: &mut CharCodes,
+    code_sets: &mut CodeSetState,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb);
     let request = RequestHeader::decode(&mut reader)?;
-    if let Err(exception) = char_codes.note(&request) {
-        refuse(session, workspace, (message.header, &request), &exception);
+    if let Err(error) = code_sets.note(&request) {
+        refuse(
+            session,
+            workspace,
+            (message.header, &request),
+            &error.into(),
+        );
         return Ok(Next::Done);
     }
-    let char_code_set = char_codes.char_code_set;
+    let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, (message.header, &request), char_code_set);
     Ok(upcall::serve(&request, arguments, (reply, 0), workspace))
@@ -79,7 +84,7 @@ pub(super) fn other(
     match message.header.message_type {
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => Ok(Next::Done),
-        MessageType::CloseConnection | MessageType::MessageError => Ok(Next::Over),
+        // The receiver refused all others.
         kind => Err(ReceiveError::OutOfPlace(kind)),
     }
 }

@@ -6,17 +6,15 @@ use super::session::Session;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
-use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::code_sets;
-use rtorb_wire::connection::{ReceiveError, Receiver, Side};
-use rtorb_wire::giop::{MessageType, RequestHeader, contexts};
+use rtorb_wire::connection::{CodeSetError, CodeSetState, ReceiveError, Receiver, Side};
+use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
 
 /// What a thread reads a connection with; one thread at a time does.
 #[derive(Debug)]
 pub(crate) struct Reading {
     receiver: Receiver,
-    char_codes: CharCodes,
+    code_sets: CodeSetState,
 }
 
 /// What became of the next message.
@@ -30,19 +28,11 @@ pub(crate) enum Next {
     Over,
 }
 
-/// What a client said of its code sets.
-#[derive(Debug, Default)]
-pub(super) struct CharCodes {
-    told: Option<contexts::CodeSets>,
-    /// Which of ours that is for `char`.
-    pub(super) char_code_set: CharCodeSet,
-}
-
 impl Reading {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             receiver: Receiver::new(Side::Server, limits.receive()),
-            char_codes: CharCodes::default(),
+            code_sets: CodeSetState::default(),
         }
     }
 
@@ -81,7 +71,7 @@ impl Reading {
     pub(crate) fn serve_next(&mut self, session: &Session, workspace: &mut Workspace) -> Next {
         let next = match self.try_serve_next(session, workspace) {
             Ok(next) => next,
-            Err(error) => return broken(session, error),
+            Err(error) => return ended(session, error),
         };
         if next == Next::Done && session.orb.is_stopping() {
             return Next::Over;
@@ -104,7 +94,7 @@ impl Reading {
                 Ok(Some(next)) => return next,
                 Ok(None) if session.orb.is_stopping() => return Next::Over,
                 Ok(None) => {}
-                Err(error) => return broken(session, error),
+                Err(error) => return ended(session, error),
             }
         }
     }
@@ -120,8 +110,8 @@ impl Reading {
         };
         session.note_message(message.header.version);
         if message.header.message_type == MessageType::Request {
-            let char_codes = &mut self.char_codes;
-            return Ok(answer::request(session, workspace, char_codes, message)?);
+            let code_sets = &mut self.code_sets;
+            return Ok(answer::request(session, workspace, code_sets, message)?);
         }
         answer::other(session, workspace, message)
     }
@@ -144,51 +134,40 @@ impl Reading {
             });
         }
         let request = RequestHeader::decode(&mut message.reader())?;
-        if let Err(exception) = self.char_codes.note(&request) {
-            answer::refuse(session, workspace, (message.header, &request), &exception);
+        if let Err(error) = self.code_sets.note(&request) {
+            answer::refuse(
+                session,
+                workspace,
+                (message.header, &request),
+                &error.into(),
+            );
             return Ok(None);
         }
         let arrived_ns = session.orb.timing.arrival_ns();
-        into.fill(message.bytes, self.char_codes.char_code_set, arrived_ns);
+        into.fill(message.bytes, self.code_sets.char_code_set(), arrived_ns);
         Ok(Some(Next::Done))
     }
 }
 
-impl CharCodes {
-    /// Notes the code sets that a request says its connection uses.
-    ///
-    /// # Errors
-    /// The exception to reply with: CODESET_INCOMPATIBLE 2, or MARSHAL 9 if the code sets differ from those of an earlier
-    /// request.
-    #[inline]
-    pub(super) fn note(&mut self, request: &RequestHeader<'_>) -> Result<(), SystemException> {
-        if request.contexts.is_empty() {
-            return Ok(());
-        }
-        self.note_contexts(request)
+/// Ends a connection behind which nothing can be read; tells the client unless it ended the connection itself.
+#[cold]
+fn ended(session: &Session, error: ReceiveError) -> Next {
+    if matches!(
+        error,
+        ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)
+    ) {
+        session.say_error();
     }
-
-    fn note_contexts(&mut self, request: &RequestHeader<'_>) -> Result<(), SystemException> {
-        let Some(data) = request.contexts.find(contexts::CODE_SETS) else {
-            return Ok(());
-        };
-        let told = contexts::CodeSets::from_data(data)?;
-        match self.told {
-            Some(known) if known == told => Ok(()),
-            Some(_) => Err(SystemException::omg(ExceptionKind::Marshal, 9)),
-            None => {
-                let refused = |_| SystemException::omg(ExceptionKind::CodesetIncompatible, 2);
-                self.char_code_set = code_sets::accept(told).map_err(refused)?;
-                self.told = Some(told);
-                Ok(())
-            }
-        }
-    }
+    Next::Over
 }
 
-/// Ends a connection after bytes behind which nothing can be read.
-#[cold]
-fn broken(session: &Session, _: ReceiveError) -> Next {
-    session.say_error();
-    Next::Over
+impl From<CodeSetError> for SystemException {
+    fn from(error: CodeSetError) -> Self {
+        match error {
+            CodeSetError::Incompatible => Self::omg(ExceptionKind::CodesetIncompatible, 2),
+            CodeSetError::Changed => Self::omg(ExceptionKind::Marshal, 9),
+            CodeSetError::Malformed(error) => error.into(),
+            _ => ExceptionKind::Internal.into(),
+        }
+    }
 }
