@@ -1,7 +1,7 @@
 //! A mutex whose holder runs at a priority that was fixed beforehand.
 
 use super::{Mutex, MutexGuard};
-use crate::refused::Refused;
+use crate::refused::{Refused, Resource};
 use crate::sched::{SchedPolicy, apply_priority, current_policy};
 use core::cell::Cell;
 use core::fmt;
@@ -165,7 +165,7 @@ struct Raised {
 impl Raised {
     fn to(ceiling: u8) -> Result<Self, CeilingError> {
         if ceiling > PRIORITY_MAX {
-            let refused = SchedPolicy::Fifo(ceiling).refused(Errno::INVAL);
+            let refused = Resource::Policy(SchedPolicy::Fifo(ceiling)).refused(Errno::INVAL);
             return Err(CeilingError::Refused(refused));
         }
         HELD.with(|held| {
