@@ -58,7 +58,7 @@ fn loom_ring_two_consumers_pop_different_values() {
 }
 
 #[test]
-fn loom_ring_a_slot_is_used_again_only_when_its_value_is_out() {
+fn loom_ring_a_slot_is_reused_only_after_its_value_was_read() {
     model(3, || {
         let ring = Arc::new(Ring::new(1));
         ring.push(Box::new(1)).expect("room");
@@ -80,7 +80,7 @@ fn loom_ring_a_slot_is_used_again_only_when_its_value_is_out() {
 }
 
 #[test]
-fn loom_ring_no_one_sleeps_beside_a_value() {
+fn loom_ring_no_consumer_sleeps_while_there_is_a_value() {
     model(3, || {
         let ring = Arc::new(Ring::new(2));
         let producer = {
@@ -114,7 +114,7 @@ fn loom_ring_two_sleepers_are_both_woken() {
 }
 
 #[test]
-fn loom_ring_closing_wakes_who_sleeps() {
+fn loom_ring_close_wakes_sleepers() {
     model(3, || {
         let ring = Arc::new(Ring::<u32>::new(1));
         let sleeper = {
@@ -127,7 +127,7 @@ fn loom_ring_closing_wakes_who_sleeps() {
 }
 
 #[test]
-fn loom_slab_an_entry_stays_while_someone_is_in_it() {
+fn loom_slab_an_entry_stays_while_a_thread_uses_it() {
     model(3, || {
         let slab = Arc::new(Slab::new(2));
         let key = slab.insert(Box::new(7)).expect("room");
@@ -147,7 +147,7 @@ fn loom_slab_an_entry_stays_while_someone_is_in_it() {
 }
 
 #[test]
-fn loom_slab_one_of_two_removes_and_the_place_is_used_again() {
+fn loom_slab_one_of_two_removals_succeeds_and_the_place_is_reused() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let key = slab.insert(Box::new(7)).expect("room");
@@ -166,7 +166,7 @@ fn loom_slab_one_of_two_removes_and_the_place_is_used_again() {
 }
 
 #[test]
-fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
+fn loom_slab_an_old_key_finds_nothing_while_its_place_is_reused() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let old = slab.insert(Box::new(7)).expect("room");
@@ -189,12 +189,12 @@ fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
 }
 
 #[test]
-fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
+fn loom_slab_entering_sees_the_whole_entry() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let first = slab.insert(Box::new(7)).expect("room");
         assert!(slab.remove(first));
-        // Guessed rather than handed over, which would itself order what follows.
+        // Guessed, because passing it on would itself order the accesses.
         let next = Key {
             generation: first.generation + 1,
             ..first
