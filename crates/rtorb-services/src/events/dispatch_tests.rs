@@ -1,15 +1,18 @@
 //! Lanes with consumers whose connections do as they are told, and events that come at any priority.
 
 use super::*;
-use crate::events::ChannelConfig;
-use crate::events::agenda::Agenda;
-use crate::events::consumer::tests::{Fake, Manner, consumer_at, header, octets, service, wanting};
-use crate::events::consumer::{Departure, Place};
+use crate::events::config::ChannelConfig;
+use crate::events::connection::ConsumerConnection;
+use crate::events::consumer::tests::{
+    FakeConnection, Manner, consumer_at, header, octets, service, wanting,
+};
+use crate::events::consumer::{Departure, Registration};
 use crate::events::event::Octets;
 use crate::events::filter::types;
-use crate::events::outlet::Outlet;
+use crate::events::lane::Lane;
 use crate::events::statistics::Counts;
 use crate::events::subscriptions::Subscriber;
+use crate::events::timer_queue::TimerQueue;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -23,10 +26,10 @@ const LANES: [i16; 3] = [30, 20, 10];
 /// A channel without its ORB.
 struct Bench {
     config: ChannelConfig,
-    lanes: Vec<Arc<Lane>>,
-    agendas: Vec<Agenda>,
+    lanes: Vec<Arc<Lane<Consumer>>>,
+    timers: Vec<TimerQueue<Arc<Consumer>>>,
     subscriptions: Subscriptions<Arc<Consumer>>,
-    consumers: Vec<(Arc<Consumer>, Arc<Fake>)>,
+    consumers: Vec<(Arc<Consumer>, Arc<FakeConnection>)>,
     subscribers: Vec<Subscriber>,
 }
 
@@ -47,7 +50,7 @@ impl Bench {
     fn new(config: ChannelConfig) -> Self {
         let lanes = Lane::all(&config);
         Self {
-            agendas: lanes.iter().map(|_| Agenda::new(SLOTS)).collect(),
+            timers: lanes.iter().map(|_| TimerQueue::new(SLOTS)).collect(),
             lanes,
             subscriptions: Subscriptions::new(),
             consumers: Vec::new(),
@@ -68,14 +71,19 @@ impl Bench {
         turn_after_ns: Option<u64>,
     ) -> usize {
         let slot = self.consumers.len();
-        let place = Place {
+        let registration = Registration {
             number: slot as u64,
             slot,
             lane: Arc::clone(&self.lanes[lane]),
         };
-        let fake = Arc::new(Fake::default());
-        let outlet: Arc<dyn Outlet> = Arc::clone(&fake) as _;
-        let consumer = consumer_at(place, service(qos, turn_after_ns), outlet, &self.config);
+        let fake = Arc::new(FakeConnection::default());
+        let connection: Arc<dyn ConsumerConnection> = Arc::clone(&fake) as _;
+        let consumer = consumer_at(
+            registration,
+            service(qos, turn_after_ns),
+            connection,
+            &self.config,
+        );
         let urgency = i32::from(LANES[lane]);
         let subscriber = (self.subscriptions).insert(urgency, &keys(qos), Arc::clone(&consumer));
         self.subscribers.push(subscriber);
@@ -109,12 +117,16 @@ impl Bench {
             header: header(source),
             message: octets.message(),
         };
-        let to = (&self.subscriptions, self.config.dispatching);
-        dispatch(&event, priority(at), to);
+        dispatch(
+            &event,
+            priority(at),
+            self.config.dispatching,
+            &self.subscriptions,
+        );
     }
 
     fn step(&mut self, lane: usize) -> bool {
-        self.lanes[lane].step(&mut self.agendas[lane], &self.subscriptions)
+        self.lanes[lane].step(&mut self.timers[lane], &self.subscriptions)
     }
 
     fn undistributed(&self) -> usize {

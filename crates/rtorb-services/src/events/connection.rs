@@ -1,4 +1,4 @@
-//! Where the events of one consumer go out: its reference, behind the few questions that a channel asks of it.
+//! The connection of a channel to one consumer.
 
 use super::event::Message;
 use crate::stubs::rtec_event::rtec_event_comm::PushConsumer;
@@ -10,104 +10,102 @@ use rtorb::rt::{Policy, Priority};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SyncScope, SystemException};
 use std::time::Duration;
 
-/// A way out that never waits, but for the calls of the keeper.
-pub(crate) trait Outlet: fmt::Debug + Send + Sync {
+/// The calls of a channel to a consumer. Pushing never waits; the keeper makes the calls that may.
+pub(crate) trait ConsumerConnection: fmt::Debug + Send + Sync {
     /// Sends a message, or as much of it as goes without waiting. One thread at a time calls this and [`flush`](Self::flush).
     ///
     /// # Errors
-    /// [`NotSent`], and then nothing of it went.
+    /// [`NotSent`], if nothing of it was sent.
     fn push(&self, message: Message<'_>) -> Result<Progress, NotSent>;
 
     /// Sends more of the last message, without waiting.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// If the connection is broken.
     fn flush(&self) -> Result<Progress, SystemException>;
 
-    /// Opens the connection for threads of that priority; may wait. The keeper's.
+    /// Opens the connection for threads of that priority. May wait.
     ///
     /// # Errors
-    /// When the consumer cannot be reached, or is not there.
+    /// If the consumer cannot be reached or does not exist.
     fn open(&self, priority: Priority) -> Result<(), SystemException>;
 
-    /// Asks whether the consumer is there; may wait. The keeper's.
+    /// Asks whether the consumer exists. May wait.
     ///
     /// # Errors
-    /// When it cannot be reached, or is not there.
-    fn ask(&self) -> Result<(), SystemException>;
+    /// If it cannot be reached or does not exist.
+    fn ping(&self) -> Result<(), SystemException>;
 
-    /// Tells the consumer that it is disconnected; may wait. The keeper's.
-    fn say_goodbye(&self);
+    /// Calls the consumer's `disconnect_push_consumer`. May wait.
+    fn notify_disconnected(&self);
 }
 
-/// How far a message has come.
+/// How much of a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The connection has taken it whole.
+    /// The connection took the whole message.
     Whole,
-    /// The connection has taken a part, and keeps the rest.
+    /// The connection took a part and keeps the rest.
     Partly,
 }
 
 impl Progress {
     fn of(is_whole: bool) -> Self {
-        match is_whole {
-            true => Self::Whole,
-            false => Self::Partly,
-        }
+        if is_whole { Self::Whole } else { Self::Partly }
     }
 }
 
-/// Why a message did not go.
+/// Why a message was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotSent {
-    /// The connection can take nothing for now.
+    /// The connection takes nothing at the moment.
     Busy,
     /// The connection is broken; nothing of the message has arrived.
     Broken,
     /// The connection broke while the message was sent: it may have arrived.
     BrokenMeanwhile,
-    /// The message cannot be written for this consumer, and never will.
+    /// The message cannot be encoded for this consumer.
     Unsendable,
 }
 
-/// A consumer behind its reference.
+/// A consumer that is called through its reference.
 #[derive(Debug)]
-pub(crate) struct Remote {
-    /// For events, with a connection of its own; it opens that too, since only so it knows where the object has moved to.
+pub(crate) struct RemoteConsumer {
+    /// For events, with a private connection. This reference opens it too, because only this reference follows its forwards.
     events: ObjectRef,
-    /// For questions and the goodbye, by another connection: an event must not stand behind an answer that does not come.
-    questions: ObjectRef,
-    /// True once octets turned out not to fit this consumer: another GIOP version or byte order.
+    /// For the other calls, over another connection: an event never waits behind a reply that does not come.
+    calls: ObjectRef,
+    /// True once the bytes of an event did not fit this consumer: another GIOP version or byte order.
     needs_values: AtomicBool,
 }
 
-impl Remote {
-    /// The way to the consumer of that reference, whose answers may take `answer_timeout`.
+impl RemoteConsumer {
+    /// Calls to the consumer time out after `call_timeout`.
     ///
     /// # Errors
-    /// What the ORB says of policies that do not go together.
+    /// INV_POLICY if the ORB cannot give the reference a private connection.
     pub(crate) fn new(
         consumer: &ObjectRef,
-        answer_timeout: Duration,
+        call_timeout: Duration,
     ) -> Result<Self, SystemException> {
-        let bounded = consumer.with_round_trip_timeout(Some(answer_timeout));
+        let bounded = consumer.with_round_trip_timeout(Some(call_timeout));
         Ok(Self {
             events: bounded.set_policy_overrides(&[Policy::PrivateConnection])?,
-            questions: bounded,
+            calls: bounded,
             needs_values: AtomicBool::new(false),
         })
     }
 
-    /// Sends the octets; `None` if they do not fit the consumer.
+    /// Sends the bytes as they are; `None` if they do not fit the consumer.
     fn push_octets(&self, message: Message<'_>) -> Option<Result<bool, SystemException>> {
         let fits = Cell::new(true);
         let sent = self.events.invoke_oneway_at_once("push", |w| {
             fits.set(message.goes_into(w));
-            match fits.get() {
-                true => message.write(w),
-                // Nothing is sent of a request that cannot be written.
-                false => Err(EncodeError::WrongType),
+            if fits.get() {
+                message.write(w)
+            } else {
+                // Nothing of a request that fails to encode is sent.
+                Err(EncodeError::WrongType)
             }
         });
         fits.get().then_some(sent)
@@ -121,13 +119,15 @@ impl Remote {
     }
 }
 
-impl Outlet for Remote {
+impl ConsumerConnection for RemoteConsumer {
     fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
-        let octets = match self.needs_values.load(Ordering::Relaxed) {
-            false => self.push_octets(message),
-            true => None,
+        let needs_values = self.needs_values.load(Ordering::Relaxed);
+        let sent = if needs_values {
+            None
+        } else {
+            self.push_octets(message)
         };
-        let sent = octets.unwrap_or_else(|| {
+        let sent = sent.unwrap_or_else(|| {
             self.needs_values.store(true, Ordering::Relaxed);
             self.push_values(message)
         });
@@ -143,16 +143,16 @@ impl Outlet for Remote {
         self.events.validate_connection_at(priority)
     }
 
-    fn ask(&self) -> Result<(), SystemException> {
-        match self.questions.non_existent()? {
-            false => Ok(()),
-            true => Err(ExceptionKind::ObjectNotExist.into()),
+    fn ping(&self) -> Result<(), SystemException> {
+        if self.calls.non_existent()? {
+            return Err(ExceptionKind::ObjectNotExist.into());
         }
+        Ok(())
     }
 
-    fn say_goodbye(&self) {
-        // Whoever does not hear it finds out by itself.
-        let _ = PushConsumer::unchecked_narrow(self.questions.clone()).disconnect_push_consumer();
+    fn notify_disconnected(&self) {
+        // A consumer that this does not reach gets OBJECT_NOT_EXIST from its proxy later.
+        let _ = PushConsumer::unchecked_narrow(self.calls.clone()).disconnect_push_consumer();
     }
 }
 
@@ -164,7 +164,7 @@ fn not_sent(exception: &SystemException) -> NotSent {
         (ExceptionKind::Transient | ExceptionKind::CommFailure, _, CompletionStatus::No) => {
             NotSent::Broken
         }
-        // The rest is said of the message, before anything of it goes.
+        // All other exceptions before the sending concern the message.
         (_, _, CompletionStatus::No) => NotSent::Unsendable,
         _ => NotSent::BrokenMeanwhile,
     }

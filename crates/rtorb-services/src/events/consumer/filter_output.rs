@@ -1,70 +1,77 @@
-//! What a subscription lets through, between its answer and the queue.
+//! The output of a consumer's filter on its way to the queue.
 
 use crate::events::event::{Form, Message};
 use crate::events::filter::Delivery;
 use rtorb::cdr::CharCodeSet;
 
-/// Messages one behind the other, in memory that is kept.
+/// Messages one behind the other. Clearing keeps the memory.
 #[derive(Debug, Default)]
-pub(super) struct Staged {
-    octets: Vec<u8>,
-    parts: Vec<(Form, usize)>,
+pub(super) struct FilterOutput {
+    bytes: Vec<u8>,
+    parts: Vec<Part>,
 }
 
-impl Staged {
-    /// Adds what goes out together; its text, if it has any, is in that code set.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    form: Form,
+    bytes: usize,
+}
+
+impl FilterOutput {
+    /// Adds the events of one push. `text` is the code set of their text, if they have any.
     pub(super) fn add(&mut self, delivery: &Delivery<'_>, text: Option<CharCodeSet>) {
-        let begin = self.octets.len();
+        let begin = self.bytes.len();
         for event in delivery.events() {
-            append(&mut self.octets, begin, event.octets);
+            append(&mut self.bytes, begin, event.octets);
         }
-        let form = Form {
-            events: delivery.len() as u32,
-            text,
-        };
-        self.parts.push((form, self.octets.len() - begin));
+        self.parts.push(Part {
+            form: Form {
+                events: delivery.len() as u32,
+                text,
+            },
+            bytes: self.bytes.len() - begin,
+        });
     }
 
     pub(super) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
-        let mut begin = 0;
-        self.parts.iter().map(move |&(form, octets)| {
-            let message = Message {
-                form,
-                octets: &self.octets[begin..][..octets],
-            };
-            begin += octets;
-            message
+        let mut rest = &self.bytes[..];
+        self.parts.iter().map(move |part| {
+            let (octets, behind) = rest.split_at(part.bytes);
+            rest = behind;
+            Message {
+                form: part.form,
+                octets,
+            }
         })
     }
 
-    /// Forgets all, and keeps the memory.
+    /// Removes all messages and keeps the memory.
     pub(super) fn clear(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.parts.clear();
     }
 }
 
-/// Writes one more event of the set whose first begins at `begin`.
+/// Appends one event to the set that begins at `begin`.
 ///
-/// An event begins at a multiple of 4, and the first number of 8 octets in it is the fourth member: where it begins at one of 8,
-/// 4 octets of padding come before that, and all that follows lies as it did.
-fn append(octets: &mut Vec<u8>, begin: usize, event: &[u8]) {
-    let written = octets.len() - begin;
-    octets.resize(begin + written.next_multiple_of(4), 0);
-    // The count before the set is 4 octets long.
-    match (octets.len() - begin).is_multiple_of(8) {
-        true => octets.extend_from_slice(event),
-        false => {
-            let (small, rest) = event.split_at(event.len().min(SMALL_MEMBERS_OCTETS));
-            octets.extend_from_slice(small);
-            octets.extend_from_slice(&[0; 4]);
-            octets.extend_from_slice(rest);
-        }
+/// An event begins at a multiple of 4, and its fourth member is the first that is aligned to 8. At an offset that is a multiple of 8
+/// from the set's count, 4 bytes of padding go before that member; the rest is the same.
+fn append(bytes: &mut Vec<u8>, begin: usize, event: &[u8]) {
+    let written = bytes.len() - begin;
+    bytes.resize(begin + written.next_multiple_of(4), 0);
+    // The count before the set takes 4 bytes.
+    if (bytes.len() - begin).is_multiple_of(8) {
+        bytes.extend_from_slice(event);
+        return;
     }
+    let (small, rest) = event.split_at(event.len().min(SMALL_MEMBERS_BYTES));
+    bytes.extend_from_slice(small);
+    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(rest);
 }
 
 /// Type, source and ttl.
-const SMALL_MEMBERS_OCTETS: usize = 12;
+const SMALL_MEMBERS_BYTES: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -92,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn events_one_behind_the_other_are_an_event_set() {
+    fn appended_events_are_an_event_set() {
         for first in 0..9 {
             for second in 0..9 {
                 let events = [event(1, first), event(2, second), event(3, first)];
