@@ -56,6 +56,11 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-instructions",
+        needs: &["rtorb"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
         name: "rtorb-tests",
         needs: BELOW_THE_COMMAND,
         builds_with: &["rtorb-idl"],
