@@ -7,6 +7,7 @@ mod elf;
 mod instructions;
 mod layers;
 mod metadata;
+mod modules;
 mod sources;
 mod static_build;
 mod valgrind;
