@@ -314,6 +314,17 @@ pub(crate) struct Expression {
     pub(crate) kind: ExpressionKind,
 }
 
+impl Expression {
+    /// An expression without operators.
+    pub(crate) fn single(location: Location, kind: ExpressionKind) -> Self {
+        Self {
+            location,
+            depth: 1,
+            kind,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ExpressionKind {
     /// A number or a boolean.

@@ -94,6 +94,16 @@ impl Parser<'_> {
         self.peek().kind == TokenKind::End
     }
 
+    /// The location of the next token.
+    fn here(&self) -> Location {
+        self.peek().location
+    }
+
+    /// The location of the last token that was read.
+    fn last(&self) -> Location {
+        self.tokens[self.at.saturating_sub(1)].location
+    }
+
     fn take(&mut self, punct: &str) -> bool {
         let found = self.peek().is(punct);
         if found {
@@ -106,12 +116,37 @@ impl Parser<'_> {
         self.peek().is_word(word).then(|| self.bump().location)
     }
 
-    /// Reports that something else was expected here.
+    /// Reads `item` if `punct` comes next, and takes `punct`.
+    fn after<T>(
+        &mut self,
+        punct: &str,
+        item: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Option<T>> {
+        self.take(punct).then(|| item(self)).transpose()
+    }
+
+    /// One or more items with commas between them.
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Reports that the next token is not `what`.
     fn expected(&mut self, what: &str) -> Failed {
-        let token = self.peek();
-        let message = format!("expected {what}, found {}", token.description());
-        let diagnostic = Diagnostic::error(message).at(token.location, format!("expected {what}"));
-        self.fail(diagnostic)
+        let message = format!("expected {what}, found {}", self.peek().description());
+        self.error(self.here(), message, format!("expected {what}"))
+    }
+
+    fn error(
+        &mut self,
+        location: Location,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Failed {
+        self.fail(Diagnostic::error(message).at(location, label))
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
@@ -139,7 +174,7 @@ impl Parser<'_> {
         if self.take(";") {
             return Ok(());
         }
-        let before = self.tokens[self.at.saturating_sub(1)].location;
+        let before = self.last();
         let place = Location {
             column: before.column + before.length,
             length: 1,
@@ -149,18 +184,15 @@ impl Parser<'_> {
         let message = format!("expected `;` after {what}, found {}", next.description());
         let supplied =
             next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
-        let diagnostic = Diagnostic::error(message).at(place, "expected `;` here");
-        let failed = self.fail(diagnostic);
+        let failed = self.error(place, message, "expected `;` here");
         if supplied { Ok(()) } else { Err(failed) }
     }
 
     /// Counts one more thing within another, so that no input overflows the stack.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH_MAX {
-            let location = self.peek().location;
-            let diagnostic = Diagnostic::error("this is nested too deep")
-                .at(location, format!("more than {DEPTH_MAX} levels"));
-            return Err(self.fail(diagnostic));
+            let label = format!("more than {DEPTH_MAX} levels");
+            return Err(self.error(self.here(), "the nesting is too deep", label));
         }
         self.depth += 1;
         let outcome = inner(self);
@@ -172,17 +204,16 @@ impl Parser<'_> {
     fn block<T: Led>(
         &mut self,
         what: &str,
-        item: fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
+        item: impl Fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
     ) -> Parsed<Vec<T>> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut items = Vec::new();
         loop {
-            if self.peek().is("}") {
-                self.bump();
+            if self.take("}") {
                 return Ok(items);
             }
             if self.at_end() {
-                let location = self.peek().location;
+                let location = self.here();
                 let diagnostic = Diagnostic::error(format!("{what} has no end"))
                     .at(open, "this `{` is never closed")
                     .at(location, "the file ends here");
@@ -193,10 +224,7 @@ impl Parser<'_> {
             if self.nested(|parser| item(parser, &mut items)).is_err() {
                 self.recover(before);
             }
-            let trailing = self.trailing_comments();
-            if let Some(last) = items.last_mut().filter(|_| !trailing.is_empty()) {
-                last.lead_mut().documentation.extend(trailing);
-            }
+            self.take_trailing_comments(&mut items);
         }
     }
 
@@ -247,10 +275,10 @@ impl Parser<'_> {
 
     /// The comments and annotations before a declaration.
     fn lead(&mut self) -> Parsed<Lead> {
-        let mut documentation = self.leading_comments();
+        let mut documentation = self.comments(false);
         let annotations = self.annotations()?;
         if !annotations.is_empty() {
-            documentation.extend(self.leading_comments());
+            documentation.extend(self.comments(false));
         }
         Ok(Lead {
             documentation,
@@ -258,24 +286,20 @@ impl Parser<'_> {
         })
     }
 
-    fn leading_comments(&self) -> Vec<String> {
-        self.comments(false)
-    }
-
-    fn trailing_comments(&self) -> Vec<String> {
-        self.comments(true)
-    }
-
+    /// The comments before the next token that document what follows, or, if `trailing`, what stands before.
     fn comments(&self, trailing: bool) -> Vec<String> {
-        let comments = self
-            .peek()
-            .comments
-            .iter()
-            .flat_map(|comments| comments.iter());
+        let comments = self.peek().comments.as_deref().unwrap_or_default().iter();
         comments
             .filter(|comment| comment.trailing == trailing)
             .flat_map(|comment| comment.lines.clone())
             .collect()
+    }
+
+    /// Adds comments that stand behind the last of `items` to its documentation.
+    fn take_trailing_comments<T: Led>(&self, items: &mut [T]) {
+        if let Some(last) = items.last_mut() {
+            last.lead_mut().documentation.extend(self.comments(true));
+        }
     }
 
     fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
@@ -309,13 +333,13 @@ impl Parser<'_> {
             }
             name.push_str("::");
         }
-        let mut location = at.to(self.tokens[self.at - 1].location);
+        let location = at.to(self.last());
         let parameters = if self.peek().is("(") {
             self.annotation_parameters()?
         } else {
             Vec::new()
         };
-        location = location.to(self.tokens[self.at - 1].location);
+        let location = location.to(self.last());
         let annotation = Annotation {
             name,
             parameters,
@@ -338,9 +362,8 @@ impl Parser<'_> {
             let (name, value) = &mut parameters[last];
             match token.kind {
                 TokenKind::End => {
-                    let diagnostic = Diagnostic::error("this annotation has no end")
-                        .at(open, "this `(` is never closed");
-                    return Err(self.fail(diagnostic));
+                    let label = "this `(` is never closed";
+                    return Err(self.error(open, "this annotation has no end", label));
                 }
                 TokenKind::Punct(")") if nested == 0 => {
                     self.bump();
@@ -411,11 +434,7 @@ impl Parser<'_> {
     }
 
     fn scoped_names(&mut self, what: &str) -> Parsed<Vec<ScopedName>> {
-        let mut names = vec![self.scoped_name(what)?];
-        while self.take(",") {
-            names.push(self.scoped_name(what)?);
-        }
-        Ok(names)
+        self.list(|parser| parser.scoped_name(what))
     }
 }
 
