@@ -100,6 +100,12 @@ struct Facts {
 }
 
 impl Checker<'_> {
+    /// Reports an error at one place.
+    fn error(&mut self, at: Location, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(message).at(at, label));
+    }
+
     fn definitions(&mut self, definitions: &[Definition]) {
         for definition in definitions {
             self.definition(definition);
@@ -168,10 +174,10 @@ impl Checker<'_> {
         let id = match reopened {
             Some(id) => {
                 self.check_spelling(name, id);
-                self.tree.items[id.0 as usize].in_main_file |= self.is_main(name.location);
-                self.tree.items[id.0 as usize]
-                    .documentation
-                    .extend(lead.documentation.clone());
+                let in_main_file = self.is_main(name.location);
+                let item = self.item_mut(id);
+                item.in_main_file |= in_main_file;
+                item.documentation.extend(lead.documentation.clone());
                 Some(id)
             }
             None => self.declare_item(lead, name, ItemKind::Module { items: Vec::new() }),
@@ -203,29 +209,13 @@ impl Checker<'_> {
 
     /// Things that are kept but mean nothing to CORBA.
     fn other(&mut self, lead: &Lead, name: &Name, what: &'static str) {
-        self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what,
-                items: Vec::new(),
-            },
-        );
+        self.declare_item(lead, name, ItemKind::other(what));
     }
 
     /// The same annotation may be declared by several files: it has no other meaning here.
     fn annotation_type(&mut self, lead: &Lead, name: &Name) {
         let known = self.declared_here(name);
-        let again = known.is_some_and(|id| {
-            matches!(
-                self.tree.item(id).kind,
-                ItemKind::Other {
-                    what: "annotation",
-                    ..
-                }
-            )
-        });
-        if !again {
+        if !known.is_some_and(|id| self.tree.item(id).is_other("annotation")) {
             self.other(lead, name, "annotation");
         }
     }
@@ -234,10 +224,10 @@ impl Checker<'_> {
         let known = name
             .is_some_and(|name| name.first().text == "CORBA" || self.find_quietly(name).is_some());
         if !known && !self.incomplete {
-            let diagnostic = Diagnostic::warning("`import` has nothing to import from")
+            let diagnostic = Diagnostic::warning("`import` has no effect")
                 .at(
                     location,
-                    "there is no interface repository to ask: only what is included is known",
+                    "there is no interface repository: only included files are read",
                 )
                 .help("include the file that declares it: `#include \"file.idl\"`");
             self.diagnostics.push(diagnostic);
@@ -271,11 +261,7 @@ impl Checker<'_> {
             generation: 0,
         });
         match scope {
-            Some(owner) => {
-                if let Some(items) = items_of(&mut self.tree.items[owner.0 as usize].kind) {
-                    items.push(id);
-                }
-            }
+            Some(owner) => self.item_mut(owner).kind.push(id),
             None => self.tree.roots.push(id),
         }
         Some(id)
@@ -327,39 +313,24 @@ impl Checker<'_> {
         &mut self.facts[id.0 as usize]
     }
 
-    fn set_kind(&mut self, id: ItemId, kind: ItemKind) {
-        self.tree.items[id.0 as usize].kind = kind;
+    fn item_mut(&mut self, id: ItemId) -> &mut Item {
+        &mut self.tree.items[id.0 as usize]
     }
 
     fn finish(mut self) -> Tree {
-        for index in 0..self.tree.items.len() {
-            let item = &self.tree.items[index];
+        for (item, facts) in self.tree.items.iter_mut().zip(&self.facts) {
+            item.repository_id = facts.identity.repository_id();
             if let ItemKind::Undefined {
                 what: what @ ("struct" | "union"),
             } = item.kind
+                && !self.incomplete
+                && !self.lost.contains(item.name.as_str())
             {
                 let message = format!("the {what} `{}` is declared but never defined", item.name);
-                let diagnostic = Diagnostic::error(message).at(item.location, "declared here");
-                if !self.incomplete && !self.lost.contains(item.name.as_str()) {
-                    self.diagnostics.push(diagnostic);
-                }
+                self.diagnostics
+                    .push(Diagnostic::error(message).at(item.location, "declared here"));
             }
-            self.tree.items[index].repository_id = self.facts[index].identity.repository_id();
         }
         self.tree
-    }
-}
-
-/// Where the items declared inside an item are kept.
-fn items_of(kind: &mut ItemKind) -> Option<&mut Vec<ItemId>> {
-    match kind {
-        ItemKind::Module { items }
-        | ItemKind::Struct { items, .. }
-        | ItemKind::Exception { items, .. }
-        | ItemKind::Other { items, .. } => Some(items),
-        ItemKind::Interface(interface) => Some(&mut interface.items),
-        ItemKind::Union(union) => Some(&mut union.items),
-        ItemKind::Valuetype(valuetype) => Some(&mut valuetype.items),
-        _ => None,
     }
 }

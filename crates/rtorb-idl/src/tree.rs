@@ -108,7 +108,7 @@ pub enum ItemKind {
 }
 
 /// An interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Interface {
     /// Ordinary, abstract or local.
     pub flavour: InterfaceFlavour,
@@ -123,9 +123,10 @@ pub struct Interface {
 }
 
 /// Which keyword stood before `interface`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InterfaceFlavour {
     /// None.
+    #[default]
     Plain,
     /// `abstract`.
     Abstract,
@@ -262,7 +263,7 @@ pub struct Enumerator {
 }
 
 /// A valuetype.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Valuetype {
     /// `abstract valuetype`.
     pub is_abstract: bool,
@@ -438,6 +439,73 @@ pub enum Criticality {
     VeryHigh,
 }
 
+impl Item {
+    /// True if it is an [`ItemKind::Other`] called `what`.
+    pub(crate) fn is_other(&self, what: &str) -> bool {
+        matches!(self.kind, ItemKind::Other { what: own, .. } if own == what)
+    }
+
+    /// True for the global module CORBA.
+    pub(crate) fn is_module_corba(&self) -> bool {
+        self.name == "CORBA" && self.scope.is_none()
+    }
+}
+
+impl ItemKind {
+    /// An [`ItemKind::Other`] with nothing declared inside it.
+    pub(crate) fn other(what: &'static str) -> Self {
+        Self::Other {
+            what,
+            items: Vec::new(),
+        }
+    }
+
+    /// The items declared inside an item of this kind.
+    pub(crate) fn items(&self) -> &[ItemId] {
+        match self {
+            Self::Module { items }
+            | Self::Struct { items, .. }
+            | Self::Exception { items, .. }
+            | Self::Other { items, .. } => items,
+            Self::Interface(interface) => &interface.items,
+            Self::Union(union) => &union.items,
+            Self::Valuetype(valuetype) => &valuetype.items,
+            _ => &[],
+        }
+    }
+
+    /// Adds an item that is declared inside.
+    pub(crate) fn push(&mut self, id: ItemId) {
+        match self {
+            Self::Module { items }
+            | Self::Struct { items, .. }
+            | Self::Exception { items, .. }
+            | Self::Other { items, .. } => items.push(id),
+            Self::Interface(interface) => interface.items.push(id),
+            Self::Union(union) => union.items.push(id),
+            Self::Valuetype(valuetype) => valuetype.items.push(id),
+            _ => {}
+        }
+    }
+}
+
+impl Type {
+    /// True for the integer types, `octet` included.
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(
+            self,
+            Self::Short
+                | Self::UShort
+                | Self::Long
+                | Self::ULong
+                | Self::LongLong
+                | Self::ULongLong
+                | Self::Int8
+                | Self::Octet
+        )
+    }
+}
+
 impl Timing {
     /// True if nothing is said.
     pub fn is_empty(&self) -> bool {
@@ -474,6 +542,21 @@ impl Tree {
     /// If `id` is of another tree.
     pub fn item(&self, id: ItemId) -> &Item {
         &self.items[id.0 as usize]
+    }
+
+    /// The ids of all items.
+    pub fn ids(&self) -> impl Iterator<Item = ItemId> + use<> {
+        let count = u32::try_from(self.items.len()).expect("an item's id is 32 bits");
+        (0..count).map(ItemId)
+    }
+
+    /// The name of `id` with its scopes: `CosNaming::NamingContext`.
+    pub fn full_name(&self, id: ItemId) -> String {
+        let item = self.item(id);
+        match item.scope {
+            Some(scope) => format!("{}::{}", self.full_name(scope), item.name),
+            None => item.name.clone(),
+        }
     }
 
     /// What `ty` is once typedefs are followed.

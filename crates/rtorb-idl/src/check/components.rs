@@ -18,10 +18,7 @@ impl Checker<'_> {
         for other in &declared.others {
             self.lookup(other);
         }
-        let kind = ItemKind::Other {
-            what: declared.what,
-            items: Vec::new(),
-        };
+        let kind = ItemKind::other(declared.what);
         let Some(id) = self.begin_definition(lead, &declared.name, declared.what, kind) else {
             self.within_nothing(|checker| checker.component_body(body));
             return;

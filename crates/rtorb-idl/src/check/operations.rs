@@ -6,7 +6,8 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{
-    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Timing, Type,
+    Attribute, Direction, InterfaceFlavour, Item, ItemId, ItemKind, Operation, Parameter, Timing,
+    Type,
 };
 
 use super::Checker;
@@ -21,7 +22,7 @@ pub(super) struct Calls {
 }
 
 impl Checker<'_> {
-    /// The exports of the current scope: types are declared, operations and attributes are collected.
+    /// Declares the types of the current scope, and returns its operations and attributes.
     pub(super) fn exports(&mut self, body: &[Definition]) -> Calls {
         let mut calls = Calls::default();
         for definition in body {
@@ -36,11 +37,10 @@ impl Checker<'_> {
             DefinitionKind::Operation(operation) => {
                 let timing = self.timing(&lead.annotations);
                 let checked = self.operation(lead, operation, Entity::Operation);
-                let checked = checked.map(|operation| Operation {
+                calls.operations.extend(checked.map(|operation| Operation {
                     timing,
                     ..operation
-                });
-                calls.operations.extend(checked);
+                }));
             }
             DefinitionKind::Factory(factory) => {
                 let checked = self.operation(lead, factory, Entity::Other("a factory"));
@@ -110,46 +110,37 @@ impl Checker<'_> {
         parameters.into_iter().collect()
     }
 
-    /// A oneway call brings nothing back (7.13.2).
+    /// A oneway call has no reply (7.13.2).
     fn check_oneway(&mut self, oneway: Location, declared: &OperationDcl, returns: Option<&Type>) {
-        let name = &declared.name.text;
+        let mut refuse = |what: &str, location, label| {
+            let message = format!("the oneway operation `{}` {what}", declared.name.text);
+            let diagnostic = Diagnostic::error(message)
+                .at(location, label)
+                .at(oneway, "a oneway operation has no reply");
+            self.diagnostics.push(diagnostic);
+        };
         if returns.is_some_and(|returns| *returns != Type::Void) {
-            let diagnostic =
-                Diagnostic::error(format!("the oneway operation `{name}` returns something"))
-                    .at(declared.returns.location, "must be `void`")
-                    .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+            let location = declared.returns.location;
+            refuse("returns a value", location, "must be `void`");
         }
-        for parameter in declared
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::In)
-        {
-            let diagnostic = Diagnostic::error(format!(
-                "the oneway operation `{name}` has a parameter that comes back"
-            ))
-            .at(parameter.direction_location, "must be `in`")
-            .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+        for parameter in &declared.parameters {
+            if parameter.direction != Direction::In {
+                let location = parameter.direction_location;
+                refuse("has an `out` or `inout` parameter", location, "must be `in`");
+            }
         }
         if let (Some(first), Some(last)) = (declared.raises.first(), declared.raises.last()) {
-            let diagnostic =
-                Diagnostic::error(format!("the oneway operation `{name}` raises exceptions"))
-                    .at(first.location().to(last.location()), "not possible")
-                    .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+            let location = first.location().to(last.location());
+            refuse("raises exceptions", location, "leave `raises` out");
         }
     }
 
     fn check_factory(&mut self, declared: &OperationDcl) {
-        for parameter in declared
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::In)
-        {
-            let diagnostic = Diagnostic::error("a factory takes `in` parameters only")
-                .at(parameter.direction_location, "must be `in`");
-            self.diagnostics.push(diagnostic);
+        for parameter in &declared.parameters {
+            if parameter.direction != Direction::In {
+                let message = "a factory takes only `in` parameters";
+                self.error(parameter.direction_location, message, "must be `in`");
+            }
         }
     }
 
@@ -204,11 +195,9 @@ impl Checker<'_> {
                     }
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be raised")).at(
-                        name.location(),
-                        format!("expected an exception, this is {what}"),
-                    );
-                    self.diagnostics.push(diagnostic);
+                    let message = format!("`{name}` cannot be raised");
+                    let label = format!("expected an exception, this is {what}");
+                    self.error(name.location(), message, label);
                 }
             }
         }
@@ -218,18 +207,15 @@ impl Checker<'_> {
     /// What is local can be passed in local interfaces only (7.6.8).
     fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
         let Some(owner) = self.owner() else { return };
-        let plain = match &self.tree.item(owner).kind {
-            ItemKind::Interface(interface) => interface.flavour == InterfaceFlavour::Plain,
-            _ => false,
-        };
-        if plain && self.is_local(ty) {
-            let name = &self.tree.item(owner).name;
+        let Item { name, kind, .. } = self.tree.item(owner);
+        let is_plain = matches!(kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Plain);
+        if is_plain && self.is_local(ty) {
             let diagnostic = Diagnostic::error(format!(
                 "{what} is local, but the interface `{name}` is not"
             ))
             .at(location, "a local object cannot leave its process")
             .help(format!(
-                "if `{name}` never leaves it either, declare it `local interface {name}`"
+                "declare `local interface {name}` if its objects also never leave the process"
             ));
             self.diagnostics.push(diagnostic);
         }
@@ -247,12 +233,15 @@ impl Checker<'_> {
         }
     }
 
-    /// A type and where it stands, for state members, which may not be local either.
+    /// A state member must not be local.
     pub(super) fn check_state(&mut self, ty: &Type, spec: &TypeSpec) {
         if self.is_local(ty) {
-            let diagnostic = Diagnostic::error("the state of a valuetype cannot be local")
-                .at(spec.location, "a local object cannot leave its process");
-            self.diagnostics.push(diagnostic);
+            let message = "the state of a valuetype cannot be local";
+            self.error(
+                spec.location,
+                message,
+                "a local object cannot leave its process",
+            );
         }
     }
 }

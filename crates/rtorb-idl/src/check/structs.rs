@@ -1,14 +1,13 @@
 //! Structs, exceptions, enums, bitsets and bitmasks.
 
 use crate::ast::{self, Constructed, ConstructedKind, Lead, Name, ScopedName};
-use crate::diagnostic::Diagnostic;
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    /// Declares and defines; the answer is the item if the name could be declared.
+    /// Declares and defines a type. Returns the item, or `None` if its name is taken.
     pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
         let (lead, name) = (&constructed.lead, &constructed.name);
         match &constructed.kind {
@@ -27,7 +26,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `struct S;` and the like: as often as one wants, before and after the definition.
+    /// `struct S;` and other forward declarations. They may be repeated, before and after the definition.
     pub(super) fn forward(
         &mut self,
         lead: &Lead,
@@ -42,7 +41,7 @@ impl Checker<'_> {
         self.declare_item(lead, name, ItemKind::Undefined { what })
     }
 
-    /// The item for a definition: a forward declaration becomes it, or a new one is made.
+    /// The item for a definition: that of its forward declaration, or a new one.
     pub(super) fn begin_definition(
         &mut self,
         lead: &Lead,
@@ -61,7 +60,7 @@ impl Checker<'_> {
         self.check_spelling(name, id);
         self.check_forward_id(id, name);
         let in_main_file = self.is_main(name.location);
-        let item = &mut self.tree.items[id.0 as usize];
+        let item = self.item_mut(id);
         item.kind = kind;
         item.location = name.location;
         item.in_main_file = in_main_file;
@@ -140,7 +139,7 @@ impl Checker<'_> {
         facts.open = false;
         facts.local = local;
         if let ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } =
-            &mut self.tree.items[id.0 as usize].kind
+            &mut self.item_mut(id).kind
         {
             *members = all;
         }
@@ -158,12 +157,9 @@ impl Checker<'_> {
                 members.clone()
             }
             _ => {
-                let diagnostic =
-                    Diagnostic::error(format!("`{base}` cannot be the base of a struct")).at(
-                        base.location(),
-                        format!("expected a defined struct, this is {what}"),
-                    );
-                self.diagnostics.push(diagnostic);
+                let message = format!("`{base}` cannot be the base of a struct");
+                let label = format!("expected a defined struct, this is {what}");
+                self.error(base.location(), message, label);
                 Vec::new()
             }
         }
@@ -182,17 +178,7 @@ impl Checker<'_> {
                 else {
                     continue;
                 };
-                found.push(Member {
-                    name: declarator.name.text.clone(),
-                    location: declarator.name.location,
-                    documentation: member.lead.documentation.clone(),
-                    annotations: [
-                        member.lead.annotations.clone(),
-                        declarator.annotations.clone(),
-                    ]
-                    .concat(),
-                    ty,
-                });
+                found.push(tree_member(&member.lead, declarator, ty));
             }
         }
         found
@@ -200,11 +186,8 @@ impl Checker<'_> {
 
     /// The type of a member of a struct or union.
     pub(super) fn member_type(&mut self, lead: &Lead, spec: &ast::TypeSpec) -> Option<Type> {
-        let external = lead
-            .annotations
-            .iter()
-            .any(|annotation| annotation.name == "external");
-        if external {
+        let mut annotations = lead.annotations.iter();
+        if annotations.any(|annotation| annotation.name == "external") {
             self.external_type(spec)
         } else {
             self.type_of(spec)
@@ -217,13 +200,10 @@ impl Checker<'_> {
         name: &Name,
         written: &[ast::Enumerator],
     ) -> Option<ItemId> {
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Enum {
-                enumerators: Vec::new(),
-            },
-        );
+        let kind = ItemKind::Enum {
+            enumerators: Vec::new(),
+        };
+        let id = self.declare_item(lead, name, kind);
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {
             // Enumerators are names of the scope that the enum stands in (7.20.2).
@@ -235,7 +215,7 @@ impl Checker<'_> {
             enumerators.push(tree_enumerator(enumerator));
         }
         let id = id?;
-        self.set_kind(id, ItemKind::Enum { enumerators });
+        self.item_mut(id).kind = ItemKind::Enum { enumerators };
         Some(id)
     }
 
@@ -249,21 +229,17 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what: "bitset",
-                items: Vec::new(),
-            },
-        )?;
+        let id = self.declare_item(lead, name, ItemKind::other("bitset"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
-                if width.is_some_and(|width| width > 64) {
-                    let diagnostic = Diagnostic::error("a bit field has at most 64 bits")
-                        .at(field.width.location, "this is more");
-                    checker.diagnostics.push(diagnostic);
+                if let Some(width) = width.filter(|&width| width > 64) {
+                    let label = format!("this is {width}");
+                    checker.error(
+                        field.width.location,
+                        "a bit field has at most 64 bits",
+                        label,
+                    );
                 }
                 for name in &field.names {
                     checker.declare(name, Entity::Other("a bit field"));
@@ -274,14 +250,7 @@ impl Checker<'_> {
     }
 
     fn bitmask(&mut self, lead: &Lead, name: &Name, bits: &[ast::Enumerator]) -> Option<ItemId> {
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what: "bitmask",
-                items: Vec::new(),
-            },
-        )?;
+        let id = self.declare_item(lead, name, ItemKind::other("bitmask"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
                 checker.declare(&bit.name, Entity::Other("a bit"));
@@ -296,6 +265,17 @@ impl Checker<'_> {
             Type::Named(id) => Some(*id),
             _ => None,
         }
+    }
+}
+
+/// The member that a declarator declares.
+pub(super) fn tree_member(lead: &Lead, declarator: &ast::Declarator, ty: Type) -> Member {
+    Member {
+        name: declarator.name.text.clone(),
+        location: declarator.name.location,
+        documentation: lead.documentation.clone(),
+        annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
+        ty,
     }
 }
 

@@ -19,13 +19,7 @@ impl Checker<'_> {
             is_custom: declared.is_custom,
             is_truncatable: declared.truncatable.is_some(),
             is_event: declared.is_event,
-            bases: Vec::new(),
-            supports: Vec::new(),
-            items: Vec::new(),
-            state: Vec::new(),
-            operations: Vec::new(),
-            attributes: Vec::new(),
-            factories: Vec::new(),
+            ..Valuetype::default()
         });
         let Some(id) = self.begin_definition(lead, &declared.name, "valuetype", kind) else {
             self.within_nothing(|checker| checker.value_body(body, declared));
@@ -40,7 +34,7 @@ impl Checker<'_> {
             checker.value_body(body, declared)
         });
         self.facts(id).open = false;
-        if let ItemKind::Valuetype(valuetype) = &mut self.tree.items[id.0 as usize].kind {
+        if let ItemKind::Valuetype(valuetype) = &mut self.item_mut(id).kind {
             valuetype.bases = bases;
             valuetype.supports = supports;
             valuetype.state = state;
@@ -81,14 +75,9 @@ impl Checker<'_> {
             };
             if let Some(location) = location.filter(|_| declared.is_abstract) {
                 let name = &declared.name.text;
-                let diagnostic = Diagnostic::error(format!(
-                    "the abstract valuetype `{name}` has state or a factory"
-                ))
-                .at(
-                    location,
-                    "an abstract valuetype has operations and attributes only",
-                );
-                self.diagnostics.push(diagnostic);
+                let message = format!("the abstract valuetype `{name}` has state or a factory");
+                let label = "an abstract valuetype has only operations and attributes";
+                self.error(location, message, label);
             }
         }
         (state, calls)
@@ -139,17 +128,12 @@ impl Checker<'_> {
                 None
             }
             _ => {
-                let diagnostic =
-                    Diagnostic::error(format!("`{name}` cannot be the base of a valuetype")).at(
-                        name.location(),
-                        format!("expected a valuetype, this is {what}"),
-                    );
-                let diagnostic = match id.map(|id| &self.tree.item(id).kind) {
-                    Some(ItemKind::Interface(_)) => {
-                        diagnostic.help(format!("interfaces are named by `supports {name}`"))
-                    }
-                    _ => diagnostic,
-                };
+                let message = format!("`{name}` cannot be the base of a valuetype");
+                let label = format!("expected a valuetype, this is {what}");
+                let mut diagnostic = Diagnostic::error(message).at(name.location(), label);
+                if let Some(ItemKind::Interface(_)) = id.map(|id| &self.tree.item(id).kind) {
+                    diagnostic = diagnostic.help(format!("write `supports {name}`"));
+                }
                 self.diagnostics.push(diagnostic);
                 None
             }
@@ -158,7 +142,7 @@ impl Checker<'_> {
 
     fn refuse_value_base(&mut self, name: &ScopedName, base: ItemId, why: &str) {
         let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
-            .at(name.location(), "not possible as a base here")
+            .at(name.location(), "cannot be a base here")
             .at(self.tree.item(base).location, "declared here");
         self.diagnostics.push(diagnostic);
     }
@@ -179,8 +163,7 @@ impl Checker<'_> {
         } else {
             return;
         };
-        self.diagnostics
-            .push(Diagnostic::error("`truncatable` cannot stand here").at(location, why));
+        self.error(location, "`truncatable` cannot stand here", why);
     }
 
     /// The interfaces of a `supports` clause: at most one is not abstract (7.9.1).
@@ -208,11 +191,9 @@ impl Checker<'_> {
                     supported.push(id);
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be supported")).at(
-                        name.location(),
-                        format!("expected a defined interface, this is {what}"),
-                    );
-                    self.diagnostics.push(diagnostic);
+                    let message = format!("`{name}` cannot be supported");
+                    let label = format!("expected a defined interface, this is {what}");
+                    self.error(name.location(), message, label);
                 }
             }
         }
