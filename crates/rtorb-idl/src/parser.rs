@@ -175,16 +175,11 @@ impl Parser<'_> {
             return Ok(());
         }
         let before = self.last();
-        let place = Location {
-            column: before.column + before.length,
-            length: 1,
-            ..before
-        };
         let next = self.peek();
         let message = format!("expected `;` after {what}, found {}", next.description());
         let supplied =
             next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
-        let failed = self.error(place, message, "expected `;` here");
+        let failed = self.error(before.behind(), message, "expected `;` here");
         if supplied { Ok(()) } else { Err(failed) }
     }
 

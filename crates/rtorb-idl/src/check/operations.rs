@@ -126,7 +126,11 @@ impl Checker<'_> {
         for parameter in &declared.parameters {
             if parameter.direction != Direction::In {
                 let location = parameter.direction_location;
-                refuse("has an `out` or `inout` parameter", location, "must be `in`");
+                refuse(
+                    "has an `out` or `inout` parameter",
+                    location,
+                    "must be `in`",
+                );
             }
         }
         if let (Some(first), Some(last)) = (declared.raises.first(), declared.raises.last()) {
