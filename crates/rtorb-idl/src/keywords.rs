@@ -1,14 +1,14 @@
-//! The words that IDL keeps for itself.
+//! The keywords of IDL.
 //!
-//! Words that came with IDL 4 and with components (`port`, `map`, `int16`, `component`) are names in older files. They
-//! are recognised where they begin something, and are names everywhere else.
+//! Words that are new in IDL 4 and in the component model (`port`, `map`, `int16`, `component`) are names in older files. They
+//! are keywords only where they begin a declaration or a type.
 
 /// How a name collides with a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collision {
-    /// It is a keyword, or differs in case only from one that IDL had from the start.
+    /// It is a keyword, or differs only in case from a keyword of IDL before CORBA 2.3.
     Classic(&'static str),
-    /// It differs in case only from a keyword of CORBA 2.3 or later: older files may have it.
+    /// It differs only in case from a keyword of CORBA 2.3 or later. Older files may use it as a name.
     Later(&'static str),
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn is_keyword(word: &str) -> bool {
     all().any(|keyword| keyword == word)
 }
 
-/// The keyword that the name `word` collides with; names and keywords are compared without case
+/// The keyword that the name `word` collides with. Names and keywords are compared without case
 /// (CORBA 3.3 part 1, 7.2.4).
 pub(crate) fn collision(word: &str) -> Option<Collision> {
     let keyword = with_case(word)?;
@@ -29,12 +29,12 @@ pub(crate) fn collision(word: &str) -> Option<Collision> {
     })
 }
 
-/// True if a line that starts with `word` most likely starts a declaration.
+/// True if a line that starts with `word` probably starts a declaration.
 pub(crate) fn begins_declaration(word: &str) -> bool {
     BEGINNINGS.split(' ').any(|beginning| beginning == word)
 }
 
-/// The keyword that `word` is meant to be, if only its case is wrong.
+/// The keyword that `word` equals if case is ignored.
 pub(crate) fn with_case(word: &str) -> Option<&'static str> {
     all().find(|keyword| keyword.eq_ignore_ascii_case(word))
 }

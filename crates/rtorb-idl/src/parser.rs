@@ -1,4 +1,4 @@
-//! Tokens to a syntax tree, by recursive descent. After an error it goes on behind the next `;` or `}`.
+//! Parses tokens into a syntax tree, by recursive descent. After an error it continues behind the next `;` or `}`.
 
 mod components;
 mod definitions;
@@ -9,7 +9,9 @@ mod types;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::ast::{Case, Definition, DefinitionKind, Enumerator, Lead, Member, Name, ScopedName};
+use crate::ast::{
+    Case, Definition, DefinitionKind, Enumerator, Member, Name, Preamble, ScopedName,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keywords;
 use crate::lexer::{Token, TokenKind};
@@ -17,7 +19,7 @@ use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
 use crate::tree::{Annotation, TIMING_ANNOTATIONS};
 
-/// Everything that the tokens say; what is wrong is reported and left out.
+/// Parses all tokens. Reports errors and omits the wrong parts.
 pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
     let mut parser = Parser {
         tokens: input.tokens,
@@ -40,11 +42,11 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
     }
 }
 
-/// What has been read.
+/// A parsed specification.
 #[derive(Debug)]
 pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
-    /// Names that would have been declared by what could not be understood.
+    /// Names that declarations with errors probably declare.
     pub(crate) lost: HashSet<Rc<str>>,
     /// Every annotation on timing, wherever it stands.
     pub(crate) timing: Vec<Annotation>,
@@ -68,7 +70,7 @@ struct Parser<'d> {
     depth: usize,
     /// How many `<` are open, outside parentheses.
     angles: usize,
-    /// The token at which the last error was reported: one error a token is enough.
+    /// The index of the token of the last reported error. One error for each token is enough.
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
     timing: Vec<Annotation>,
@@ -169,7 +171,7 @@ impl Parser<'_> {
             .ok_or_else(|| self.expected(&format!("`{word}` {context}")))
     }
 
-    /// The `;` behind `what`. Where it was forgotten at the end of a line, it is supplied.
+    /// The `;` behind `what`. After a line without one, reports it and continues as if it were there.
     fn semicolon(&mut self, what: &str) -> Parsed<()> {
         if self.take(";") {
             return Ok(());
@@ -183,7 +185,7 @@ impl Parser<'_> {
         if supplied { Ok(()) } else { Err(failed) }
     }
 
-    /// Counts one more thing within another, so that no input overflows the stack.
+    /// Parses `inner` one level deeper. The limit keeps any input from overflowing the stack.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH_MAX {
             let label = format!("more than {DEPTH_MAX} levels");
@@ -195,8 +197,8 @@ impl Parser<'_> {
         outcome
     }
 
-    /// `{ item item ... }`; `item` appends what it reads.
-    fn block<T: Led>(
+    /// `{ item item ... }`; `item` reads one and appends it.
+    fn block<T: HasPreamble>(
         &mut self,
         what: &str,
         item: impl Fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
@@ -223,8 +225,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Steps behind the next `;` that is not within braces, or before the `}` that ends what is around, or before
-    /// a line that begins a new declaration. At least one token is passed if none has been since `start`.
+    /// Skips to a place where parsing can continue: behind the next `;` outside braces, before the `}` of the enclosing
+    /// block, or before a line that begins a new declaration. Skips at least one token behind `start`.
     fn recover(&mut self, start: usize) {
         self.skip(start);
         for at in start..self.at {
@@ -269,19 +271,19 @@ impl Parser<'_> {
     }
 
     /// The comments and annotations before a declaration.
-    fn lead(&mut self) -> Parsed<Lead> {
+    fn preamble(&mut self) -> Parsed<Preamble> {
         let mut documentation = self.comments(false);
         let annotations = self.annotations()?;
         if !annotations.is_empty() {
             documentation.extend(self.comments(false));
         }
-        Ok(Lead {
+        Ok(Preamble {
             documentation,
             annotations,
         })
     }
 
-    /// The comments before the next token that document what follows, or, if `trailing`, what stands before.
+    /// The comments before the next token that document the next declaration, or the previous one if `trailing`.
     fn comments(&self, trailing: bool) -> Vec<String> {
         let comments = self.peek().comments.as_deref().unwrap_or_default().iter();
         comments
@@ -291,9 +293,11 @@ impl Parser<'_> {
     }
 
     /// Adds comments that stand behind the last of `items` to its documentation.
-    fn take_trailing_comments<T: Led>(&self, items: &mut [T]) {
+    fn take_trailing_comments<T: HasPreamble>(&self, items: &mut [T]) {
         if let Some(last) = items.last_mut() {
-            last.lead_mut().documentation.extend(self.comments(true));
+            last.preamble_mut()
+                .documentation
+                .extend(self.comments(true));
         }
     }
 
@@ -346,7 +350,7 @@ impl Parser<'_> {
         Ok(annotation)
     }
 
-    /// As source text: what they mean is for those who know the annotation.
+    /// The parameters as source text. Their meaning depends on the annotation.
     fn annotation_parameters(&mut self) -> Parsed<Vec<(String, String)>> {
         let open = self.bump().location;
         let mut parameters = vec![(String::new(), String::new())];
@@ -384,7 +388,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is being declared.
+    /// A name in its declaration.
     fn declared(&mut self, what: &str) -> Parsed<Name> {
         let token = self.peek().clone();
         let Some(word) = token.word() else {
@@ -406,7 +410,7 @@ impl Parser<'_> {
         Ok(name(word, token.location))
     }
 
-    /// A name that is being used.
+    /// A name in its use.
     fn scoped_name(&mut self, what: &str) -> Parsed<ScopedName> {
         let absolute = self.take("::");
         let mut parts: Vec<Name> = Vec::new();
@@ -433,41 +437,41 @@ impl Parser<'_> {
     }
 }
 
-/// What follows a name that is declared without a keyword before it.
+/// The punctuation behind a declared name, for names without a keyword before them.
 const DECLARATOR_ENDS: [&str; 6] = [";", ",", "}", "[", "=", "("];
-/// Things within each other, expressions included.
+/// The most levels of nesting, expressions included.
 const DEPTH_MAX: usize = 100;
 
-/// What documentation can be added to.
-trait Led {
-    fn lead_mut(&mut self) -> &mut Lead;
+/// A syntax node that has a preamble.
+trait HasPreamble {
+    fn preamble_mut(&mut self) -> &mut Preamble;
 }
 
-impl Led for Definition {
-    fn lead_mut(&mut self) -> &mut Lead {
+impl HasPreamble for Definition {
+    fn preamble_mut(&mut self) -> &mut Preamble {
         match &mut self.kind {
-            DefinitionKind::State { member, .. } => &mut member.lead,
-            DefinitionKind::Constructed(constructed) => &mut constructed.lead,
-            _ => &mut self.lead,
+            DefinitionKind::State { member, .. } => &mut member.preamble,
+            DefinitionKind::Constructed(constructed) => &mut constructed.preamble,
+            _ => &mut self.preamble,
         }
     }
 }
 
-impl Led for Member {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Member {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 
-impl Led for Case {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Case {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 
-impl Led for Enumerator {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Enumerator {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 

@@ -241,17 +241,17 @@ impl<'r> Preprocessor<'r> {
     }
 }
 
-/// A condition that is open.
+/// An open condition.
 struct Condition {
     word: &'static str,
     location: Location,
     /// True once `#else` was seen.
     has_else: bool,
-    /// True if a group of it has been taken, or none may be.
+    /// True if no further group of it is to be read.
     done: bool,
 }
 
-/// Tokens of a whole run.
+/// The most tokens of a run.
 const TOKENS_MAX: usize = 8_000_000;
 
 /// `__FILE__` and `__LINE__`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A place in a source file, as an editor counts: lines and columns from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// Which file of the run.
+    /// The number of the file in its [`SourceMap`].
     pub file: u32,
     /// Line, from 1.
     pub line: u32,

@@ -1,6 +1,6 @@
-//! Constant expressions: their value, converted to the type that is asked for (CORBA 3.3 part 1, 7.10).
+//! Constant expressions: their values, converted to the declared type (CORBA 3.3 part 1, 7.10).
 
-use crate::ast::{Expression, ExpressionKind, Lead, Name, ScopedName, TypeKind, TypeSpec};
+use crate::ast::{Expression, ExpressionKind, Name, Preamble, ScopedName, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind, Type, Value};
@@ -25,7 +25,7 @@ impl From<Value> for Operand {
 impl Checker<'_> {
     pub(super) fn constant(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         spec: &TypeSpec,
         name: &Name,
         expression: &Expression,
@@ -38,7 +38,7 @@ impl Checker<'_> {
         let value = ty.as_ref().and_then(|ty| self.evaluate(expression, ty));
         let value = value.unwrap_or(Value::Integer(0));
         let ty = ty.unwrap_or(Type::Void);
-        self.declare_item(lead, name, ItemKind::Constant { ty, value });
+        self.declare_item(preamble, name, ItemKind::Constant { ty, value });
     }
 
     fn is_constant_type(&mut self, ty: &Type, location: Location) -> bool {
@@ -244,7 +244,7 @@ impl Checker<'_> {
         value.map(Operand::from)
     }
 
-    /// `operand` as a value of the type `target`, which is no typedef.
+    /// `operand` converted to the type `target`, which is not a typedef.
     fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
         let Operand { value, wide } = operand;
         let fits = match (target, value) {
@@ -340,7 +340,7 @@ impl Checker<'_> {
         Some(Value::Float(value))
     }
 
-    /// A `char` is one octet of ISO 8859-1 (7.2.5.2).
+    /// A `char` is one byte of ISO 8859-1 (7.2.5.2).
     fn narrow(&mut self, value: char, at: Location) -> Option<Value> {
         if u32::from(value) <= 0xff {
             return Some(Value::Char(value));

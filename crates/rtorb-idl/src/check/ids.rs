@@ -1,4 +1,4 @@
-//! Repository ids: prefixes, versions, and what overrides them (CORBA 3.3 part 1, 14.7.5 and 7.15).
+//! Repository ids: prefixes, versions, and explicit ids (CORBA 3.3 part 1, 14.7.5 and 7.15).
 
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
@@ -25,13 +25,13 @@ impl Prefix {
     }
 }
 
-/// What the repository id of an item is made of.
+/// The parts of the repository id of an item.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     prefix: String,
     path: String,
     version: String,
-    /// What `#pragma ID` or `typeid` said, and where.
+    /// The id of a `#pragma ID` or `typeid`, and its place.
     explicit: Option<(String, Location)>,
     version_location: Option<Location>,
 }
@@ -58,7 +58,7 @@ impl Checker<'_> {
         }
     }
 
-    /// "The components of the scoped name relative to the scope in which the prefix was encountered" (14.7.5.4).
+    /// The names from the scope where the prefix was set to the declared name (14.7.5.4).
     fn path(&self, from: ScopeId, scope: ScopeId, name: &str) -> String {
         let mut path = name.to_owned();
         let mut next = scope;

@@ -1,8 +1,8 @@
-//! Interfaces: inheritance, and what stands in them.
+//! Interfaces: inheritance and contents.
 
 use std::collections::HashMap;
 
-use crate::ast::{Definition, InterfaceDcl, Lead, Name, ScopedName};
+use crate::ast::{Definition, InterfaceDcl, Name, Preamble, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind};
 
@@ -10,10 +10,10 @@ use super::Checker;
 use super::scopes::{ScopeId, ScopeKind, Symbol};
 
 impl Checker<'_> {
-    pub(super) fn interface(&mut self, lead: &Lead, declared: &InterfaceDcl) {
+    pub(super) fn interface(&mut self, preamble: &Preamble, declared: &InterfaceDcl) {
         self.check_flavour(declared);
         let Some(body) = &declared.body else {
-            if let Some(id) = self.forward(lead, &declared.name, "interface") {
+            if let Some(id) = self.forward(preamble, &declared.name, "interface") {
                 self.keep_flavour(id, declared.flavour);
             }
             return;
@@ -22,7 +22,7 @@ impl Checker<'_> {
             flavour: declared.flavour,
             ..Interface::default()
         });
-        let Some(id) = self.begin_definition(lead, &declared.name, "interface", kind) else {
+        let Some(id) = self.begin_definition(preamble, &declared.name, "interface", kind) else {
             self.within_nothing(|checker| checker.interface_body(body, None));
             return;
         };
@@ -162,7 +162,7 @@ impl Checker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Makes the names of `bases` visible in the current scope, and refuses operations that come from two of them.
+    /// Makes the names of `bases` visible in the current scope. Rejects operations that two of them declare.
     pub(super) fn inherit(&mut self, name: &Name, bases: &[ItemId]) {
         let scopes: Vec<ScopeId> = bases
             .iter()

@@ -1,4 +1,4 @@
-//! Name lookup: what a name means where it stands (CORBA 3.3 part 1, 7.20).
+//! Name lookup: finds the declaration that a name refers to (CORBA 3.3 part 1, 7.20).
 
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
@@ -21,7 +21,7 @@ impl Checker<'_> {
         }
         for (at, part) in name.parts.iter().enumerate() {
             if at > 0 && self.is_template_instance(symbol.entity) {
-                // What an instance holds is not known: all of it stands for the instance.
+                // The contents of an instance are not known: any name inside stands for the instance.
                 return Some(symbol.entity);
             }
             if at > 0 {

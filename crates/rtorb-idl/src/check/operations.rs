@@ -1,7 +1,7 @@
 //! Operations and attributes (CORBA 3.3 part 1, 7.13 and 7.14).
 
 use crate::ast::{
-    self, AttributeDcl, Definition, DefinitionKind, Lead, OperationDcl, ScopedName, TypeSpec,
+    self, AttributeDcl, Definition, DefinitionKind, OperationDcl, Preamble, ScopedName, TypeSpec,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
@@ -13,7 +13,7 @@ use crate::tree::{
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
 
-/// What can be called on an interface, valuetype or home.
+/// The operations, attributes and factories of an interface, valuetype or home.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) operations: Vec<Operation>,
@@ -32,22 +32,22 @@ impl Checker<'_> {
     }
 
     pub(super) fn export(&mut self, definition: &Definition, calls: &mut Calls) {
-        let lead = &definition.lead;
+        let preamble = &definition.preamble;
         match &definition.kind {
             DefinitionKind::Operation(operation) => {
-                let timing = self.timing(&lead.annotations);
-                let checked = self.operation(lead, operation, Entity::Operation);
+                let timing = self.timing(&preamble.annotations);
+                let checked = self.operation(preamble, operation, Entity::Operation);
                 calls.operations.extend(checked.map(|operation| Operation {
                     timing,
                     ..operation
                 }));
             }
             DefinitionKind::Factory(factory) => {
-                let checked = self.operation(lead, factory, Entity::Other("a factory"));
+                let checked = self.operation(preamble, factory, Entity::Other("a factory"));
                 calls.factories.extend(checked);
             }
             DefinitionKind::Attribute(attribute) => {
-                let checked = self.attribute(lead, attribute);
+                let checked = self.attribute(preamble, attribute);
                 calls.attributes.extend(checked);
             }
             _ => self.definition(definition),
@@ -56,7 +56,7 @@ impl Checker<'_> {
 
     fn operation(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         declared: &OperationDcl,
         entity: Entity,
     ) -> Option<Operation> {
@@ -65,7 +65,7 @@ impl Checker<'_> {
         if let Some(ty) = &returns {
             self.check_local(ty, declared.returns.location, "the result");
         }
-        // An operation is a scope: what it raises is looked up among its parameters first (7.20.1).
+        // An operation is a scope: exceptions are looked up among its parameters first (7.20.1).
         let scope = self.new_scope(ScopeKind::Closed, None);
         let (parameters, raises) = self.enter(scope, |checker| {
             let parameters = checker.parameters(&declared.parameters);
@@ -80,8 +80,8 @@ impl Checker<'_> {
         Some(Operation {
             name: declared.name.text.clone(),
             location: declared.name.location,
-            documentation: lead.documentation.clone(),
-            annotations: lead.annotations.clone(),
+            documentation: preamble.documentation.clone(),
+            annotations: preamble.annotations.clone(),
             timing: Timing::default(),
             oneway: declared.oneway.is_some(),
             returns: returns?,
@@ -104,7 +104,7 @@ impl Checker<'_> {
                 name: parameter.name.text.clone(),
                 location: parameter.name.location,
                 ty,
-                annotations: parameter.lead.annotations.clone(),
+                annotations: parameter.preamble.annotations.clone(),
             }));
         }
         parameters.into_iter().collect()
@@ -148,7 +148,7 @@ impl Checker<'_> {
         }
     }
 
-    fn attribute(&mut self, lead: &Lead, declared: &AttributeDcl) -> Vec<Attribute> {
+    fn attribute(&mut self, preamble: &Preamble, declared: &AttributeDcl) -> Vec<Attribute> {
         let ty = self.declared_type(&declared.ty);
         if let Some(ty) = &ty {
             self.check_local(ty, declared.ty.location, "the attribute");
@@ -158,13 +158,13 @@ impl Checker<'_> {
         for name in &declared.names {
             self.declare(name, Entity::Attribute);
         }
-        let annotations = [lead.annotations.clone(), declared.annotations.clone()].concat();
+        let annotations = [preamble.annotations.clone(), declared.annotations.clone()].concat();
         let timing = self.timing(&annotations);
         let Some(ty) = ty else { return Vec::new() };
         let attribute = |name: &ast::Name| Attribute {
             name: name.text.clone(),
             location: name.location,
-            documentation: lead.documentation.clone(),
+            documentation: preamble.documentation.clone(),
             annotations: annotations.clone(),
             timing,
             readonly: declared.readonly,
@@ -208,7 +208,7 @@ impl Checker<'_> {
         raised
     }
 
-    /// What is local can be passed in local interfaces only (7.6.8).
+    /// Only local interfaces can pass values of local types (7.6.8).
     fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
         let Some(owner) = self.owner() else { return };
         let Item { name, kind, .. } = self.tree.item(owner);

@@ -1,4 +1,4 @@
-//! Scopes: what names they hold, and which may be declared in them (CORBA 3.3 part 1, 7.20).
+//! Scopes: their names, and which names may be declared in them (CORBA 3.3 part 1, 7.20).
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::ids::Prefix;
 /// Index of a scope.
 pub(super) type ScopeId = usize;
 
-/// What names are declared in.
+/// A scope in which names are declared.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) kind: ScopeKind,
@@ -24,7 +24,7 @@ pub(super) struct Scope {
     pub(super) names: HashMap<String, Symbol>,
     /// Scopes of the direct base interfaces and valuetypes.
     pub(super) bases: Vec<ScopeId>,
-    /// What `typeprefix` said.
+    /// The prefix of a `typeprefix`.
     pub(super) type_prefix: Option<Prefix>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Symbol {
     pub(super) name: String,
     pub(super) location: Location,
     pub(super) entity: Entity,
-    /// True if the name is only used here, and is declared further out.
+    /// True if the name is only used here; an outer scope declares it.
     pub(super) introduced: bool,
 }
 
-/// What a name stands for.
+/// The entity that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entity {
     Item(ItemId),

@@ -1,6 +1,6 @@
 //! Structs, exceptions, enums, bitsets and bitmasks.
 
-use crate::ast::{self, Constructed, ConstructedKind, Lead, Name, ScopedName};
+use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName};
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
@@ -9,27 +9,29 @@ use super::scopes::{Entity, ScopeKind};
 impl Checker<'_> {
     /// Declares and defines a type. Returns the item, or `None` if its name is taken.
     pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
-        let (lead, name) = (&constructed.lead, &constructed.name);
+        let (preamble, name) = (&constructed.preamble, &constructed.name);
         match &constructed.kind {
             ConstructedKind::Struct {
                 base,
                 members: Some(members),
-            } => self.struct_definition(lead, name, base.as_ref(), members),
-            ConstructedKind::Struct { members: None, .. } => self.forward(lead, name, "struct"),
-            ConstructedKind::Union(Some(body)) => self.union_definition(lead, name, body),
-            ConstructedKind::Union(None) => self.forward(lead, name, "union"),
-            ConstructedKind::Enum { enumerators } => self.enum_definition(lead, name, enumerators),
-            ConstructedKind::Bitset { base, fields } => {
-                self.bitset(lead, name, base.as_ref(), fields)
+            } => self.struct_definition(preamble, name, base.as_ref(), members),
+            ConstructedKind::Struct { members: None, .. } => self.forward(preamble, name, "struct"),
+            ConstructedKind::Union(Some(body)) => self.union_definition(preamble, name, body),
+            ConstructedKind::Union(None) => self.forward(preamble, name, "union"),
+            ConstructedKind::Enum { enumerators } => {
+                self.enum_definition(preamble, name, enumerators)
             }
-            ConstructedKind::Bitmask { bits } => self.bitmask(lead, name, bits),
+            ConstructedKind::Bitset { base, fields } => {
+                self.bitset(preamble, name, base.as_ref(), fields)
+            }
+            ConstructedKind::Bitmask { bits } => self.bitmask(preamble, name, bits),
         }
     }
 
     /// `struct S;` and other forward declarations. They may be repeated, before and after the definition.
     pub(super) fn forward(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         what: &'static str,
     ) -> Option<ItemId> {
@@ -38,13 +40,13 @@ impl Checker<'_> {
             self.check_forward_id(id, name);
             return Some(id);
         }
-        self.declare_item(lead, name, ItemKind::Undefined { what })
+        self.declare_item(preamble, name, ItemKind::Undefined { what })
     }
 
     /// The item for a definition: that of its forward declaration, or a new one.
     pub(super) fn begin_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         what: &'static str,
         kind: ItemKind,
@@ -53,7 +55,7 @@ impl Checker<'_> {
             |&id| matches!(self.tree.item(id).kind, ItemKind::Undefined { what: declared } if declared == what),
         );
         let Some(id) = forward else {
-            let id = self.declare_item(lead, name, kind)?;
+            let id = self.declare_item(preamble, name, kind)?;
             self.facts(id).open = true;
             return Some(id);
         };
@@ -64,9 +66,9 @@ impl Checker<'_> {
         item.kind = kind;
         item.location = name.location;
         item.in_main_file = in_main_file;
-        item.annotations.extend(lead.annotations.clone());
-        if !lead.documentation.is_empty() {
-            item.documentation.clone_from(&lead.documentation);
+        item.annotations.extend(preamble.annotations.clone());
+        if !preamble.documentation.is_empty() {
+            item.documentation.clone_from(&preamble.documentation);
         }
         self.facts(id).open = true;
         Some(id)
@@ -88,7 +90,7 @@ impl Checker<'_> {
 
     fn struct_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
         members: &[ast::Member],
@@ -98,7 +100,7 @@ impl Checker<'_> {
             members: Vec::new(),
             items: Vec::new(),
         };
-        let Some(id) = self.begin_definition(lead, name, "struct", kind) else {
+        let Some(id) = self.begin_definition(preamble, name, "struct", kind) else {
             self.within_nothing(|checker| checker.members(members));
             return None;
         };
@@ -117,12 +119,12 @@ impl Checker<'_> {
         Some(id)
     }
 
-    pub(super) fn exception(&mut self, lead: &Lead, name: &Name, members: &[ast::Member]) {
+    pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
         let kind = ItemKind::Exception {
             members: Vec::new(),
             items: Vec::new(),
         };
-        match self.declare_item(lead, name, kind) {
+        match self.declare_item(preamble, name, kind) {
             Some(id) => {
                 let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
                 self.end_members(id, own);
@@ -169,7 +171,7 @@ impl Checker<'_> {
     pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
         let mut found = Vec::new();
         for member in members {
-            let ty = self.member_type(&member.lead, &member.ty);
+            let ty = self.member_type(&member.preamble, &member.ty);
             for declarator in &member.declarators {
                 self.declare(&declarator.name, Entity::Other("a member"));
                 let Some(ty) = ty
@@ -178,15 +180,19 @@ impl Checker<'_> {
                 else {
                     continue;
                 };
-                found.push(tree_member(&member.lead, declarator, ty));
+                found.push(tree_member(&member.preamble, declarator, ty));
             }
         }
         found
     }
 
     /// The type of a member of a struct or union.
-    pub(super) fn member_type(&mut self, lead: &Lead, spec: &ast::TypeSpec) -> Option<Type> {
-        let mut annotations = lead.annotations.iter();
+    pub(super) fn member_type(
+        &mut self,
+        preamble: &Preamble,
+        spec: &ast::TypeSpec,
+    ) -> Option<Type> {
+        let mut annotations = preamble.annotations.iter();
         if annotations.any(|annotation| annotation.name == "external") {
             self.external_type(spec)
         } else {
@@ -196,14 +202,14 @@ impl Checker<'_> {
 
     fn enum_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         written: &[ast::Enumerator],
     ) -> Option<ItemId> {
         let kind = ItemKind::Enum {
             enumerators: Vec::new(),
         };
-        let id = self.declare_item(lead, name, kind);
+        let id = self.declare_item(preamble, name, kind);
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {
             // Enumerators are names of the scope that the enum stands in (7.20.2).
@@ -221,7 +227,7 @@ impl Checker<'_> {
 
     fn bitset(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
         fields: &[ast::BitField],
@@ -229,7 +235,7 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(lead, name, ItemKind::other("bitset"))?;
+        let id = self.declare_item(preamble, name, ItemKind::other("bitset"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
@@ -249,8 +255,13 @@ impl Checker<'_> {
         Some(id)
     }
 
-    fn bitmask(&mut self, lead: &Lead, name: &Name, bits: &[ast::Enumerator]) -> Option<ItemId> {
-        let id = self.declare_item(lead, name, ItemKind::other("bitmask"))?;
+    fn bitmask(
+        &mut self,
+        preamble: &Preamble,
+        name: &Name,
+        bits: &[ast::Enumerator],
+    ) -> Option<ItemId> {
+        let id = self.declare_item(preamble, name, ItemKind::other("bitmask"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
                 checker.declare(&bit.name, Entity::Other("a bit"));
@@ -269,12 +280,12 @@ impl Checker<'_> {
 }
 
 /// The member that a declarator declares.
-pub(super) fn tree_member(lead: &Lead, declarator: &ast::Declarator, ty: Type) -> Member {
+pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty: Type) -> Member {
     Member {
         name: declarator.name.text.clone(),
         location: declarator.name.location,
-        documentation: lead.documentation.clone(),
-        annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
+        documentation: preamble.documentation.clone(),
+        annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
     }
 }
@@ -283,7 +294,7 @@ fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
     Enumerator {
         name: enumerator.name.text.clone(),
         location: enumerator.name.location,
-        documentation: enumerator.lead.documentation.clone(),
-        annotations: enumerator.lead.annotations.clone(),
+        documentation: enumerator.preamble.documentation.clone(),
+        annotations: enumerator.preamble.annotations.clone(),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{ConstructedKind, Definition, DefinitionKind, Lead, Name};
+use crate::ast::{ConstructedKind, Definition, DefinitionKind, Name, Preamble};
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
@@ -59,7 +59,7 @@ impl Checker<'_> {
             Some(id) => self.is_module(id).then_some(id),
             None => {
                 let module = ItemKind::Module { items: Vec::new() };
-                let id = self.declare_item(&Lead::default(), &name, module)?;
+                let id = self.declare_item(&Preamble::default(), &name, module)?;
                 self.within(id, ScopeKind::Module, |_| {});
                 Some(id)
             }
@@ -67,7 +67,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a declaration declares: an enum its enumerators, too.
+/// The names that a declaration declares. An enum also declares its enumerators.
 fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
         DefinitionKind::Interface(interface) => vec![&interface.name],

@@ -1,6 +1,6 @@
 //! Types as they are used, typedefs, and natives.
 
-use crate::ast::{Declarator, Expression, Lead, TypeKind, TypeSpec};
+use crate::ast::{Declarator, Expression, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type, Value};
@@ -290,20 +290,27 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn typedef(&mut self, lead: &Lead, spec: &TypeSpec, declarators: &[Declarator]) {
+    pub(super) fn typedef(
+        &mut self,
+        preamble: &Preamble,
+        spec: &TypeSpec,
+        declarators: &[Declarator],
+    ) {
         let ty = self.type_of(spec);
         for declarator in declarators {
             let declared = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));
-            let lead = Lead {
-                annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
-                ..lead.clone()
+            let preamble = Preamble {
+                annotations: [preamble.annotations.clone(), declarator.annotations.clone()]
+                    .concat(),
+                ..preamble.clone()
             };
             // A wrong type still declares the name, so that its uses are not reported as well.
             let local = declared.as_ref().is_some_and(|ty| self.is_local(ty));
             let ty = declared.unwrap_or(Type::Void);
-            if let Some(id) = self.declare_item(&lead, &declarator.name, ItemKind::Alias { ty }) {
+            if let Some(id) = self.declare_item(&preamble, &declarator.name, ItemKind::Alias { ty })
+            {
                 self.facts(id).local = local;
             }
         }

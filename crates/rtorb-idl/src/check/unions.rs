@@ -1,8 +1,8 @@
-//! Unions: the discriminator, its labels, and what they cover (CORBA 3.3 part 1, 7.11.2.2).
+//! Unions: the discriminator, the labels, and the values that they cover (CORBA 3.3 part 1, 7.11.2.2).
 
 use std::collections::HashMap;
 
-use crate::ast::{CaseLabel, Expression, ExpressionKind, Lead, Name, TypeSpec, UnionBody};
+use crate::ast::{CaseLabel, Expression, ExpressionKind, Name, Preamble, TypeSpec, UnionBody};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind, Type, Union, UnionCase, Value};
@@ -14,7 +14,7 @@ use super::structs::tree_member;
 impl Checker<'_> {
     pub(super) fn union_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         body: &UnionBody,
     ) -> Option<ItemId> {
@@ -25,7 +25,8 @@ impl Checker<'_> {
             items: Vec::new(),
             covers_all: false,
         };
-        let Some(id) = self.begin_definition(lead, name, "union", ItemKind::Union(empty)) else {
+        let Some(id) = self.begin_definition(preamble, name, "union", ItemKind::Union(empty))
+        else {
             self.within_nothing(|checker| checker.union_body(name, body));
             return None;
         };
@@ -53,7 +54,7 @@ impl Checker<'_> {
         let mut labels = Labels::default();
         let mut cases = Vec::new();
         for case in &body.cases {
-            let ty = self.member_type(&case.lead, &case.ty);
+            let ty = self.member_type(&case.preamble, &case.ty);
             let mut values = Vec::new();
             let mut is_default = false;
             for label in &case.labels {
@@ -81,7 +82,7 @@ impl Checker<'_> {
             cases.push(UnionCase {
                 labels: values,
                 is_default,
-                member: tree_member(&case.lead, &case.declarator, ty),
+                member: tree_member(&case.preamble, &case.declarator, ty),
             });
         }
         if body.cases.is_empty() {
@@ -90,7 +91,7 @@ impl Checker<'_> {
         }
         let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
         let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
-        if let (true, Some(location)) = (covers_all, labels.default) {
+        if let Some(location) = labels.default.filter(|_| covers_all) {
             let label = "the labels already cover every value of the discriminator";
             self.error(location, "this `default` is never selected", label);
         }

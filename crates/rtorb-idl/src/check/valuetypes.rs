@@ -1,6 +1,6 @@
 //! Valuetypes, eventtypes and value boxes (CORBA 3.3 part 1, 7.9).
 
-use crate::ast::{Definition, DefinitionKind, Lead, Name, ScopedName, TypeSpec, ValuetypeDcl};
+use crate::ast::{Definition, DefinitionKind, Name, Preamble, ScopedName, TypeSpec, ValuetypeDcl};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Member, Valuetype};
 
@@ -9,9 +9,9 @@ use super::operations::Calls;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    pub(super) fn valuetype(&mut self, lead: &Lead, declared: &ValuetypeDcl) {
+    pub(super) fn valuetype(&mut self, preamble: &Preamble, declared: &ValuetypeDcl) {
         let Some(body) = &declared.body else {
-            self.forward(lead, &declared.name, "valuetype");
+            self.forward(preamble, &declared.name, "valuetype");
             return;
         };
         let kind = ItemKind::Valuetype(Valuetype {
@@ -21,7 +21,7 @@ impl Checker<'_> {
             is_event: declared.is_event,
             ..Valuetype::default()
         });
-        let Some(id) = self.begin_definition(lead, &declared.name, "valuetype", kind) else {
+        let Some(id) = self.begin_definition(preamble, &declared.name, "valuetype", kind) else {
             self.within_nothing(|checker| checker.value_body(body, declared));
             return;
         };
@@ -200,7 +200,7 @@ impl Checker<'_> {
         supported
     }
 
-    pub(super) fn value_box(&mut self, lead: &Lead, name: &Name, spec: &TypeSpec) {
+    pub(super) fn value_box(&mut self, preamble: &Preamble, name: &Name, spec: &TypeSpec) {
         let Some(ty) = self.type_of(spec) else {
             self.declare(name, Entity::Other("a value box"));
             return;
@@ -223,7 +223,7 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
         }
         let local = self.is_local(&ty);
-        if let Some(id) = self.declare_item(lead, name, ItemKind::ValueBox { ty }) {
+        if let Some(id) = self.declare_item(preamble, name, ItemKind::ValueBox { ty }) {
             self.facts(id).local = local;
         }
     }

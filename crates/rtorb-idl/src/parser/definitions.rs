@@ -1,6 +1,6 @@
-//! What stands in modules: the dispatch over all declarations, and the small ones.
+//! Declarations in modules: the choice among all of them, and the small ones.
 
-use crate::ast::{Definition, DefinitionKind, Lead};
+use crate::ast::{Definition, DefinitionKind, Preamble};
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
 use crate::lexer::Token;
@@ -40,7 +40,7 @@ impl Parser<'_> {
         {
             let kind = DefinitionKind::Event(event.kind.clone());
             definitions.push(Definition {
-                lead: Lead::default(),
+                preamble: Preamble::default(),
                 kind,
             });
             self.next_event += 1;
@@ -51,10 +51,10 @@ impl Parser<'_> {
     pub(super) fn body(
         &mut self,
         what: &str,
-        declaration: fn(&mut Self, &Lead) -> Parsed<Declared>,
+        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
     ) -> Parsed<Vec<Definition>> {
         let mut body = self.block(what, |parser, body| parser.element(body, declaration))?;
-        // Events right before the closing brace, which has been read, belong to the inside.
+        // Events before the closing brace, which has been read, belong to the body.
         self.drain_events(self.at.saturating_sub(1), &mut body);
         Ok(body)
     }
@@ -63,20 +63,20 @@ impl Parser<'_> {
     fn element(
         &mut self,
         definitions: &mut Vec<Definition>,
-        declaration: fn(&mut Self, &Lead) -> Parsed<Declared>,
+        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
     ) -> Parsed<()> {
         self.drain_events(self.at, definitions);
         if self.stray_semicolon() {
             return Ok(());
         }
-        let lead = self.lead()?;
-        let (kind, what) = declaration(self, &lead)?;
-        definitions.push(Definition { lead, kind });
+        let preamble = self.preamble()?;
+        let (kind, what) = declaration(self, &preamble)?;
+        definitions.push(Definition { preamble, kind });
         self.semicolon(what)
     }
 
     /// A declaration in a module.
-    fn definition(&mut self, lead: &Lead) -> Parsed<Declared> {
+    fn definition(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         let token = self.peek().clone();
         let Some(word) = token.word().cloned() else {
             if token.is("@") {
@@ -84,7 +84,7 @@ impl Parser<'_> {
             }
             return Err(self.expected("a declaration"));
         };
-        if let Some(shared) = self.shared_definition(&word, lead)? {
+        if let Some(shared) = self.shared_definition(&word, preamble)? {
             return Ok(shared);
         }
         let after_modifier = self.peek_at(1);
@@ -102,20 +102,20 @@ impl Parser<'_> {
         })
     }
 
-    /// What may stand in modules, interfaces and valuetypes alike.
+    /// A declaration that modules, interfaces and valuetypes may all contain.
     pub(super) fn shared_definition(
         &mut self,
         word: &str,
-        lead: &Lead,
+        preamble: &Preamble,
     ) -> Parsed<Option<Declared>> {
         Ok(Some(match word {
             "typedef" => (self.typedef()?, "the typedef"),
             "const" => (self.constant()?, "the constant"),
-            "struct" => (self.constructed_definition(lead)?, "the struct"),
-            "union" => (self.constructed_definition(lead)?, "the union"),
-            "enum" => (self.constructed_definition(lead)?, "the enum"),
+            "struct" => (self.constructed_definition(preamble)?, "the struct"),
+            "union" => (self.constructed_definition(preamble)?, "the union"),
+            "enum" => (self.constructed_definition(preamble)?, "the enum"),
             "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => {
-                (self.constructed_definition(lead)?, "the declaration")
+                (self.constructed_definition(preamble)?, "the declaration")
             }
             "exception" => (self.exception()?, "the exception"),
             "native" => {
@@ -131,8 +131,8 @@ impl Parser<'_> {
         }))
     }
 
-    fn constructed_definition(&mut self, lead: &Lead) -> Parsed<DefinitionKind> {
-        let constructed = self.constructed(lead.clone())?;
+    fn constructed_definition(&mut self, preamble: &Preamble) -> Parsed<DefinitionKind> {
+        let constructed = self.constructed(preamble.clone())?;
         Ok(DefinitionKind::Constructed(constructed))
     }
 
@@ -238,7 +238,7 @@ impl Parser<'_> {
         Ok(DefinitionKind::AnnotationType { name })
     }
 
-    /// Passes `{ ... }` whatever is in it.
+    /// Skips `{ ... }` with any contents.
     pub(super) fn skip_braces(&mut self, what: &str) -> Parsed<Location> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut nested = 0usize;

@@ -1,7 +1,7 @@
-//! Interfaces, valuetypes, and what stands in them.
+//! Interfaces, valuetypes, and their contents.
 
 use crate::ast::{
-    AttributeDcl, DefinitionKind, InterfaceDcl, Lead, OperationDcl, Parameter, ScopedName,
+    AttributeDcl, DefinitionKind, InterfaceDcl, OperationDcl, Parameter, Preamble, ScopedName,
     TypeKind, TypeSpec, ValuetypeDcl,
 };
 use crate::diagnostic::Diagnostic;
@@ -78,10 +78,10 @@ impl Parser<'_> {
     }
 
     /// A declaration in an interface.
-    pub(super) fn export(&mut self, lead: &Lead) -> Parsed<Declared> {
+    pub(super) fn export(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         if let Some(word) = self.peek().word().cloned() {
             // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
-            if let Some(shared) = self.shared_definition(&word, lead)? {
+            if let Some(shared) = self.shared_definition(&word, preamble)? {
                 return Ok(shared);
             }
             match &*word {
@@ -98,16 +98,16 @@ impl Parser<'_> {
         Ok((DefinitionKind::Operation(operation), "the operation"))
     }
 
-    fn value_element(&mut self, lead: &Lead) -> Parsed<Declared> {
+    fn value_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         let public = self.peek().is_word("public");
         if public || self.peek().is_word("private") {
             self.bump();
-            let member = self.typed_declarators(lead.clone(), "the type of the member")?;
+            let member = self.typed_declarators(preamble.clone(), "the type of the member")?;
             Ok((DefinitionKind::State { public, member }, "the member"))
         } else if self.peek().is_word("factory") {
             Ok((self.factory()?, "the factory"))
         } else {
-            self.export(lead)
+            self.export(preamble)
         }
     }
 
@@ -193,7 +193,7 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self) -> Parsed<Parameter> {
-        let lead = self.lead()?;
+        let preamble = self.preamble()?;
         let direction_location = self.here();
         let direction = if self.take_word("in").is_some() {
             Direction::In
@@ -214,14 +214,14 @@ impl Parser<'_> {
             return Err(self.fail(diagnostic));
         };
         let annotations = self.annotations()?;
-        let lead = Lead {
-            annotations: [lead.annotations, annotations].concat(),
-            ..lead
+        let preamble = Preamble {
+            annotations: [preamble.annotations, annotations].concat(),
+            ..preamble
         };
         let ty = self.type_spec("the type of the parameter")?;
         let name = self.declared("a name for the parameter")?;
         Ok(Parameter {
-            lead,
+            preamble,
             direction,
             direction_location,
             ty,

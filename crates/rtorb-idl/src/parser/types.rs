@@ -1,8 +1,8 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Lead, Member,
-    TypeKind, TypeSpec, UnionBody,
+    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Member,
+    Preamble, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
@@ -44,7 +44,7 @@ impl Parser<'_> {
             "fixed" => self.fixed(),
             "map" if self.peek_at(1).is("<") => self.map(),
             "struct" | "union" | "enum" => {
-                let constructed = self.constructed(Lead::default())?;
+                let constructed = self.constructed(Preamble::default())?;
                 Ok(TypeKind::Constructed(Box::new(constructed)))
             }
             "void" => {
@@ -175,7 +175,7 @@ impl Parser<'_> {
     }
 
     /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
-    pub(super) fn constructed(&mut self, lead: Lead) -> Parsed<Constructed> {
+    pub(super) fn constructed(&mut self, preamble: Preamble) -> Parsed<Constructed> {
         let keyword = self.bump();
         let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
         let name = self.declared(&format!("a name for the {word}"))?;
@@ -201,22 +201,26 @@ impl Parser<'_> {
                 ConstructedKind::Struct { base, members }
             }
         };
-        Ok(Constructed { lead, name, kind })
+        Ok(Constructed {
+            preamble,
+            name,
+            kind,
+        })
     }
 
     pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
         if self.stray_semicolon() {
             return Ok(());
         }
-        let lead = self.lead()?;
-        members.push(self.typed_declarators(lead, "a type or `}`")?);
+        let preamble = self.preamble()?;
+        members.push(self.typed_declarators(preamble, "a type or `}`")?);
         self.semicolon("the member")
     }
 
     /// The type and the names of members.
-    pub(super) fn typed_declarators(&mut self, lead: Lead, ty: &str) -> Parsed<Member> {
+    pub(super) fn typed_declarators(&mut self, preamble: Preamble, ty: &str) -> Parsed<Member> {
         Ok(Member {
-            lead,
+            preamble,
             ty: self.type_spec(ty)?,
             declarators: self.declarators("a name for the member")?,
         })
@@ -285,9 +289,9 @@ impl Parser<'_> {
     }
 
     fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
-        let lead = self.lead()?;
+        let preamble = self.preamble()?;
         let name = self.declared("a name or `}`")?;
-        found.push(Enumerator { lead, name });
+        found.push(Enumerator { preamble, name });
         if self.peek().is("=") {
             return Err(self.enumerator_value());
         }
@@ -338,7 +342,7 @@ impl Parser<'_> {
         if self.stray_semicolon() {
             return Ok(());
         }
-        let mut lead = self.lead()?;
+        let mut preamble = self.preamble()?;
         let mut labels = Vec::new();
         loop {
             if self.take_word("case").is_some() {
@@ -353,14 +357,14 @@ impl Parser<'_> {
         if labels.is_empty() {
             return Err(self.expected("`case`, `default` or `}`"));
         }
-        let inner = self.lead()?;
-        lead.documentation.extend(inner.documentation);
-        lead.annotations.extend(inner.annotations);
+        let inner = self.preamble()?;
+        preamble.documentation.extend(inner.documentation);
+        preamble.annotations.extend(inner.annotations);
         let ty = self.type_spec("the type of the member")?;
         let declarator = self.declarator("a name for the member")?;
         cases.push(Case {
             labels,
-            lead,
+            preamble,
             ty,
             declarator,
         });
@@ -371,7 +375,7 @@ impl Parser<'_> {
         self.expect("{", "to begin the bitset")?;
         let mut fields = Vec::new();
         while !self.take("}") {
-            self.lead()?;
+            self.preamble()?;
             self.expect_word("bitfield", "or `}`")?;
             self.expect("<", "and the width")?;
             let width = self.bound()?;

@@ -93,7 +93,7 @@ impl Preprocessor<'_> {
                     lexer.rest_of_line();
                     return;
                 };
-                // The group before this line was read, so what follows up to the end of the condition is not.
+                // The group before this line was read, so the other groups of the condition are skipped.
                 open.done = true;
                 if self.close_group(lexer, word, location, conditions) {
                     self.skip_group(lexer, conditions);
@@ -132,7 +132,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// At `#elif`, `#else` or `#endif`: true if what follows is to be skipped.
+    /// Handles `#elif`, `#else` or `#endif`. Returns true if the next group is to be skipped.
     fn close_group(
         &mut self,
         lexer: &mut Lexer,
@@ -219,7 +219,7 @@ impl Preprocessor<'_> {
     }
 
     fn define(&mut self, lexer: &mut Lexer, location: Location) {
-        // A clone, so that the caller finds the end of the line where it expects it.
+        // A clone, because the caller reads the end of the line.
         let mut ahead = lexer.clone();
         let line = self.rest_tokens(&mut ahead);
         self.macros.define(&line, location, self.diagnostics);
@@ -316,7 +316,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Conditions within conditions.
+/// The most levels of nested conditions.
 const CONDITIONS_MAX: usize = 256;
 
 fn unknown_directive(word: &str, location: Location) -> Diagnostic {
@@ -333,7 +333,7 @@ fn text(token: &Token) -> Option<String> {
     Some(literal::characters(text, false).ok()?.into_iter().collect())
 }
 
-/// `1.2`, which the lexer takes for a floating-point number.
+/// A version such as `1.2`, which the lexer reads as a floating-point number.
 fn version(token: &Token) -> Option<String> {
     let TokenKind::Number(text) = &token.kind else {
         return None;

@@ -33,7 +33,7 @@ struct Namespace {
     taken: BTreeMap<String, Origin>,
 }
 
-/// What a Rust name is made from.
+/// The IDL declaration that a Rust name comes from.
 struct Origin {
     description: String,
     location: Location,

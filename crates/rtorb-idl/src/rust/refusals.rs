@@ -16,7 +16,7 @@ use crate::tree::{
 pub struct NotGenerated {
     /// Its name in messages and in the list of `docs/mapping.md`.
     pub construct: &'static str,
-    /// What to write instead.
+    /// A replacement for it.
     pub help: &'static str,
 }
 

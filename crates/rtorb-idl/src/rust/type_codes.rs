@@ -23,7 +23,7 @@ pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
 }
 
-/// Describes types at one place inside a type.
+/// Generates TypeCodes at one place inside a type.
 struct Description<'t> {
     scope: Scope<'t>,
     /// The types around the place, outermost first.
@@ -243,7 +243,7 @@ fn plain_constant(ty: &Type) -> proc_macro2::Ident {
         Type::ULong => "ULONG",
         Type::LongLong => "LONG_LONG",
         Type::ULongLong => "ULONG_LONG",
-        // CORBA has no kind for an 8-bit integer; an octet travels the same way.
+        // CORBA has no TypeCode kind for an 8-bit integer. `octet` has the same encoding.
         Type::Int8 | Type::Octet => "OCTET",
         Type::Float => "FLOAT",
         Type::Double => "DOUBLE",

@@ -256,7 +256,7 @@ fn innermost(ty: &Type) -> &Type {
     }
 }
 
-/// The local interface or native type inside the type `id`, because of which its values cannot leave the process.
+/// The local interface or native type inside the type `id`, if there is one. It keeps values of `id` inside the process.
 pub(super) fn kept_inside_by(tree: &Tree, id: ItemId) -> Option<ItemId> {
     let never_leaves =
         |id: ItemId| is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native);
