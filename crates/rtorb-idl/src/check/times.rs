@@ -1,7 +1,7 @@
 //! Times as annotations have them: `2ms`, `1.5us`.
 //!
 //! The rule is that of the files which describe systems: the crate that reads those and this one know nothing of each other, so
-//! both are held to one table of cases, `crates/rtorb-sched/src/times/cases.txt`.
+//! both are held to one table of cases, `crates/rtorb-sched/src/times_cases.txt`.
 
 /// Why a text is no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_files_that_describe_systems() {
-        let cases = include_str!("../../../rtorb-sched/src/times/cases.txt");
+        let cases = include_str!("../../../rtorb-sched/src/times_cases.txt");
         let mut count = 0;
         for case in cases.lines().filter(|line| !line.starts_with('#')) {
             let (text, meaning) = case.split_once('=').expect("TEXT = MEANING");
