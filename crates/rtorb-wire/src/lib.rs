@@ -6,6 +6,7 @@
 //!
 //! * [`cdr`]: values as bytes, in both byte orders;
 //! * [`giop`]: messages, their headers, their bodies and service contexts;
+//! * [`connection`]: both ends of a connection, without I/O;
 //! * [`ior`] and [`url`]: references to objects, in a message and as text;
 //! * [`type_code`] and [`any`]: values that carry their type;
 //! * [`code_sets`]: negotiation of character sets.
@@ -39,6 +40,7 @@
 pub mod any;
 pub mod cdr;
 pub mod code_sets;
+pub mod connection;
 mod error;
 pub mod giop;
 pub mod ior;

@@ -54,7 +54,7 @@ pub(crate) fn call<'a>(
 ) -> Result<Outcome, Failure> {
     match request.orb.strategies.connection {
         ConnectionStrategy::Exclusive => exclusive::call(request, arguments, results),
-        ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded => {
+        ConnectionStrategy::Multiplexed { .. } | ConnectionStrategy::Banded { .. } => {
             multiplexed::call(request, arguments, results)
         }
     }

@@ -12,7 +12,7 @@ use crate::exception::{
 use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use crate::rt::{Policy, Priority};
-use crate::timing::{self, OperationTiming};
+use crate::timing::OperationTiming;
 use binding::{Binding, Choice, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,6 +21,7 @@ use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, RequestPrefix, Response, Version};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sync_scope::SyncScope;
@@ -265,7 +266,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        timing::call(&self.inner.orb.core, operation, call)
+        let orb = &self.inner.orb.core;
+        orb.timing.call(operation, &orb.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -490,6 +492,12 @@ impl PartialEq for ObjectRef {
 }
 
 impl Eq for ObjectRef {}
+
+impl Hash for ObjectRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.ior.hash(state);
+    }
+}
 
 impl fmt::Debug for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -151,7 +151,7 @@ impl Line {
     fn of(request: &Request<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: request.channel,
-            connection: match request.orb.strategies.wait {
+            connection: match request.orb.strategies.connection.wait() {
                 WaitStrategy::Read => Way::Held(Mutex::default()),
                 WaitStrategy::Reactor | WaitStrategy::LeaderFollowers => {
                     Way::Shared(Mutex::default())

@@ -122,7 +122,7 @@ impl Shared {
                 ),
             }),
         });
-        if request.orb.strategies.wait == WaitStrategy::Reactor {
+        if request.orb.strategies.connection.wait() == WaitStrategy::Reactor {
             let config = &request.orb.reactor_thread;
             let watched = request.orb.reactor.watch(&shared, config);
             watched.map_err(|(phase, errno)| {
@@ -220,7 +220,7 @@ impl Shared {
     ) -> Result<Outcome, Failure> {
         let waiter = &*desk.waiter;
         let deadline_ns = deadline.at_ns();
-        let is_answered = match request.orb.strategies.wait {
+        let is_answered = match request.orb.strategies.connection.wait() {
             WaitStrategy::Reactor => reactor::await_answer(self, waiter, request_id, deadline_ns),
             _ => leader_followers::await_answer(self, waiter, request_id, deadline_ns),
         };

@@ -49,14 +49,12 @@ fn at_once<T>(
     request: &Request<'_>,
     act: impl FnOnce(&mut Connection) -> T,
 ) -> Result<T, Unavailable> {
-    let strategies = request.orb.strategies;
-    match (strategies.connection, strategies.wait) {
-        (ConnectionStrategy::Exclusive, _) => {
+    let connection = request.orb.strategies.connection;
+    match connection {
+        ConnectionStrategy::Exclusive => {
             exclusive::at_once(request, act).ok_or(Unavailable::Unconnected)
         }
-        (ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded, WaitStrategy::Read) => {
-            multiplexed::at_once(request, act)
-        }
+        _ if connection.wait() == WaitStrategy::Read => multiplexed::at_once(request, act),
         _ => Err(Unavailable::OfAllThreads),
     }
 }

@@ -106,7 +106,7 @@ impl Policies {
         if self.exposed.model.is_none() && self.overrides_bands {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
-        let by_strategy = orb.strategies.connection == ConnectionStrategy::Banded;
+        let by_strategy = matches!(orb.strategies.connection, ConnectionStrategy::Banded { .. });
         let of_policy = match own.is_empty() {
             true => exposed,
             false => own,

@@ -2,7 +2,7 @@
 
 use super::{Inner, ObjectRef, Question};
 use crate::connection::{Arguments, Ask, Failure, Request, without_waiting};
-use crate::exception::{CompletionStatus, ExceptionKind, RTORB, SystemException};
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
 
@@ -41,31 +41,14 @@ pub enum SyncScope {
 
 impl SyncScope {
     /// Minor code of TRANSIENT: a oneway that waits for nothing has no open connection.
-    pub const UNCONNECTED: u32 = RTORB | 1;
+    pub const UNCONNECTED: u32 = oneway::UNCONNECTED;
     /// Minor code of TRANSIENT: the rest of an earlier oneway is not sent yet.
-    pub const BEHIND_ANOTHER: u32 = RTORB | 2;
+    pub const BEHIND_ANOTHER: u32 = oneway::BEHIND_ANOTHER;
     /// Minor code of TRANSIENT: another thread has the connection.
-    pub const IN_USE: u32 = RTORB | 3;
+    pub const IN_USE: u32 = oneway::IN_USE;
 
     pub(crate) const fn transient(minor: u32) -> SystemException {
         SystemException::new(ExceptionKind::Transient, minor, CompletionStatus::No)
-    }
-
-    /// What to do about TRANSIENT with one of these minor codes.
-    pub(crate) const fn advice(minor: u32) -> Option<&'static str> {
-        Some(match minor {
-            Self::UNCONNECTED => {
-                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
-            }
-            Self::BEHIND_ANOTHER => {
-                "the server takes oneways slower than they are sent: send it again once flush answers true"
-            }
-            Self::IN_USE => {
-                "another thread has the connection: send it again, or give the reference a connection of its own \
-                 (PrivateConnection)"
-            }
-            _ => return None,
-        })
     }
 }
 
