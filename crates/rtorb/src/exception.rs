@@ -1,7 +1,6 @@
 //! System exceptions, and the one place where errors of the layers below become them.
 
 use crate::endpoint::Endpoint;
-use crate::reference::SyncScope;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError};
 use std::sync::Arc;
@@ -29,6 +28,35 @@ pub(crate) mod inconsistent {
     pub(crate) const NO_PROTOCOL: u32 = RTORB | 4;
     /// SYNC_NONE where many threads wait on one connection.
     pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
+}
+
+/// Minor codes of TRANSIENT here: why a oneway that waits for nothing is refused.
+pub(crate) mod refused_oneway {
+    use super::RTORB;
+
+    /// No connection is open.
+    pub(crate) const UNCONNECTED: u32 = RTORB | 1;
+    /// The rest of an earlier oneway is not sent yet.
+    pub(crate) const BEHIND_ANOTHER: u32 = RTORB | 2;
+    /// Another thread uses the connection.
+    pub(crate) const IN_USE: u32 = RTORB | 3;
+
+    /// What to do about it.
+    pub(crate) const fn advice(minor: u32) -> Option<&'static str> {
+        Some(match minor {
+            UNCONNECTED => {
+                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
+            }
+            BEHIND_ANOTHER => {
+                "the server takes oneways slower than they are sent: send it again once flush answers true"
+            }
+            IN_USE => {
+                "another thread has the connection: send it again, or give the reference a connection of its own \
+                 (PrivateConnection)"
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// A CORBA system exception, with what this ORB knows of how it came about.
@@ -221,8 +249,8 @@ impl SystemException {
             (_, Some(Phase::Schedule)) => Some(
                 "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
             ),
-            (ExceptionKind::Transient, _) if SyncScope::advice(self.minor).is_some() => {
-                SyncScope::advice(self.minor)
+            (ExceptionKind::Transient, _) if refused_oneway::advice(self.minor).is_some() => {
+                refused_oneway::advice(self.minor)
             }
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
