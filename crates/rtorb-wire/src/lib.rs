@@ -47,6 +47,7 @@ pub mod ior;
 pub mod type_code;
 pub mod url;
 pub mod valuetype;
+mod version;
 
 pub use any::{Any, Typed};
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};

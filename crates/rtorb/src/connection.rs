@@ -54,7 +54,7 @@ pub(crate) fn call<'a>(
 ) -> Result<Outcome, SystemException> {
     match invocation.core.strategies.connection {
         ConnectionStrategy::Exclusive => exclusive::call(invocation, arguments, results),
-        ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded => {
+        ConnectionStrategy::Multiplexed { .. } | ConnectionStrategy::Banded { .. } => {
             multiplexed::call(invocation, arguments, results)
         }
     }

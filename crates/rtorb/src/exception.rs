@@ -30,8 +30,8 @@ pub(crate) mod inconsistent {
     pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
 }
 
-/// Minor codes of TRANSIENT here: why a oneway that waits for nothing is refused.
-pub(crate) mod refused_oneway {
+/// Minor codes of TRANSIENT for oneways that wait for nothing.
+pub(crate) mod oneway {
     use super::RTORB;
 
     /// No connection is open.
@@ -40,23 +40,6 @@ pub(crate) mod refused_oneway {
     pub(crate) const BEHIND_ANOTHER: u32 = RTORB | 2;
     /// Another thread uses the connection.
     pub(crate) const IN_USE: u32 = RTORB | 3;
-
-    /// What to do about it.
-    pub(crate) const fn advice(minor: u32) -> Option<&'static str> {
-        Some(match minor {
-            UNCONNECTED => {
-                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
-            }
-            BEHIND_ANOTHER => {
-                "the server takes oneways slower than they are sent: send it again once flush answers true"
-            }
-            IN_USE => {
-                "another thread has the connection: send it again, or give the reference a connection of its own \
-                 (PrivateConnection)"
-            }
-            _ => return None,
-        })
-    }
 }
 
 /// A CORBA system exception, with what this ORB knows of how it came about.
@@ -249,9 +232,7 @@ impl SystemException {
             (_, Some(Phase::Schedule)) => Some(
                 "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
             ),
-            (ExceptionKind::Transient, _) if refused_oneway::advice(self.minor).is_some() => {
-                refused_oneway::advice(self.minor)
-            }
+            (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
             ),
@@ -289,6 +270,23 @@ impl SystemException {
             8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
             9 => "what stands behind the scheme cannot be understood, or read",
             10 => "it is no reference, or the name in a corbaname: is not bound",
+            _ => return None,
+        })
+    }
+
+    /// Why a oneway that waits for nothing was not sent, and what to do.
+    fn unsent_oneway(&self) -> Option<&'static str> {
+        Some(match self.minor {
+            oneway::UNCONNECTED => {
+                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
+            }
+            oneway::BEHIND_ANOTHER => {
+                "the server takes oneways slower than they are sent: send it again once flush returns true"
+            }
+            oneway::IN_USE => {
+                "another thread uses the connection: send it again, or give the reference a connection of its own \
+                 (PrivateConnection)"
+            }
             _ => return None,
         })
     }

@@ -9,12 +9,12 @@ use crate::connection::{
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, refused_oneway,
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
 use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore};
 use crate::rt::{Policy, Priority};
-use crate::timing::{self, OperationTiming};
+use crate::timing::OperationTiming;
 use binding::{Binding, CallPriority, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,6 +23,7 @@ use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, Response};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sync_scope::SyncScope;
@@ -259,7 +260,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        timing::call(&self.inner.orb.core, operation, call)
+        let orb = &self.inner.orb.core;
+        orb.timing.call(operation, &orb.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -499,7 +501,7 @@ fn ends_forward(exception: &SystemException) -> bool {
 
 /// True if a oneway that waits for nothing was refused because the route has no open connection: another may have one.
 fn is_unconnected(exception: &SystemException) -> bool {
-    exception.kind == ExceptionKind::Transient && exception.minor == refused_oneway::UNCONNECTED
+    exception.kind == ExceptionKind::Transient && exception.minor == oneway::UNCONNECTED
 }
 
 /// A reference without a profile that this ORB can use.
@@ -512,6 +514,12 @@ impl PartialEq for ObjectRef {
 }
 
 impl Eq for ObjectRef {}
+
+impl Hash for ObjectRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.ior.hash(state);
+    }
+}
 
 impl fmt::Debug for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

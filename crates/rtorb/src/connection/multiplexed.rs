@@ -160,7 +160,7 @@ impl ConnectionSlot {
     fn new(invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: invocation.channel,
-            connection: match invocation.core.strategies.wait {
+            connection: match invocation.core.strategies.connection.wait() {
                 WaitStrategy::Read => Place::Single(Mutex::default()),
                 WaitStrategy::Reactor | WaitStrategy::LeaderFollowers => {
                     Place::Shared(Mutex::default())

@@ -90,7 +90,7 @@ impl SharedConnection {
             waiting: Mutex::default(),
             receiver: Mutex::new(Receiver::new(Side::Client, core.limits.receive())),
         });
-        if core.strategies.wait == WaitStrategy::Reactor {
+        if core.strategies.connection.wait() == WaitStrategy::Reactor {
             let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
             let watched = core.reactor.watch(source, &shared.stream);
             watched.map_err(|(phase, errno)| {
@@ -190,7 +190,7 @@ impl SharedConnection {
         request_id: u32,
         deadline: Deadline,
     ) -> Result<(), ReplyError> {
-        let await_reply = match invocation.core.strategies.wait {
+        let await_reply = match invocation.core.strategies.connection.wait() {
             WaitStrategy::Reactor => reactor::await_reply,
             _ => leader_followers::await_reply,
         };

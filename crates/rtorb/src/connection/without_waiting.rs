@@ -4,7 +4,7 @@ use super::invocation::{Arguments, Invocation};
 use super::single::{SendNowError, SingleConnection};
 use super::{exclusive, multiplexed};
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, refused_oneway,
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
 use crate::strategies::{ConnectionStrategy, WaitStrategy};
 use crate::wait;
@@ -39,9 +39,7 @@ pub(crate) fn send<'a>(
         Err(unavailable) => return Err(unavailable.exception(invocation)),
     };
     Err(match error {
-        SendNowError::BehindAnother => {
-            transient(invocation, refused_oneway::BEHIND_ANOTHER, Phase::Send)
-        }
+        SendNowError::BehindAnother => transient(invocation, oneway::BEHIND_ANOTHER, Phase::Send),
         SendNowError::Failed(error) => {
             error.into_exception(&invocation.route.endpoint.endpoint, deadline())
         }
@@ -66,14 +64,12 @@ fn at_once<T>(
     invocation: &Invocation<'_>,
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Result<T, Unavailable> {
-    let strategies = invocation.core.strategies;
-    match (strategies.connection, strategies.wait) {
-        (ConnectionStrategy::Exclusive, _) => {
+    let connection = invocation.core.strategies.connection;
+    match connection {
+        ConnectionStrategy::Exclusive => {
             exclusive::at_once(invocation, act).ok_or(Unavailable::Unconnected)
         }
-        (ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded, WaitStrategy::Read) => {
-            multiplexed::at_once(invocation, act)
-        }
+        _ if connection.wait() == WaitStrategy::Read => multiplexed::at_once(invocation, act),
         _ => Err(Unavailable::Shared),
     }
 }
@@ -82,8 +78,8 @@ impl Unavailable {
     #[cold]
     fn exception(self, invocation: &Invocation<'_>) -> SystemException {
         match self {
-            Self::Unconnected => transient(invocation, refused_oneway::UNCONNECTED, Phase::Connect),
-            Self::InUse => transient(invocation, refused_oneway::IN_USE, Phase::Send),
+            Self::Unconnected => transient(invocation, oneway::UNCONNECTED, Phase::Connect),
+            Self::InUse => transient(invocation, oneway::IN_USE, Phase::Send),
             Self::Shared => {
                 let minor = inconsistent::SYNC_NONE_ON_SHARED;
                 SystemException::new(ExceptionKind::InvPolicy, minor, CompletionStatus::No)

@@ -8,9 +8,8 @@ use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
-use rtorb_wire::giop::contexts::ListenPoint;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, ProfileBody, TaggedComponent, UiopProfile,
 };
 use std::sync::Arc;
 
@@ -52,7 +51,7 @@ impl Profile {
     }
 
     /// What the object's adapter says to clients.
-    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::Policy> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
             .iter()
             .filter_map(|component| match component {

@@ -105,7 +105,7 @@ impl Policies {
         if self.exposed.model.is_none() && self.overrides_bands {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
-        let by_strategy = orb.strategies.connection == ConnectionStrategy::Banded;
+        let by_strategy = matches!(orb.strategies.connection, ConnectionStrategy::Banded { .. });
         let of_policy = match own.is_empty() {
             true => exposed,
             false => own,
@@ -267,25 +267,25 @@ impl Set {
         }
     }
 
-    fn take_exposed(&mut self, policy: &ior::Policy) {
+    fn take_exposed(&mut self, policy: &ior::ExposedPolicy) {
         match policy {
-            ior::Policy::PriorityModel {
+            ior::ExposedPolicy::PriorityModel {
                 model,
                 server_priority,
             } => {
                 self.model = Some(*model);
                 self.server_priority = Priority::new(*server_priority).unwrap_or_default();
             }
-            ior::Policy::PriorityBands(bands) => self.bands.clone_from(bands),
-            ior::Policy::ClientProtocols(protocols) => {
+            ior::ExposedPolicy::PriorityBands(bands) => self.bands.clone_from(bands),
+            ior::ExposedPolicy::ClientProtocols(protocols) => {
                 self.protocols = protocols.iter().map(protocol).collect();
             }
-            ior::Policy::Other(_) => {}
+            ior::ExposedPolicy::Other(_) => {}
         }
     }
 }
 
-fn protocol(exposed: &ior::Protocol) -> Protocol {
+fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     // The standard has signed numbers, of which no negative one says anything.
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {

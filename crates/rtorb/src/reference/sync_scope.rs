@@ -2,7 +2,7 @@
 
 use super::{Inner, ObjectRef, is_unconnected};
 use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
-use crate::exception::{SystemException, refused_oneway};
+use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
 
@@ -41,11 +41,11 @@ pub enum SyncScope {
 
 impl SyncScope {
     /// Minor code of TRANSIENT: a oneway that waits for nothing has no open connection.
-    pub const UNCONNECTED: u32 = refused_oneway::UNCONNECTED;
+    pub const UNCONNECTED: u32 = oneway::UNCONNECTED;
     /// Minor code of TRANSIENT: the rest of an earlier oneway is not sent yet.
-    pub const BEHIND_ANOTHER: u32 = refused_oneway::BEHIND_ANOTHER;
+    pub const BEHIND_ANOTHER: u32 = oneway::BEHIND_ANOTHER;
     /// Minor code of TRANSIENT: another thread has the connection.
-    pub const IN_USE: u32 = refused_oneway::IN_USE;
+    pub const IN_USE: u32 = oneway::IN_USE;
 }
 
 impl ObjectRef {
