@@ -418,7 +418,7 @@ impl Slow {
     fn reference_with_code_sets(&self) -> String {
         let ior: Ior = self.server.reference().parse().expect("a reference");
         let mut profile = ior.iiop_profiles().next().expect("a profile");
-        let code_sets = Component::CodeSets(CodeSetComponentInfo::ours());
+        let code_sets = Component::CodeSets(CodeSetComponentInfo::supported());
         profile
             .components
             .push(code_sets.to_tagged().expect("it fits"));
