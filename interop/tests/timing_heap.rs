@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::{DispatchStrategy, ExecutionClock, Orb, OrbBuilder};
+use rtorb::timing::ExecutionClock;
+use rtorb::{DispatchStrategy, Orb, OrbBuilder};
 use rtorb_interop::clockwork::Works;
 use rtorb_interop::relay::Served;
 use rtorb_interop::stubs::timing::Clockwork;

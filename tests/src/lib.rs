@@ -29,3 +29,8 @@ pub mod snapshots {
     rtorb::include_idl!("values");
     rtorb::include_idl!("valuetypes");
 }
+
+/// The programs on the front page of `rtorb`'s documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../crates/rtorb/src/lib.md")]
+struct FrontPage;

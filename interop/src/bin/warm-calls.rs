@@ -10,7 +10,8 @@ use std::error::Error;
 use std::fs;
 
 use rtorb::rt::Policy;
-use rtorb::{ConnectionStrategy, ExecutionClock, Orb, OrbBuilder, SyncScope, WaitStrategy};
+use rtorb::timing::ExecutionClock;
+use rtorb::{ConnectionStrategy, Orb, OrbBuilder, SyncScope, WaitStrategy};
 use rtorb_interop::clockwork::Works;
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::Cubit;

@@ -1,7 +1,8 @@
 //! What servants may do: panic, take long, call their own server, be deactivated.
 
 use crate::Case;
-use rtorb::{ExceptionKind, OMG, Orb, SystemException};
+use rtorb::exception::OMG;
+use rtorb::{ExceptionKind, Orb, SystemException};
 use rtorb_interop::good::Good;
 use rtorb_interop::ours::{Ours, check_nested};
 use rtorb_interop::running::until;

@@ -13,7 +13,8 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtorb::{Orb, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{Orb, SystemException};
 use rtorb_os::Refused;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;

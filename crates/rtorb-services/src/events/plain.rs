@@ -14,7 +14,8 @@ mod value;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtorb::{ExceptionKind, Poa, PoaError, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{ExceptionKind, Poa, PoaError, SystemException};
 use rtorb_os::Refused;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};

@@ -158,7 +158,7 @@ impl<'c> Attempt<'c> {
             phase,
             endpoint: Some(Arc::clone(self.endpoint)),
             elapsed: self.deadline.elapsed(),
-            errno,
+            errno: errno.map(Into::into),
         };
         exception.with_cause(cause).into()
     }

@@ -29,7 +29,7 @@ pub(super) fn open(request: &Request<'_>) -> Result<Stream, SystemException> {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: begun.elapsed(),
-            errno: Some(errno),
+            errno: Some(errno.into()),
         })
     })
 }
