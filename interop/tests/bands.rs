@@ -8,8 +8,8 @@ use std::thread;
 use rtorb::exception::OMG;
 use rtorb::giop::Version;
 use rtorb::ior::{
-    Component, Endpoint as LaneEndpoint, IiopProfile, Ior, Policy as Exposed, UiopProfile,
-    UnixEndpoint,
+    Component, ExposedPolicy as Exposed, IiopProfile, Ior, TaoEndpoint as LaneEndpoint,
+    TaoUnixEndpoint, UiopProfile,
 };
 use rtorb::rt::{
     NativePriority, Policy, Priority, PriorityBand, PriorityMapping, PriorityModel, Protocol,
@@ -431,7 +431,7 @@ fn a_server_is_told_the_band_of_a_connection_where_the_orb_was_built_to() {
 #[test]
 fn lanes_of_unix_sockets_are_read_as_tao_writes_them() {
     let orb = orb(Orb::builder());
-    let lanes = [("/run/low", 10), ("/run/high", 20)].map(|(path, priority)| UnixEndpoint {
+    let lanes = [("/run/low", 10), ("/run/high", 20)].map(|(path, priority)| TaoUnixEndpoint {
         path: path.to_owned(),
         priority,
     });

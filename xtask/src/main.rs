@@ -1,4 +1,4 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, and `cargo xtask ci` for all that the gate runs;
+//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask spec`, and `cargo xtask ci` for all that the gate runs;
 //! `cargo xtask static` builds the program for a board.
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ mod elf;
 mod layers;
 mod metadata;
 mod sources;
+mod spec;
 mod static_build;
 
 use std::env;
@@ -20,11 +21,12 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["layers"] => layers::run(&workspace()),
+        ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
-            eprintln!("usage: cargo xtask layers | ci | static [--try]");
+            eprintln!("usage: cargo xtask layers | spec [--json] | ci | static [--try]");
             return ExitCode::from(2);
         }
     };

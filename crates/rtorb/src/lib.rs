@@ -8,7 +8,6 @@ mod connection;
 pub mod dispatch;
 pub mod endpoint;
 pub mod exception;
-mod inbox;
 mod interface;
 mod limits;
 mod orb;

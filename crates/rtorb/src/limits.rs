@@ -1,5 +1,6 @@
 //! The bounds of everything that could grow.
 
+use rtorb_wire::connection::ReceiveLimits;
 use std::time::Duration;
 
 /// The bounds of an ORB. Beyond a bound the caller gets an exception; nothing grows.
@@ -59,6 +60,14 @@ impl Limits {
         let mut limits = Self::default();
         change(&mut limits);
         limits
+    }
+
+    /// The limits of each connection's receiver.
+    pub(crate) fn receive(&self) -> ReceiveLimits {
+        ReceiveLimits {
+            message_bytes_max: self.message_octets_max,
+            fragmented_messages_max: self.fragment_chains_max,
+        }
     }
 
     /// Requests that wait in a queue, as many as one can be made for.

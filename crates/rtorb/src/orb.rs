@@ -14,11 +14,10 @@ mod settings;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
-pub(crate) use routes::SharedEndpoint;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::OpenLines;
+use crate::connection::{EndpointTable, OpenConnections};
 use crate::dispatch::pool::Pool;
 use crate::dispatch::{self, Dispatch, DispatchError, Pools};
 use crate::endpoint::Endpoint;
@@ -39,7 +38,6 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
 use published::Published;
-use routes::EndpointTable;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
@@ -66,7 +64,6 @@ pub(crate) struct OrbCore {
     pub(crate) server_threads: ThreadConfig,
     pub(crate) watchdog_thread: ThreadConfig,
     pub(crate) watchdog: Watchdog,
-    pub(crate) reactor_thread: ThreadConfig,
     pub(crate) reactor: Reactor,
     /// True if servers are told the priorities of each new connection that is for a band.
     pub(crate) binds_priority_bands: bool,
@@ -80,7 +77,7 @@ pub(crate) struct OrbCore {
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
     pub(crate) endpoints: EndpointTable,
-    pub(crate) open_lines: OpenLines,
+    pub(crate) open_connections: OpenConnections,
     initial_references: InitialReferences,
     adapters: AtomicUsize,
     root: Arc<Adapter>,

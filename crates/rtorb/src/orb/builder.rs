@@ -1,10 +1,9 @@
 //! Building an ORB: every choice is made here, once.
 
 use super::initial_references::InitialReferences;
-use super::routes::EndpointTable;
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::OpenLines;
+use crate::connection::{EndpointTable, OpenConnections};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
@@ -438,8 +437,7 @@ impl OrbBuilder {
             server_threads: rt.obtainable(&self.server_threads),
             watchdog_thread: rt.obtainable(&self.watchdog_thread),
             watchdog: Watchdog::default(),
-            reactor_thread: rt.obtainable(&self.reactor_thread),
-            reactor: Reactor::default(),
+            reactor: Reactor::new(rt.obtainable(&self.reactor_thread)),
             binds_priority_bands: self.binds_priority_bands,
             max_version: self.max_version,
             rt,
@@ -450,7 +448,7 @@ impl OrbBuilder {
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),
-            open_lines: OpenLines::default(),
+            open_connections: OpenConnections::default(),
             initial_references: InitialReferences::new(self.initial_references),
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),

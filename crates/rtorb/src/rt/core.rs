@@ -9,7 +9,7 @@ use super::policy::Policy;
 use super::priority::{NativePriority, Priority};
 use super::transform::{Transforms, transformed};
 use crate::exception::{ExceptionKind, SystemException};
-use rtorb_os::What;
+use rtorb_os::Resource;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{ThreadConfig, spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,12 +129,7 @@ impl RtCore {
         let refused = is_asked
             .then(|| spawn("rtorb-probe", config, || ()).err())
             .flatten()
-            .filter(|refused| {
-                matches!(
-                    refused.what,
-                    What::Scheduling { .. } | What::Deadline { .. }
-                )
-            });
+            .filter(|refused| matches!(refused.resource, Resource::Policy(_)));
         match refused.map(|refused| self.best_effort.pass(refused)) {
             None | Some(Err(_)) => config.clone(),
             Some(Ok(())) => ThreadConfig {

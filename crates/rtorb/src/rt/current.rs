@@ -5,7 +5,7 @@ use super::priority::{NativePriority, Priority};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use core::cell::Cell;
 use rtorb_os::sched::current_policy;
-use rtorb_os::{Refused, What};
+use rtorb_os::{Refused, Resource};
 use rustix::io::Errno;
 
 thread_local! {
@@ -103,9 +103,9 @@ pub(super) fn refused(errno: Errno) -> SystemException {
 
 /// The host's refusal of a thread as an exception: NO_PERMISSION for its scheduling, else NO_RESOURCES.
 #[cold]
-pub(crate) fn refusal(Refused { what, errno }: Refused) -> SystemException {
-    match what {
-        What::Scheduling { .. } | What::Deadline { .. } | What::Affinity { .. } => refused(errno),
+pub(crate) fn refusal(Refused { resource, errno }: Refused) -> SystemException {
+    match resource {
+        Resource::Policy(_) | Resource::Affinity { .. } => refused(errno),
         _ => ExceptionKind::NoResources.into(),
     }
 }
