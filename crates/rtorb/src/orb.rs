@@ -30,6 +30,7 @@ use crate::rt::RtCore;
 use crate::server::{Server, is_in_upcall, is_serving_own};
 use crate::strategies::Strategies;
 use crate::timing::{OperationCounts, Watch};
+use crate::trace::trace_event;
 use crate::transport::Listener;
 use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
@@ -167,12 +168,8 @@ impl Orb {
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
-                SystemException::from(ExceptionKind::Internal).with_cause(Cause {
-                    phase: Phase::Listen,
-                    endpoint: None,
-                    elapsed: Duration::ZERO,
-                    errno: Some(errno),
-                }),
+                SystemException::from(ExceptionKind::Internal)
+                    .with_cause(Cause::host(Phase::Listen, errno)),
             ),
         })
     }
@@ -245,6 +242,7 @@ impl OrbCore {
     }
 
     pub(crate) fn stop(&self) {
+        trace_event!(INFO, "the ORB stops");
         self.stopping.store(true, Ordering::SeqCst);
         // Who opens the server meanwhile either has done so, or sees that it shall stop.
         let _opening = self.opening.lock();

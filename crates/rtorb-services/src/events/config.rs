@@ -1,8 +1,9 @@
 //! What is chosen for a channel, each with a default, a range and a reason.
 
 use super::filter::FilterKind;
+use rtorb::Limits;
 use rtorb::rt::Priority;
-use rtorb::{Limits, ThreadConfig};
+use rtorb::thread::ThreadConfig;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
