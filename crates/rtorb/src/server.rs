@@ -11,7 +11,6 @@ mod closing;
 mod connection;
 mod event_loop;
 mod listeners;
-mod outbox;
 mod reading;
 mod request;
 mod session;

@@ -1,19 +1,21 @@
-//! Changes on their way to the disk: those that come at once share a commit, made by one of the threads that wait for it.
+//! Group commit: changes that come at the same time share one commit, which one of their threads makes.
 
 use super::config::NamingConfig;
-use super::draft::{Bounds, Done, Draft, Refusal, Request};
+use super::draft::{Bounds, ChangeOutcome, Draft, Refusal, Request};
+use super::failure::StoreFailure;
 use super::tree::{Effect, Tree};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use rtorb::CompletionStatus;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Where changes are handed in.
+/// The queue of changes and their commits.
 ///
-/// The first thread that comes leads: it takes what waits, decides and commits it, and shows it to readers; whoever comes
-/// meanwhile waits, and the most urgent of these leads next. No lock is held while the disk is waited for.
+/// The first thread becomes the leader: it takes the waiting changes, decides and commits them, and publishes them to readers.
+/// Threads that come meanwhile wait; then the most urgent of them leads. No thread holds a lock during the disk access.
 #[derive(Debug)]
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
@@ -27,51 +29,47 @@ pub(super) struct Changes {
     commits: AtomicU64,
 }
 
-/// Where changes are kept.
+/// Stable storage for changes.
 pub(super) trait Disk: Send + Sync + core::fmt::Debug {
-    /// Keeps changes, all or none, and returns when they are kept.
+    /// Writes changes, all or none, and returns when they are on the disk.
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError>;
 }
 
-/// What a failed commit leaves behind.
+/// Why a commit failed, and whether the changes may be on the disk all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommitError {
-    /// Nothing was written.
-    NotBegun,
-    /// Nobody knows before the store is opened again.
-    Unknown,
+pub(super) struct CommitError {
+    pub(super) failure: StoreFailure,
+    pub(super) completed: CompletionStatus,
 }
 
-/// Why it is not known that a change is made.
+/// Why a change failed, or is not known to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ChangeError {
-    /// By the rules.
+    /// The rules refuse it.
     Refused(Refusal),
-    /// Too many wait; it is not made.
+    /// Too many changes wait. It is not made.
     Busy,
-    /// It waited too long, and is not made.
+    /// It waited too long. It is not made.
     TooLate,
-    /// It took too long when it was on its way already.
+    /// Its commit takes too long. It may be made.
     LateUnderWay,
-    /// The store takes no more; it is not made.
-    StoreFailed,
-    /// The store failed when it was on its way.
-    FailedUnderWay,
+    /// The store failed.
+    NotKept(CommitError),
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingChange>,
     is_led: bool,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingChange {
     request: Request,
     answer: Arc<Answer>,
 }
 
-type Answer = OnceLock<Result<Done, ChangeError>>;
+type Answer = OnceLock<Result<ChangeOutcome, ChangeError>>;
 
 impl Changes {
     pub(super) fn new(
@@ -92,15 +90,15 @@ impl Changes {
         }
     }
 
-    /// Makes a change; when it answers, the change is on the disk, where there is one, and visible.
-    pub(super) fn make(&self, request: Request) -> Result<Done, ChangeError> {
+    /// Makes a change. When this returns, the change is on the disk, if there is one, and visible.
+    pub(super) fn make(&self, request: Request) -> Result<ChangeOutcome, ChangeError> {
         let deadline_ns = monotonic_ns().saturating_add(self.timeout_ns);
         let answer = Arc::new(Answer::new());
         let mut queue = self.queue.lock();
         if queue.waiting.len() >= self.waiting_max {
             return Err(ChangeError::Busy);
         }
-        queue.waiting.push_back(Waiting {
+        queue.waiting.push_back(PendingChange {
             request,
             answer: Arc::clone(&answer),
         });
@@ -116,26 +114,26 @@ impl Changes {
         }
     }
 
-    /// Changes made, and the transactions that they took.
+    /// The number of changes and of their commits.
     pub(super) fn counts(&self) -> (u64, u64) {
         let made = self.made.load(Ordering::Relaxed);
         (made, self.commits.load(Ordering::Relaxed))
     }
 
-    /// Commits a batch of what waits. It may not have the leader's own change yet, when many were before it.
+    /// Commits a batch of waiting changes. It may lack the leader's own change if many were before it.
     fn lead<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
         queue.is_led = true;
         let count = queue.waiting.len().min(BATCH_MAX);
-        let batch: Vec<Waiting> = queue.waiting.drain(..count).collect();
+        let batch: Vec<PendingChange> = queue.waiting.drain(..count).collect();
         drop(queue);
-        // Also when the store panics: the others must not wait for a leader that is no more.
-        let leading = Leading(self);
+        // A guard, because other threads must not wait for ever if the store panics.
+        let leading = LeaderGuard(self);
         self.commit(&batch);
         drop(leading);
         self.queue.lock()
     }
 
-    fn commit(&self, batch: &[Waiting]) {
+    fn commit(&self, batch: &[PendingChange]) {
         let mut draft = Draft::new(&self.tree, self.bounds);
         let decided: Vec<_> = batch
             .iter()
@@ -147,34 +145,29 @@ impl Changes {
             Some(disk) if !effects.is_empty() => disk.commit(&effects),
             _ => Ok(()),
         };
-        let failure = match committed {
-            Ok(()) => None,
-            Err(CommitError::NotBegun) => Some(ChangeError::StoreFailed),
-            Err(CommitError::Unknown) => Some(ChangeError::FailedUnderWay),
-        };
-        if failure.is_none() && !effects.is_empty() {
+        if committed.is_ok() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
             self.commits.fetch_add(1, Ordering::Relaxed);
             for effect in effects {
-                // Each under its own lock: a reader waits for one change, not for a batch.
+                // One lock for each effect: a reader waits for one change, not for a batch.
                 self.tree.lock().apply(effect);
             }
         }
         for (waiting, decided) in batch.iter().zip(decided) {
-            let answer = match &failure {
-                Some(failure) => Err(failure.clone()),
-                None => decided,
+            let answer = match committed {
+                Ok(()) => decided,
+                Err(error) => Err(ChangeError::NotKept(error)),
             };
-            // Only the leader answers, and each once.
+            // Only the leader sets it, once.
             let _ = waiting.answer.set(answer);
         }
     }
 }
 
 impl Queue {
-    /// Takes a change back, if that is still possible.
+    /// Removes a change from the queue if no leader has taken it.
     fn give_up(&mut self, answer: &Arc<Answer>) -> ChangeError {
-        let is_it = |waiting: &Waiting| Arc::ptr_eq(&waiting.answer, answer);
+        let is_it = |waiting: &PendingChange| Arc::ptr_eq(&waiting.answer, answer);
         match self.waiting.iter().position(is_it) {
             Some(index) => {
                 self.waiting.remove(index);
@@ -185,17 +178,17 @@ impl Queue {
     }
 }
 
-/// A thread leads.
-struct Leading<'c>(&'c Changes);
+/// Ends the leadership when dropped.
+struct LeaderGuard<'c>(&'c Changes);
 
-impl Drop for Leading<'_> {
+impl Drop for LeaderGuard<'_> {
     fn drop(&mut self) {
         self.0.queue.lock().is_led = false;
         self.0.led.notify_all(&self.0.queue);
     }
 }
 
-/// Changes of one transaction: a bound on how long one thread leads for others.
+/// The greatest number of changes in a commit: it limits how long one thread works for others.
 const BATCH_MAX: usize = 256;
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -205,16 +198,16 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::draft::Change;
-    use super::super::tree::{Place, ROOT, Target, View};
+    use super::super::tree::{BindingKey, ROOT, Target, View};
     use super::*;
     use core::sync::atomic::{AtomicBool, AtomicUsize};
     use rtorb::ior::Ior;
     use rtorb::url::NameComponent;
     use std::thread;
 
-    /// A disk that can be held up, broken, and made to panic.
+    /// A disk that tests can delay, break, and make panic.
     #[derive(Debug, Default)]
-    struct Wayward {
+    struct FaultyDisk {
         is_held: AtomicBool,
         is_broken: AtomicBool,
         panics: AtomicBool,
@@ -222,7 +215,12 @@ mod tests {
         effects: AtomicUsize,
     }
 
-    impl Disk for Arc<Wayward> {
+    const FULL: CommitError = CommitError {
+        failure: StoreFailure::DiskFull,
+        completed: CompletionStatus::Maybe,
+    };
+
+    impl Disk for Arc<FaultyDisk> {
         fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
             self.commits.fetch_add(1, Ordering::SeqCst);
             assert!(!self.panics.load(Ordering::SeqCst), "a disk that panics");
@@ -230,7 +228,7 @@ mod tests {
                 !self.is_held.load(Ordering::SeqCst)
             });
             if self.is_broken.load(Ordering::SeqCst) {
-                return Err(CommitError::Unknown);
+                return Err(FULL);
             }
             self.effects.fetch_add(effects.len(), Ordering::SeqCst);
             Ok(())
@@ -245,8 +243,8 @@ mod tests {
         }
     }
 
-    fn changes(config: &NamingConfig) -> (Arc<Wayward>, Changes) {
-        let disk = Arc::<Wayward>::default();
+    fn changes(config: &NamingConfig) -> (Arc<FaultyDisk>, Changes) {
+        let disk = Arc::<FaultyDisk>::default();
         let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
         let changes = Changes::new(tree, Some(Box::new(Arc::clone(&disk))), config);
         (disk, changes)
@@ -312,7 +310,7 @@ mod tests {
                 .filter(|outcome| **outcome == wanted)
                 .count()
         };
-        assert_eq!((count(Ok(Done::Changed)), count(refused)), (4, 1));
+        assert_eq!((count(Ok(ChangeOutcome::Changed)), count(refused)), (4, 1));
         assert_eq!(disk.effects.load(Ordering::SeqCst), 5);
         assert_eq!(changes.counts(), (5, 2));
     }
@@ -321,10 +319,10 @@ mod tests {
     fn what_a_broken_disk_has_not_kept_is_not_shown() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_broken.store(true, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Err(ChangeError::FailedUnderWay));
+        assert_eq!(changes.make(bind("a")), Err(ChangeError::NotKept(FULL)));
         assert!(!is_bound(&changes, "a"));
         disk.is_broken.store(false, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+        assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
     }
 
     #[test]
@@ -335,7 +333,7 @@ mod tests {
             assert!(scope.spawn(|| changes.make(bind("a"))).join().is_err());
         });
         disk.panics.store(false, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+        assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
     }
 
     #[test]
@@ -358,7 +356,7 @@ mod tests {
             assert_eq!(changes.make(bind("c")), Err(ChangeError::Busy));
             assert_eq!(waiting.join().expect("b"), Err(ChangeError::TooLate));
             disk.is_held.store(false, Ordering::SeqCst);
-            assert_eq!(leader.join().expect("a"), Ok(Done::Changed));
+            assert_eq!(leader.join().expect("a"), Ok(ChangeOutcome::Changed));
         });
         assert!(is_bound(&changes, "a") && !is_bound(&changes, "b"));
     }
@@ -372,11 +370,15 @@ mod tests {
             name: name.iter().map(|id| component(id)).collect(),
             change,
         };
-        let Ok(Done::Created(context)) = draft.add(&at(&["c"], Change::BindNewContext)) else {
+        let Ok(ChangeOutcome::Created(context)) = draft.add(&at(&["c"], Change::BindNewContext))
+        else {
             panic!("no context");
         };
         let object = Change::Bind(Target::Object(Arc::new(Ior::NIL)));
-        assert_eq!(draft.add(&at(&["c", "o"], object)), Ok(Done::Changed));
+        assert_eq!(
+            draft.add(&at(&["c", "o"], object)),
+            Ok(ChangeOutcome::Changed)
+        );
         let destroy = Request {
             context,
             name: Vec::new(),
@@ -385,12 +387,12 @@ mod tests {
         assert_eq!(draft.add(&destroy), Err(Refusal::NotEmpty));
         assert_eq!(
             draft.add(&at(&["c", "o"], Change::Unbind)),
-            Ok(Done::Changed)
+            Ok(ChangeOutcome::Changed)
         );
-        assert_eq!(draft.add(&destroy), Ok(Done::Changed));
+        assert_eq!(draft.add(&destroy), Ok(ChangeOutcome::Changed));
         let place = |id: &str, context| {
             let component = component(id);
-            Arc::new(Place { context, component })
+            Arc::new(BindingKey { context, component })
         };
         assert_eq!(
             draft.into_effects(),

@@ -1,77 +1,40 @@
-//! The store of names: a file of redb, in which every transaction is there whole or not at all.
+//! The store of names: a redb database, whose transactions are atomic.
 
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
-use super::tree::{ContextId, Effect, Place, ROOT, Target, Tree};
-use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-    TableError,
-};
+use super::error::StoreError;
+use super::failure::{StandardError, StoreFailure, StoreLog};
+use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use rtorb::CompletionStatus;
 use rtorb::codegen::{Decode, Encode, Reader, Writer};
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
+use rtorb_os::sync::Mutex;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An open store; it is locked against other processes as long as it is there.
+/// An open store. No other process can open it meanwhile.
 #[derive(Debug)]
 pub(super) struct Store {
     database: Database,
+    file: PathBuf,
     identity: u64,
     reference_octets_max: usize,
-}
-
-/// Why a store cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// Another process has it open.
-    #[error("is in use: another naming service has it open; end that one, or choose another file")]
-    InUse,
-    /// A later program has written it.
-    #[error("has schema {schema}, and this program knows {known}: use the program that wrote it")]
-    Newer {
-        /// What it has.
-        schema: u64,
-        /// What is known here.
-        known: u64,
-    },
-    /// The file is something else.
-    #[error("is not a store of names ({why}): choose another file")]
-    Foreign {
-        /// How that shows.
-        why: String,
-    },
-    /// The file is damaged.
-    #[error("is damaged ({why}): restore it from a copy")]
-    Corrupted {
-        /// How that shows.
-        why: String,
-    },
-    /// The configuration allows less than there is.
-    #[error("holds {what}, more than {bound} = {max} allows: raise the bound")]
-    TooMuch {
-        /// What there is.
-        what: String,
-        /// The bound.
-        bound: &'static str,
-        /// Its value.
-        max: usize,
-    },
-    /// The operating system refused something.
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    log: Arc<dyn StoreLog>,
+    /// Why the last commit failed, if it did. The log gets each reason once.
+    failing: Mutex<Option<StoreFailure>>,
 }
 
 impl Store {
-    /// Opens the store, or makes it, and reads all of it.
+    /// Opens or makes the store and loads all of it.
     pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
         let database = match open_there(place) {
             Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 make(place).or_else(|error| match error {
-                    // Somebody else was faster.
+                    // Another process was faster.
                     StoreError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                         open_there(place)
                     }
@@ -80,16 +43,34 @@ impl Store {
             }
             opened => opened?,
         };
+        Self::of(database, place, config)
+    }
+
+    /// The store in an open database, and all that is in it.
+    pub(super) fn of(
+        database: Database,
+        file: &Path,
+        config: &NamingConfig,
+    ) -> Result<(Self, Tree), StoreError> {
         let (tree, identity) = load(&database, config)?;
         let store = Self {
             database,
+            file: file.to_owned(),
             identity,
             reference_octets_max: config.reference_octets_max,
+            log: Arc::new(StandardError),
+            failing: Mutex::default(),
         };
         Ok((store, tree))
     }
 
-    /// What tells this store from every other; it goes into the keys of its contexts.
+    /// The same store with another log.
+    pub(super) fn logging_to(mut self, log: Arc<dyn StoreLog>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// The identity of the store, which is part of the object keys of its contexts.
     pub(super) fn identity(&self) -> u64 {
         self.identity
     }
@@ -98,7 +79,7 @@ impl Store {
         &self,
         transaction: &redb::WriteTransaction,
         effects: &[Effect],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), redb::Error> {
         let mut bindings = transaction.open_table(BINDINGS)?;
         let mut contexts = transaction.open_table(CONTEXTS)?;
         let mut about = transaction.open_table(ABOUT)?;
@@ -122,19 +103,44 @@ impl Store {
         }
         Ok(())
     }
+
+    /// Logs why a commit failed, unless the commit before it failed for the same reason.
+    fn failed(&self, error: &redb::Error) -> StoreFailure {
+        let mut failing = self.failing.lock();
+        let failure = match (error, *failing) {
+            // redb takes nothing more after an error of the disk.
+            (redb::Error::PreviousIo, Some(first)) => first,
+            _ => StoreFailure::of(error),
+        };
+        if failing.replace(failure) != Some(failure) {
+            drop(failing);
+            self.log.failed(&self.file, failure, &error.to_string());
+        }
+        failure
+    }
 }
 
 impl Disk for Store {
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
-        let begun = self.database.begin_write();
-        let transaction = begun.map_err(|_| CommitError::NotBegun)?;
+        let failed = |completed| {
+            move |error: redb::Error| CommitError {
+                failure: self.failed(&error),
+                completed,
+            }
+        };
+        let begun = self.database.begin_write().map_err(redb::Error::from);
+        let transaction = begun.map_err(failed(CompletionStatus::No))?;
         self.write(&transaction, effects)
-            .map_err(|_| CommitError::NotBegun)?;
-        transaction.commit().map_err(|_| CommitError::Unknown)
+            .map_err(failed(CompletionStatus::No))?;
+        // Only the next start can find out how much of the commit is on the disk.
+        let committed = transaction.commit().map_err(redb::Error::from);
+        committed.map_err(failed(CompletionStatus::Maybe))?;
+        *self.failing.lock() = None;
+        Ok(())
     }
 }
 
-/// A number that no other store has, from the kernel's source of randomness.
+/// Makes a unique identity from the kernel's random numbers.
 pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
     let internal = |_| rtorb::SystemException::from(rtorb::ExceptionKind::Internal);
     random().map_err(internal)
@@ -146,30 +152,30 @@ fn random() -> io::Result<u64> {
     Ok(u64::from_le_bytes(octets))
 }
 
-/// What this program writes. Another number is another layout.
+/// The schema of this program. Another layout has another number.
 const SCHEMA: u64 = 1;
 
-/// What the store is: see the names below.
+/// Properties of the store; their names are below.
 const ABOUT: TableDefinition<&str, u64> = TableDefinition::new("about");
 const SCHEMA_NAME: &str = "schema";
 const IDENTITY: &str = "identity";
-/// The ids of destroyed contexts are not used again: somebody may have references to them.
+/// Ids of destroyed contexts are not reused: clients may still have references to them.
 const NEXT_CONTEXT: &str = "next_context";
 
-/// Contexts, with a name or without.
+/// All contexts, with or without a name.
 const CONTEXTS: TableDefinition<u64, ()> = TableDefinition::new("contexts");
 
-/// Context, id and kind, and what is bound there.
+/// The bindings by context, id and kind.
 const BINDINGS: TableDefinition<(u64, &str, &str), &[u8]> = TableDefinition::new("bindings");
 
-/// Pages that are kept in memory: a commit touches a few, and reading is done from our own tables.
+/// The page cache. It is small, because a commit touches few pages and lookups use the tree in memory.
 const CACHE_OCTETS: usize = 16 << 20;
 
 fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder
         .set_cache_size(CACHE_OCTETS)
-        // Otherwise redb trusts the file, and panics where it should not have.
+        // Otherwise redb trusts a damaged file and panics.
         .set_check_integrity_on_open(true);
     builder
 }
@@ -178,7 +184,7 @@ fn open_there(place: &Path) -> Result<Database, StoreError> {
     Ok(builder().open(place)?)
 }
 
-/// Makes a store under another name, and gives it its own when it is whole: an end at any moment leaves no half of one.
+/// Makes a store under a temporary name and renames it when it is complete, so that a crash leaves no partial store.
 fn make(place: &Path) -> Result<Database, StoreError> {
     let file = place
         .file_name()
@@ -188,17 +194,8 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     let made = Unfinished(place.with_file_name(name));
     made.remove_leftover()?;
     let database = builder().create(&made.0)?;
-    let transaction = database.begin_write().map_err(|error| io(error.into()))?;
-    {
-        transaction.open_table(BINDINGS)?;
-        transaction.open_table(CONTEXTS)?.insert(ROOT.0, ())?;
-        let mut about = transaction.open_table(ABOUT)?;
-        about.insert(SCHEMA_NAME, SCHEMA)?;
-        about.insert(IDENTITY, random()?)?;
-        about.insert(NEXT_CONTEXT, ROOT.0 + 1)?;
-    }
-    transaction.commit().map_err(|error| io(error.into()))?;
-    // Unlike a rename, a link takes nothing away that another process has put there meanwhile.
+    initialize(&database)?;
+    // Unlike a rename, a link does not replace a file that another process has just made.
     fs::hard_link(&made.0, place)?;
     drop(made);
     let directory = match place.parent() {
@@ -209,11 +206,26 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     Ok(database)
 }
 
-/// A store under the name that it has while it is made.
+/// Makes an empty database a store with the root context.
+pub(super) fn initialize(database: &Database) -> Result<(), StoreError> {
+    let transaction = database.begin_write().map_err(redb::Error::from)?;
+    {
+        transaction.open_table(BINDINGS)?;
+        transaction.open_table(CONTEXTS)?.insert(ROOT.0, ())?;
+        let mut about = transaction.open_table(ABOUT)?;
+        about.insert(SCHEMA_NAME, SCHEMA)?;
+        about.insert(IDENTITY, random()?)?;
+        about.insert(NEXT_CONTEXT, ROOT.0 + 1)?;
+    }
+    transaction.commit().map_err(redb::Error::from)?;
+    Ok(())
+}
+
+/// A store under its temporary name.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Removes what a process with our id has left there: it has ended.
+    /// Removes the file of an ended process with the same id.
     fn remove_leftover(&self) -> io::Result<()> {
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -224,13 +236,13 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What stays behind is a file too many, no more.
+        // A file that stays behind does no harm.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), StoreError> {
-    let transaction = database.begin_read().map_err(|error| io(error.into()))?;
+    let transaction = database.begin_read().map_err(redb::Error::from)?;
     let about = transaction.open_table(ABOUT)?;
     let number = |name: &str| -> Result<u64, StoreError> {
         let value = about.get(name)?.ok_or_else(|| foreign(name))?;
@@ -252,8 +264,13 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         if id.value() != ROOT.0 {
             tree.apply(Effect::Create(ContextId(id.value())));
         }
-        let bound = ("contexts_max", config.contexts_max);
-        check_bound("contexts", tree.contexts_len(), bound)?;
+        let contexts_max = config.contexts_max;
+        check_bound(
+            "contexts",
+            tree.contexts_len(),
+            "contexts_max",
+            contexts_max,
+        )?;
     }
     for binding in transaction.open_table(BINDINGS)?.iter()? {
         let (key, value) = binding?;
@@ -264,14 +281,10 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         };
         let context = ContextId(context);
         let target = from_octets(value.value()).ok_or_else(|| damaged(&component))?;
-        let place = Arc::new(Place { context, component });
+        let place = Arc::new(BindingKey { context, component });
         tree.apply(Effect::Bind(place, target));
-        check_bound(
-            "bindings",
-            tree.len(),
-            ("bindings_max", config.bindings_max),
-        )?;
-        check_bound("octets", tree.octets(), ("octets_max", config.octets_max))?;
+        check_bound("bindings", tree.len(), "bindings_max", config.bindings_max)?;
+        check_bound("octets", tree.octets(), "octets_max", config.octets_max)?;
     }
     tree.set_next_context(ContextId(number(NEXT_CONTEXT)?));
     let identity = number(IDENTITY)?;
@@ -281,15 +294,17 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
 fn check_bound(
     what: &'static str,
     there: usize,
-    (bound, max): (&'static str, usize),
+    bound: &'static str,
+    max: usize,
 ) -> Result<(), StoreError> {
-    match there <= max {
-        true => Ok(()),
-        false => Err(StoreError::TooMuch {
+    if there <= max {
+        Ok(())
+    } else {
+        Err(StoreError::TooMuch {
             what: format!("{there} {what} or more"),
             bound,
             max,
-        }),
+        })
     }
 }
 
@@ -308,13 +323,13 @@ fn damaged(component: &NameComponent) -> StoreError {
     }
 }
 
-fn key(place: &Place) -> (u64, &str, &str) {
+fn key(place: &BindingKey) -> (u64, &str, &str) {
     let NameComponent { id, kind } = &place.component;
     (place.context.0, id, kind)
 }
 
-/// What is bound, as it is stored: an octet for what it is, and an id or the reference's encapsulation.
-fn to_octets(target: &Target, reference_octets_max: usize) -> Result<Vec<u8>, StoreError> {
+/// The stored form of a target: one byte for its kind, then an id or the reference's encapsulation.
+fn to_octets(target: &Target, reference_octets_max: usize) -> io::Result<Vec<u8>> {
     let (tag, ior) = match target {
         Target::Object(ior) => (OBJECT, ior),
         Target::Elsewhere(ior) => (ELSEWHERE, ior),
@@ -347,68 +362,11 @@ const OBJECT: u8 = 0;
 const CONTEXT: u8 = 1;
 const ELSEWHERE: u8 = 2;
 
-/// Of an encapsulation in a message.
+/// The length in front of an encapsulation.
 const LENGTH_OCTETS: usize = 4;
 
-/// Lengths and padding of a reference, beside its octets.
+/// Lengths and padding of a reference, beside its bytes.
 const OVERHEAD_OCTETS: usize = 4096;
-
-impl From<DatabaseError> for StoreError {
-    fn from(error: DatabaseError) -> Self {
-        match error {
-            DatabaseError::DatabaseAlreadyOpen => Self::InUse,
-            DatabaseError::Storage(error) => error.into(),
-            DatabaseError::UpgradeRequired(version) => Self::Foreign {
-                why: format!("redb file format {version}"),
-            },
-            error => Self::Corrupted {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-impl From<StorageError> for StoreError {
-    fn from(error: StorageError) -> Self {
-        match error {
-            // So redb calls a file without its magic number.
-            StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Self::Foreign {
-                    why: error.to_string(),
-                }
-            }
-            StorageError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Self::Corrupted {
-                    why: "it is cut short".to_owned(),
-                }
-            }
-            StorageError::Io(error) => Self::Io(error),
-            error => Self::Corrupted {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-impl From<TableError> for StoreError {
-    fn from(error: TableError) -> Self {
-        match error {
-            TableError::Storage(error) => error.into(),
-            error => Self::Foreign {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-fn io(error: redb::Error) -> StoreError {
-    match error {
-        redb::Error::Io(error) => StoreError::Io(error),
-        error => StoreError::Corrupted {
-            why: error.to_string(),
-        },
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -425,7 +383,7 @@ mod tests {
         };
         let at = |context, id: &str| {
             let component = component(id);
-            Arc::new(Place { context, component })
+            Arc::new(BindingKey { context, component })
         };
         let ior = Arc::new(Ior {
             type_id: "IDL:Thing:1.0".to_owned(),

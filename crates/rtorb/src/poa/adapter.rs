@@ -111,7 +111,14 @@ impl fmt::Display for PoaError {
     }
 }
 
-impl std::error::Error for PoaError {}
+impl std::error::Error for PoaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(exception) => exception.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SystemException> for PoaError {
     fn from(exception: SystemException) -> Self {
@@ -309,7 +316,7 @@ impl Poa {
             self.orb.core.uncount_adapter();
         }
         if let Some(pool) = &self.adapter.rt.pool {
-            self.orb.core.rt.pools.give_back(pool.config.id);
+            self.orb.core.pools.give_back(pool.config.id);
         }
         if let Some(parent) = self.adapter.parent.upgrade() {
             let mut siblings = parent.children.lock();

@@ -1,7 +1,7 @@
 //! A client's connection as the threads of a lane serve it: in place by one of them, as long as the client awaits each
 //! reply; by several when it does not.
 //!
-//! Whoever is told of octets enters the turnstile, serves where the message lies, and leaves: nothing is copied, nobody
+//! Whoever is told of octets locks the connection, serves where the message lies, and leaves: nothing is copied, nobody
 //! waits. If octets come before the last request is answered, the connection is shared from then on: a thread takes one
 //! request out, leaves the rest to others, and serves it outside. A connection on which requests came one by one for a while
 //! is served in place again.
@@ -14,8 +14,8 @@ use crate::server::{
     Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Token, Workspace,
 };
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rtorb_os::slab::Key;
-use rtorb_os::turnstile::{Inside, Turnstile};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     is_pipelined: AtomicBool,
     /// Somebody was told that the client sends no more.
     is_ending: AtomicBool,
-    gate: Turnstile<Inlet>,
+    lock: RecheckLock<Inlet>,
 }
 
 /// What one thread at a time has.
@@ -80,7 +80,7 @@ impl Connection {
             under_way: AtomicU32::new(0),
             is_pipelined: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
-            gate: Turnstile::new(Inlet {
+            lock: RecheckLock::new(Inlet {
                 reading: connection.reading,
                 is_shared: false,
                 alone: 0,
@@ -163,7 +163,7 @@ impl Connection {
         &self,
         thread: &mut LaneThread<'_>,
         place: (&Lane, Token),
-        mut inlet: Inside<'_, Inlet>,
+        mut inlet: RecheckGuard<'_, Inlet>,
     ) {
         let more = loop {
             let taking = (&mut thread.workspace, &mut thread.request);
@@ -191,13 +191,13 @@ impl Connection {
 
     /// Enters; who does not leaves word of what it was told.
     #[inline]
-    fn enter(&self, readiness: Readiness) -> Option<Inside<'_, Inlet>> {
+    fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
         if readiness == Readiness::Ended {
             self.is_ending.store(true, Ordering::Release);
         }
         // A client that has been answered may send while the thread that answered is on its way out.
         let is_awaited = !self.session.is_answered();
-        let mut inlet = self.gate.enter();
+        let mut inlet = self.lock.try_lock();
         match &mut inlet {
             // Who left them may have asked for this event after somebody else has dealt with them.
             Some(inlet) if readiness == Readiness::Requested => inlet.is_requested = true,
@@ -228,17 +228,17 @@ impl Connection {
 
     /// Leaves when all that came is dealt with; still inside if somebody came meanwhile.
     #[inline]
-    fn leave<'g>(&self, mut inlet: Inside<'g, Inlet>) -> Option<Inside<'g, Inlet>> {
+    fn leave<'g>(&self, mut inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
         if inlet.is_requested {
             inlet.is_requested = false;
             self.session.await_bytes();
         }
-        inlet.leave()
+        inlet.unlock()
     }
 
     /// Leaves, and has the connection reported again to this or another thread: there is more.
     #[cold]
-    fn yield_turn(&self, mut inlet: Inside<'_, Inlet>) {
+    fn yield_turn(&self, mut inlet: RecheckGuard<'_, Inlet>) {
         inlet.is_requested = true;
         // Marks are of no use any more: what is reported comes after them.
         drop(inlet);
@@ -247,7 +247,7 @@ impl Connection {
 
     /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
     #[cold]
-    fn end(&self, pool: &Pool, (lane, token): (&Lane, Token), inlet: Inside<'_, Inlet>) {
+    fn end(&self, pool: &Pool, (lane, token): (&Lane, Token), inlet: RecheckGuard<'_, Inlet>) {
         drop(inlet);
         // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
         if !pool.is_stopping() && !self.session.orb.is_stopping() {
