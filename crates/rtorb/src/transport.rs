@@ -245,11 +245,6 @@ impl Stream {
         }
     }
 
-    /// Waits until something can be sent; false if `deadline_ns` of the monotonic clock passes first.
-    pub(crate) fn await_writable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        self.await_ready(PollFlags::OUT, deadline_ns)
-    }
-
     /// Receives what is there and forgets it, up to a bound.
     pub(crate) fn drain(&self) {
         let mut room = [0; DRAIN_BYTES];

@@ -1,13 +1,11 @@
 //! The thread that reads the connections of a lane that buffers requests.
 
+use super::super::request_queue::RequestQueue;
 use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
-use super::queue::Queue;
-use crate::exception::{ExceptionKind, SystemException};
 use crate::orb::OrbCore;
 use crate::server::{Event, Session, TakenRequest, Workspace};
-use core::mem;
 use std::sync::Arc;
 
 /// That thread at work.
@@ -15,7 +13,7 @@ pub(super) struct Reader<'p> {
     orb: &'p Arc<OrbCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
-    queue: &'p Queue,
+    queue: &'p RequestQueue,
     pub(super) workspace: Workspace,
     /// The request that is being taken out.
     pub(super) request: TakenRequest,
@@ -26,7 +24,7 @@ impl<'p> Reader<'p> {
         orb: &'p Arc<OrbCore>,
         pool: &'p Pool,
         lane: &'p Lane,
-        queue: &'p Queue,
+        queue: &'p RequestQueue,
     ) -> Self {
         Self {
             orb,
@@ -55,12 +53,8 @@ impl<'p> Reader<'p> {
     /// Puts the request that was taken out into the queue, or answers it with TRANSIENT 1 when there is no room.
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
-        if !self.queue.admit(self.request.octets(), threads) {
-            let full = SystemException::omg(ExceptionKind::Transient, 1);
-            return self.request.refuse(session, &mut self.workspace, &full);
-        }
-        let request = mem::replace(&mut self.request, self.queue.spare.take());
-        self.queue.put(session, request);
+        let (request, workspace) = (&mut self.request, &mut self.workspace);
+        self.queue.put(session, request, threads, workspace);
         if self.lane.lacks_thread() {
             self.pool.ask_for_help(self.lane);
         }
