@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod ci;
+mod draw;
 mod elf;
 mod instructions;
 mod layers;
@@ -26,12 +27,13 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::run(&workspace(), instructions::Mode::Table),
         ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
         ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
+        ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | instructions [--json|--update] | ci | static [--try]"
+                "usage: cargo xtask layers | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
             );
             return ExitCode::from(2);
         }
