@@ -4,6 +4,7 @@
 //! missing, a test says how to get it and passes, unless `RTORB_REQUIRE_PEERS=1` says that it must be there.
 #![forbid(unsafe_code)]
 
+pub mod asleep;
 pub mod clockwork;
 pub mod fake;
 pub mod good;

@@ -1,6 +1,7 @@
 //! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
 
 use rtorb::{DispatchStrategy, ObjectRef, Orb};
+use rtorb_interop::asleep::until_others_sleep;
 use rtorb_interop::ours::Ours;
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::stubs::{Cubit, Many, Oneof};
@@ -139,8 +140,10 @@ struct Counted {
 fn count<T, E: std::fmt::Debug>(calls: usize, call: impl Fn() -> Result<T, E>) -> Counted {
     let mut results = Vec::with_capacity(WARM_UP + calls);
     results.extend((0..WARM_UP.min(calls)).map(|_| call().expect("the call is right")));
+    until_others_sleep();
     let (thread, process) = (thread_heap_calls(), process_heap_calls());
     results.extend((0..calls).map(|_| call().expect("the call is right")));
+    until_others_sleep();
     let (thread, process) = (thread_heap_calls() - thread, process_heap_calls() - process);
     let here = usize::try_from(thread).expect("few");
     Counted {
