@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rtorb::ior::{
-    Component, Endpoint as LaneEndpoint, IiopProfile, Ior, Policy as Exposed, UiopProfile,
-    UnixEndpoint,
+    Component, ExposedPolicy as Exposed, IiopProfile, Ior, TaoEndpoint as LaneEndpoint,
+    TaoUnixEndpoint, UiopProfile,
 };
 use rtorb::rt::{
     NativePriority, Policy, Priority, PriorityBand, PriorityMapping, PriorityModel, Protocol,
     TcpProtocolProperties, UnixDomainProtocolProperties,
 };
 use rtorb::{
-    ConnectionStrategy, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, Strategies,
-    SyncScope, SystemException, Version, WaitStrategy,
+    ConnectionStrategy, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, SyncScope,
+    SystemException, Version, WaitStrategy,
 };
 use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
 use rtorb_interop::ours::Ours;
@@ -29,9 +29,9 @@ const LOCATE_REPLY: u8 = 4;
 
 #[test]
 fn a_call_goes_to_the_lane_of_its_priority_and_says_it() {
-    for strategies in architectures() {
+    for connection in architectures() {
         let lanes = [Lane::new(), Lane::new()];
-        let orb = orb(Orb::builder().strategies(strategies));
+        let orb = orb(Orb::builder().connection(connection));
         let endpoints = [(lanes[0].port(), 10), (lanes[1].port(), 20)];
         let object = object(&orb, &reference(&PROPAGATED, &endpoints));
         for (priority, lane) in [(10, 0), (20, 1), (20, 1), (10, 0)] {
@@ -43,7 +43,7 @@ fn a_call_goes_to_the_lane_of_its_priority_and_says_it() {
         }
         for (lane, priority) in [(0, 10), (1, 20)] {
             assert_eq!(lanes[lane].priorities(), [Some(priority); 2], "lane {lane}");
-            assert_eq!(lanes[lane].connections(), 1, "lane {lane}, {strategies:?}");
+            assert_eq!(lanes[lane].connections(), 1, "lane {lane}, {connection:?}");
         }
         let failed = call_at(&orb, 15, &object).expect_err("no lane has 15");
         expect_inconsistent(&failed, "lane");
@@ -99,10 +99,10 @@ fn a_declared_priority_is_the_servers_own_affair() {
 #[test]
 fn each_band_has_a_connection_of_its_own() {
     let bands = [band(0, 9), band(10, 19)];
-    for strategies in architectures() {
+    for connection in architectures() {
         for is_exposed in [true, false] {
             let lane = Lane::new();
-            let orb = orb(Orb::builder().strategies(strategies));
+            let orb = orb(Orb::builder().connection(connection));
             let mut exposed = PROPAGATED.to_vec();
             if is_exposed {
                 exposed.push(Exposed::PriorityBands(bands.to_vec()));
@@ -115,7 +115,7 @@ fn each_band_has_a_connection_of_its_own() {
             for priority in [0, 3, 9, 12, 19, 5] {
                 call_at(&orb, priority, &object).expect("there is a band");
             }
-            assert_eq!(lane.connections(), 2, "{strategies:?}");
+            assert_eq!(lane.connections(), 2, "{connection:?}");
             let failed = call_at(&orb, 20, &object).expect_err("no band has 20");
             expect_inconsistent(&failed, "band");
             assert_eq!(lane.asked(), 6);
@@ -142,13 +142,13 @@ fn a_band_goes_to_the_lane_within_it() {
 fn threads_share_a_connection_a_band_or_a_priority_or_have_their_own() {
     let expected = [
         (ConnectionStrategy::Exclusive, 4 * 4),
-        (ConnectionStrategy::Multiplexed, 1),
-        (ConnectionStrategy::Banded, 4),
+        (MULTIPLEXED, 1),
+        (BANDED, 4),
     ];
     for (connection, connections) in expected {
-        for wait in waits_of(connection) {
+        for connection in waits_of(connection) {
             let lane = Lane::new();
-            let orb = orb(Orb::builder().strategies(strategies(connection, wait)));
+            let orb = orb(Orb::builder().connection(connection));
             let object = object(&orb, &reference(&[], &[(lane.port(), -1)]));
             // All at once, so that no thread's connection ends before another begins.
             let all = std::sync::Barrier::new(16);
@@ -161,7 +161,7 @@ fn threads_share_a_connection_a_band_or_a_priority_or_have_their_own() {
                     });
                 }
             });
-            assert_eq!(lane.connections(), connections, "{connection} and {wait}");
+            assert_eq!(lane.connections(), connections, "{connection:?}");
             assert!(
                 lane.priorities().iter().all(Option::is_none),
                 "nobody asked for it"
@@ -176,25 +176,24 @@ fn connections_beyond_the_limit_take_the_place_of_unused_ones() {
         shared_connections_max: 2,
         ..Limits::default()
     };
-    for wait in waits_of(ConnectionStrategy::Banded) {
+    for connection in waits_of(BANDED) {
         let lane = Lane::new();
-        let strategies = strategies(ConnectionStrategy::Banded, wait);
         let builder = Orb::builder().limits(limits.clone());
-        let orb = orb(builder.strategies(strategies));
+        let orb = orb(builder.connection(connection));
         let object = object(&orb, &reference(&[], &[(lane.port(), -1)]));
         for number in [0, 1, 2, 3, 4, 4, 3, 0] {
             call_at(&orb, number, &object).expect("it is answered");
         }
-        assert_eq!(lane.connections(), 6, "{wait}");
+        assert_eq!(lane.connections(), 6, "{connection:?}");
         until("the others are closed", || (lane.open() == 2).then_some(()));
     }
 }
 
 #[test]
 fn a_private_connection_is_used_by_one_reference_alone() {
-    for strategies in architectures() {
+    for connection in architectures() {
         let lane = Lane::new();
-        let orb = orb(Orb::builder().strategies(strategies));
+        let orb = orb(Orb::builder().connection(connection));
         let plain = object(&orb, &reference(&[], &[(lane.port(), -1)]));
         let own = || {
             let own = plain.set_policy_overrides(&[Policy::PrivateConnection]);
@@ -204,7 +203,7 @@ fn a_private_connection_is_used_by_one_reference_alone() {
         for object in [&plain, &one, &two, &one, &plain, &two] {
             call_at(&orb, 0, object).expect("it is answered");
         }
-        assert_eq!(lane.connections(), 3, "{strategies:?}");
+        assert_eq!(lane.connections(), 3, "{connection:?}");
         assert_eq!(one.policies(), [Policy::PrivateConnection]);
         drop((one, two));
         // Where each thread has its own, it looks for those of no use when it opens another.
@@ -349,9 +348,9 @@ fn packets_with_other_marks_go_over_another_connection() {
 
 #[test]
 fn validating_opens_the_connections_of_all_bands() {
-    for strategies in architectures() {
+    for connection in architectures() {
         let lane = Lane::new();
-        let orb = orb(Orb::builder().strategies(strategies));
+        let orb = orb(Orb::builder().connection(connection));
         let object = object(&orb, &reference(&PROPAGATED, &[(lane.port(), -1)]));
         let object = banded(&object, &[band(0, 9), band(10, 19), band(20, 29)]);
         object.validate_connection().expect("it is there");
@@ -361,15 +360,14 @@ fn validating_opens_the_connections_of_all_bands() {
         for number in [25, 15, 5] {
             call_at(&orb, number, &object).expect("it is answered");
         }
-        assert_eq!(lane.connections(), 3, "{strategies:?}");
+        assert_eq!(lane.connections(), 3, "{connection:?}");
     }
 }
 
 #[test]
 fn validating_at_a_priority_opens_the_connection_for_the_threads_that_have_it() {
     let lanes = [Lane::new(), Lane::new()];
-    let strategies = strategies(ConnectionStrategy::Multiplexed, WaitStrategy::Read);
-    let orb = orb(Orb::builder().strategies(strategies));
+    let orb = orb(Orb::builder().connection(MULTIPLEXED));
     let endpoints = [(lanes[0].port(), 10), (lanes[1].port(), 20)];
     let object = object(&orb, &reference(&PROPAGATED, &endpoints));
     let own = object.set_policy_overrides(&[Policy::PrivateConnection]);
@@ -409,13 +407,13 @@ fn validating_says_that_an_object_is_gone() {
 
 #[test]
 fn a_server_is_told_the_band_of_a_connection_where_the_orb_was_built_to() {
-    for strategies in architectures() {
+    for connection in architectures() {
         for knows in [true, false] {
             let lane = Lane::answering(match knows {
                 true => |id| reply(id, 0, |_| {}),
                 false => bad_operation,
             });
-            let builder = Orb::builder().strategies(strategies);
+            let builder = Orb::builder().connection(connection);
             let orb = orb(builder.bind_priority_bands());
             let object = object(&orb, &reference(&PROPAGATED, &[(lane.port(), -1)]));
             let object = banded(&object, &[band(0, 9), band(10, 0x1234)]);
@@ -434,7 +432,7 @@ fn a_server_is_told_the_band_of_a_connection_where_the_orb_was_built_to() {
 #[test]
 fn lanes_of_unix_sockets_are_read_as_tao_writes_them() {
     let orb = orb(Orb::builder());
-    let lanes = [("/run/low", 10), ("/run/high", 20)].map(|(path, priority)| UnixEndpoint {
+    let lanes = [("/run/low", 10), ("/run/high", 20)].map(|(path, priority)| TaoUnixEndpoint {
         path: path.to_owned(),
         priority,
     });
@@ -617,31 +615,24 @@ fn banded(object: &ObjectRef, bands: &[PriorityBand]) -> ObjectRef {
         .expect("a client may")
 }
 
-/// The legal pairs that have connections of a different kind.
-fn architectures() -> Vec<Strategies> {
-    let all = [
-        ConnectionStrategy::Exclusive,
-        ConnectionStrategy::Multiplexed,
-    ];
-    let pairs = all.into_iter().flat_map(|connection| {
-        let waits = waits_of(connection).into_iter();
-        waits.map(move |wait| strategies(connection, wait))
-    });
-    pairs.collect()
+/// The client's strategies whose connections are of a different kind.
+fn architectures() -> Vec<ConnectionStrategy> {
+    [&[ConnectionStrategy::Exclusive][..], &waits_of(MULTIPLEXED)].concat()
 }
 
-fn waits_of(connection: ConnectionStrategy) -> Vec<WaitStrategy> {
-    match connection {
-        ConnectionStrategy::Exclusive => vec![WaitStrategy::Read],
-        _ => WaitStrategy::ALL.map(|(_, wait)| wait).to_vec(),
-    }
+/// A connection strategy with each wait strategy that it has.
+fn waits_of(connection: ConnectionStrategy) -> Vec<ConnectionStrategy> {
+    let all = WaitStrategy::ALL.map(|(_, wait)| connection.with_wait(wait));
+    all.into_iter().flatten().collect()
 }
 
-fn strategies(connection: ConnectionStrategy, wait: WaitStrategy) -> Strategies {
-    let mut strategies = Strategies::default();
-    (strategies.connection, strategies.wait) = (connection, wait);
-    strategies
-}
+const MULTIPLEXED: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::Read,
+};
+
+const BANDED: ConnectionStrategy = ConnectionStrategy::Banded {
+    wait: WaitStrategy::Read,
+};
 
 fn orb(builder: OrbBuilder) -> Orb {
     let built = builder.priority_mapping(Flat).build();

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use rtorb::{ConnectionStrategy, Orb, Strategies, WaitStrategy};
+use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
 use rtorb_interop::ours::Ours;
 use rtorb_interop::scratch::Scratch;
 use rtorb_interop::stubs::Cubit;
@@ -26,12 +26,11 @@ fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
         let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
         for (_, connection) in ConnectionStrategy::ALL {
             for (_, wait) in WaitStrategy::ALL {
-                let mut strategies = Strategies::default();
-                (strategies.connection, strategies.wait) = (connection, wait);
-                // The pair that makes no sense is refused.
-                let Ok(orb) = Orb::builder().strategies(strategies).build() else {
+                let Some(connection) = connection.with_wait(wait) else {
                     continue;
                 };
+                let orb = Orb::builder().connection(connection).build();
+                let orb = orb.expect("legal");
                 let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
                 let cubit = Cubit::narrow(&object.expect("a reference")).expect("it is a Cubit");
                 let calls = heap_calls_of_many(&cubit);

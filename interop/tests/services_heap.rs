@@ -2,7 +2,7 @@
 //! keys.
 
 use rtorb::rt::Policy;
-use rtorb::{ConnectionStrategy, ObjectRef, Orb, PoaPolicies, Strategies, SyncScope, WaitStrategy};
+use rtorb::{ConnectionStrategy, ObjectRef, Orb, PoaPolicies, SyncScope, WaitStrategy};
 use rtorb_interop::ours::Ours;
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::Cubit;
@@ -28,14 +28,12 @@ fn warm_calls_of_services_make_no_heap_call() {
 fn oneways_that_wait_for_nothing(ours: &Ours) {
     for connection in [
         ConnectionStrategy::Exclusive,
-        ConnectionStrategy::Multiplexed,
+        ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::Read,
+        },
     ] {
-        let mut strategies = Strategies::default();
-        (strategies.connection, strategies.wait) = (connection, WaitStrategy::Read);
-        let orb = Orb::builder()
-            .strategies(strategies)
-            .build()
-            .expect("legal");
+        let orb = Orb::builder().connection(connection).build();
+        let orb = orb.expect("legal");
         let own =
             object(&orb, ours.cubit.as_object()).set_policy_overrides(&[Policy::PrivateConnection]);
         let own = own.expect("a client may").with_sync_scope(SyncScope::None);

@@ -9,7 +9,7 @@ use rtorb::ior::{Component, Ior};
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
 use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
-    Strategies, SyncScope, SystemException, WaitStrategy,
+    SyncScope, SystemException, WaitStrategy,
 };
 use rtorb_interop::fake::{FakeServer, Peer, request_id, yes};
 use rtorb_interop::ours::Ours;
@@ -67,7 +67,7 @@ fn a_server_that_does_not_read_gets_every_accepted_oneway_whole_once_it_does() {
 #[test]
 fn a_oneway_sends_what_is_left_of_the_one_before_when_there_is_room() {
     let server = Slow::new();
-    let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = server.object(Orb::builder(), MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     let accepted = clog(&object, 10_000).len();
     server.read();
@@ -80,7 +80,7 @@ fn a_oneway_sends_what_is_left_of_the_one_before_when_there_is_room() {
 fn fragments_that_did_not_go_at_once_are_whole_and_in_order() {
     let server = Slow::new();
     let builder = Orb::builder().fragment_octets(1024);
-    let object = server.object(builder, ConnectionStrategy::Multiplexed);
+    let object = server.object(builder, MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     let accepted = clog(&object, 100_000);
     server.read();
@@ -127,7 +127,7 @@ fn many_threads_send_over_what_one_has_opened_and_no_message_is_torn() {
     const THREADS: u8 = 4;
     const EACH: u32 = 300;
     let server = Slow::new();
-    let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = server.object(Orb::builder(), MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     server.read();
     thread::scope(|scope| {
@@ -186,7 +186,7 @@ fn a_broken_connection_is_told_closed_and_opened_only_on_demand() {
 #[test]
 fn a_server_that_ended_is_noticed_by_one_of_the_next_oneways() {
     let server = Slow::new();
-    let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = server.object(Orb::builder(), MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     push(&object, &[1]).expect("there is room");
     server.hang_up();
@@ -199,7 +199,7 @@ fn a_server_that_ended_is_noticed_by_one_of_the_next_oneways() {
 #[test]
 fn a_connection_that_another_thread_calls_on_is_not_waited_for_not_even_in_a_servant() {
     let server = Slow::new();
-    let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = server.object(Orb::builder(), MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     let ours = Ours::serve();
     let relay: Relay = ours
@@ -231,12 +231,9 @@ fn a_connection_that_another_thread_calls_on_is_not_waited_for_not_even_in_a_ser
 fn a_connection_on_which_many_wait_at_once_is_refused() {
     for wait in [WaitStrategy::Reactor, WaitStrategy::LeaderFollowers] {
         let server = Slow::new();
-        let mut strategies = Strategies::default();
-        (strategies.connection, strategies.wait) = (ConnectionStrategy::Multiplexed, wait);
-        let orb = Orb::builder()
-            .strategies(strategies)
-            .build()
-            .expect("legal");
+        let connection = ConnectionStrategy::Multiplexed { wait };
+        let orb = Orb::builder().connection(connection).build();
+        let orb = orb.expect("legal");
         let object = orb.string_to_object(&server.server.reference());
         let object = object
             .expect("a reference")
@@ -249,10 +246,7 @@ fn a_connection_on_which_many_wait_at_once_is_refused() {
 
 #[test]
 fn a_connection_that_keeps_something_is_closed_for_another_only_as_the_last_choice() {
-    for connection in [
-        ConnectionStrategy::Exclusive,
-        ConnectionStrategy::Multiplexed,
-    ] {
+    for connection in [ConnectionStrategy::Exclusive, MULTIPLEXED] {
         let servers = [(); 4].map(|()| Slow::new());
         let limits = Limits {
             thread_connections_max: 2,
@@ -290,7 +284,7 @@ fn an_object_that_moved_is_sent_to_where_it_was_found() {
             peer.send(&moved_to(id, &elsewhere));
         }
     });
-    let orb = with(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let orb = with(Orb::builder(), MULTIPLEXED);
     let object = orb.string_to_object(&former.reference());
     let object = object.expect("a reference");
     let own = object.set_policy_overrides(&[Policy::PrivateConnection]);
@@ -305,7 +299,7 @@ fn an_object_that_moved_is_sent_to_where_it_was_found() {
 #[test]
 fn a_server_that_needs_the_code_set_is_told_when_the_connection_is_validated() {
     let server = Slow::new();
-    let orb = with(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let orb = with(Orb::builder(), MULTIPLEXED);
     let object = orb.string_to_object(&server.reference_with_code_sets());
     let own = object
         .expect("a reference")
@@ -330,7 +324,7 @@ fn a_server_that_needs_the_code_set_is_told_when_the_connection_is_validated() {
 #[test]
 fn the_scope_goes_with_a_reference_through_its_other_choices() {
     let server = Slow::new();
-    let object = server.object(Orb::builder(), ConnectionStrategy::Multiplexed);
+    let object = server.object(Orb::builder(), MULTIPLEXED);
     let other = object
         .with_round_trip_timeout(None)
         .set_policy_overrides(&[])
@@ -340,11 +334,18 @@ fn the_scope_goes_with_a_reference_through_its_other_choices() {
     assert_eq!(waits.sync_scope(), SyncScope::default());
 }
 
-/// The connection strategies with which one thread at a time has a connection.
+/// One connection for all threads, used by one of them at a time.
+const MULTIPLEXED: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::Read,
+};
+
+/// The connection strategies with which one thread at a time uses a connection.
 const ONE_THREAD_AT_A_TIME: [ConnectionStrategy; 3] = [
     ConnectionStrategy::Exclusive,
-    ConnectionStrategy::Multiplexed,
-    ConnectionStrategy::Banded,
+    MULTIPLEXED,
+    ConnectionStrategy::Banded {
+        wait: WaitStrategy::Read,
+    },
 ];
 
 /// A servant that sends a oneway and answers what became of it.
@@ -509,9 +510,7 @@ fn moved_to(id: u32, reference: &str) -> Vec<u8> {
 }
 
 fn with(builder: OrbBuilder, connection: ConnectionStrategy) -> Orb {
-    let mut strategies = Strategies::default();
-    (strategies.connection, strategies.wait) = (connection, WaitStrategy::Read);
-    builder.strategies(strategies).build().expect("legal")
+    builder.connection(connection).build().expect("legal")
 }
 
 fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use common::Pair;
@@ -95,6 +96,21 @@ fn references_go_inside_sequences_and_structs() {
         .as_subscription(&subscription, &subscription)
         .unwrap();
     assert_eq!(given, subscription);
+}
+
+#[test]
+fn equal_references_and_structs_of_them_are_one_key() {
+    let pair = Pair::new();
+    let ear: Listener = pair.serve_at_client(Ear::default());
+    let other: Listener = pair.serve_at_client(Ear::default());
+    let keys = HashSet::from([ear.clone(), ear.clone(), other]);
+    assert_eq!(keys.len(), 2);
+    let subscription = Subscription {
+        topic: "weather".to_owned(),
+        who: Some(ear),
+    };
+    let keys = HashSet::from([subscription.clone(), subscription]);
+    assert_eq!(keys.len(), 1);
 }
 
 #[test]

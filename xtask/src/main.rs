@@ -1,5 +1,5 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask instructions`, and `cargo xtask ci` for all that the
-//! gate runs; `cargo xtask static` builds the program for a board.
+//! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
+//! `draw` tests with new random cases; `static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
@@ -10,6 +10,7 @@ mod layers;
 mod metadata;
 mod modules;
 mod sources;
+mod spec;
 mod static_build;
 mod valgrind;
 
@@ -28,12 +29,13 @@ fn main() -> ExitCode {
         ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
         ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
+        ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
             );
             return ExitCode::from(2);
         }

@@ -75,7 +75,7 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let documentation = if is_module {
         documentation::attributes(&item.documentation)
     } else {
-        documentation::attributes(&[format!("What the IDL declares inside `{}`.", item.name)])
+        documentation::attributes(&[format!("Declarations inside the IDL `{}`.", item.name)])
     };
     let name = names::module_ident(&item.name);
     let content = items(inner);

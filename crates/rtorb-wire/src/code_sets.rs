@@ -1,8 +1,7 @@
 //! Code sets: what a server advertises, and which of them a client and a server use (CORBA 3, "Code Set Conversion").
 
-use crate::cdr::CharCodeSet;
-use crate::giop::contexts::CodeSets;
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::cdr::{ByteOrder, CharCodeSet, cdr_struct};
+use crate::{DecodeError, Reader};
 
 /// ISO 8859-1, Latin 1.
 pub const ISO_8859_1: u32 = 0x0001_0001;
@@ -27,6 +26,10 @@ pub struct CodeSetComponent {
     /// What it can convert from and to, best first.
     pub conversion: Vec<u32>,
 }
+cdr_struct!(CodeSetComponent {
+    native: u32,
+    conversion: Vec<u32>
+});
 
 /// What one side knows of characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,6 +39,10 @@ pub struct CodeSetComponentInfo {
     /// For `wchar` and `wstring`.
     pub wchar_data: CodeSetComponent,
 }
+cdr_struct!(CodeSetComponentInfo {
+    char_data: CodeSetComponent,
+    wchar_data: CodeSetComponent
+});
 
 impl CodeSetComponentInfo {
     /// What this ORB knows: UTF-8, which is what Rust has, and ISO 8859-1; UTF-16 for wide characters.
@@ -50,6 +57,36 @@ impl CodeSetComponentInfo {
                 conversion: Vec::new(),
             },
         }
+    }
+}
+
+/// The transmission code sets of a connection, as numbers of the OSF registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeSets {
+    /// Of `char` and `string`.
+    pub char_data: u32,
+    /// Of `wchar` and `wstring`.
+    pub wchar_data: u32,
+}
+
+impl CodeSets {
+    /// The data of a [`CODE_SETS`](crate::giop::contexts::CODE_SETS) context, in this machine's byte order.
+    pub fn to_data(self) -> [u8; 12] {
+        let [a, b, c, d] = self.char_data.to_ne_bytes();
+        let [e, f, g, h] = self.wchar_data.to_ne_bytes();
+        [ByteOrder::NATIVE.flag(), 0, 0, 0, a, b, c, d, e, f, g, h]
+    }
+
+    /// Reads the data of a [`CODE_SETS`](crate::giop::contexts::CODE_SETS) context.
+    ///
+    /// # Errors
+    /// When it is no such data.
+    pub fn from_data(data: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::encapsulated(data)?;
+        Ok(Self {
+            char_data: r.primitive()?,
+            wchar_data: r.primitive()?,
+        })
     }
 }
 
@@ -121,50 +158,13 @@ fn overlap(a: u32, b: u32) -> bool {
     latin(a) && latin(b) || unicode(a) && unicode(b)
 }
 
-impl Encode for CodeSetComponent {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.native.encode(w)?;
-        self.conversion.encode(w)
-    }
-}
-
-impl Decode for CodeSetComponent {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            native: r.primitive()?,
-            conversion: Decode::decode(r)?,
-        })
-    }
-}
-
-impl Encode for CodeSetComponentInfo {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.char_data.encode(w)?;
-        self.wchar_data.encode(w)
-    }
-}
-
-impl Decode for CodeSetComponentInfo {
-    const OCTETS_MIN: usize = 16;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            char_data: Decode::decode(r)?,
-            wchar_data: Decode::decode(r)?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
-        CodeSetComponent, CodeSetComponentInfo, ISO_646, ISO_8859_1, ISO_8859_15, Incompatible,
-        UCS_4, UTF_8, UTF_16, accept, choose,
+        CodeSetComponent, CodeSetComponentInfo, CodeSets, ISO_646, ISO_8859_1, ISO_8859_15,
+        Incompatible, UCS_4, UTF_8, UTF_16, accept, choose,
     };
     use crate::cdr::CharCodeSet;
-    use crate::giop::contexts::CodeSets;
 
     fn info(native: u32, conversion: &[u32]) -> CodeSetComponentInfo {
         CodeSetComponentInfo {

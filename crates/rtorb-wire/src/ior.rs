@@ -4,18 +4,18 @@ mod components;
 mod describe;
 mod policies;
 mod profiles;
-mod text;
 
 pub use components::{
-    Component, Endpoint, SslSecTrans, TaggedComponent, UnixEndpoint, association, component_tag,
-    orb_name,
+    Component, ListenPoint, SslSecTrans, TaggedComponent, TaoEndpoint, TaoUnixEndpoint,
+    association, component_tag, orb_name,
 };
 pub use policies::{
-    Policy, PriorityBand, PriorityModel, Protocol, ProtocolProperties, TcpProperties,
-    UnixProperties, policy_type,
+    ExposedPolicy, ExposedProtocol, PolicyValue, PriorityBand, PriorityModel, ProtocolProperties,
+    TcpProperties, UnixProperties, policy_type,
 };
 pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_tag};
 
+use crate::cdr::cdr_struct;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 /// An object reference as it travels.
@@ -84,21 +84,7 @@ pub struct TaggedProfile {
     /// The profile's encapsulation.
     pub data: Vec<u8>,
 }
-
-impl Encode for TaggedProfile {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.tag.encode(w)?;
-        self.data.encode(w)
-    }
-}
-
-impl Decode for TaggedProfile {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            tag: r.primitive()?,
-            data: r.octets()?.to_vec(),
-        })
-    }
-}
+cdr_struct!(TaggedProfile {
+    tag: u32,
+    data: Vec<u8>
+});

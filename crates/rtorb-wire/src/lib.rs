@@ -6,6 +6,7 @@
 //!
 //! * [`cdr`]: values as octets, in both byte orders;
 //! * [`giop`]: messages, their headers, their parts and what travels beside the arguments;
+//! * [`connection`]: both ends of a connection, without I/O;
 //! * [`ior`] and [`url`]: references to objects, in a message and as text;
 //! * [`type_code`] and [`any`]: values that say what they are;
 //! * [`code_sets`]: which characters two sides have in common.
@@ -39,12 +40,14 @@
 pub mod any;
 pub mod cdr;
 pub mod code_sets;
+pub mod connection;
 mod error;
 pub mod giop;
 pub mod ior;
 pub mod type_code;
 pub mod url;
 pub mod valuetype;
+mod version;
 
 pub use any::{Any, Typed};
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};

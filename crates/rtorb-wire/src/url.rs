@@ -4,6 +4,7 @@
 
 mod corbaloc;
 mod escape;
+mod ior_text;
 mod name;
 
 pub use corbaloc::{Corbaloc, CorbalocAddress};
@@ -18,17 +19,12 @@ use escape::{escape, unescape, unescape_text};
 pub enum ObjectUrl {
     /// `IOR:`: the reference itself.
     Ior(Ior),
-    /// `corbaloc:`: addresses and a key.
-    Corbaloc(Corbaloc),
-    /// `corbaloc:rir:`: an initial reference.
-    CorbalocRir {
-        /// Its name.
-        name: String,
-    },
-    /// `corbaname:`: what a naming context calls by that name.
+    /// `corbaloc:`: where the object is.
+    Corbaloc(Location),
+    /// `corbaname:`: the object bound to a name in a naming context.
     Corbaname {
         /// The naming context.
-        context: Context,
+        context: Location,
         /// The stringified name: see [`parse_name`]. Empty for the context itself.
         name: String,
     },
@@ -39,13 +35,13 @@ pub enum ObjectUrl {
     },
 }
 
-/// Where the naming context of a `corbaname:` is.
+/// Where the object of a `corbaloc:`, or the naming context of a `corbaname:`, is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Context {
-    /// An initial reference of that name.
-    Rir(String),
-    /// An object at addresses.
-    At(Corbaloc),
+pub enum Location {
+    /// `rir:`: the initial reference of that name.
+    Initial(String),
+    /// Addresses and an object key.
+    Addresses(Corbaloc),
 }
 
 impl ObjectUrl {
@@ -58,10 +54,7 @@ impl ObjectUrl {
         let (scheme, rest) = text.split_once(':').ok_or(UrlError::Scheme)?;
         match scheme.to_ascii_lowercase().as_str() {
             "ior" => Ior::parse(text).map(Self::Ior),
-            "corbaloc" => Ok(match location(rest)? {
-                Context::Rir(name) => Self::CorbalocRir { name },
-                Context::At(corbaloc) => Self::Corbaloc(corbaloc),
-            }),
+            "corbaloc" => location(rest).map(Self::Corbaloc),
             "corbaname" => {
                 let (place, name) = rest.split_once('#').unwrap_or((rest, ""));
                 Ok(Self::Corbaname {
@@ -71,10 +64,10 @@ impl ObjectUrl {
             }
             "file" => {
                 let path = unescape_text(rest.strip_prefix("//").unwrap_or(rest))?;
-                match path.is_empty() {
-                    true => Err(UrlError::SchemeSpecificPart("no path behind file:")),
-                    false => Ok(Self::File { path }),
+                if path.is_empty() {
+                    return Err(UrlError::SchemeSpecificPart("no path behind file:"));
                 }
+                Ok(Self::File { path })
             }
             _ => Err(UrlError::Scheme),
         }
@@ -101,18 +94,19 @@ pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
 }
 
 /// What stands behind `corbaloc:` or `corbaname:`.
-fn location(text: &str) -> Result<Context, UrlError> {
+fn location(text: &str) -> Result<Location, UrlError> {
     let Some(rest) = text.strip_prefix("rir:") else {
-        return Corbaloc::parse_rest(text).map(Context::At);
+        return Corbaloc::parse_rest(text).map(Location::Addresses);
     };
     let name = match rest.strip_prefix('/') {
         Some(name) => unescape_text(name)?,
         None if rest.is_empty() => String::new(),
         None => return Err(UrlError::Address("something behind rir:")),
     };
-    Ok(Context::Rir(match name.is_empty() {
-        true => DEFAULT_KEY.to_owned(),
-        false => name,
+    Ok(Location::Initial(if name.is_empty() {
+        DEFAULT_KEY.to_owned()
+    } else {
+        name
     }))
 }
 
@@ -154,8 +148,8 @@ impl UrlError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Corbaloc, CorbalocAddress, ObjectUrl, UrlError, format_corbaname};
-    use crate::giop::Version;
+    use super::{Corbaloc, CorbalocAddress, Location, ObjectUrl, UrlError, format_corbaname};
+    use crate::version::Version;
 
     fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
         CorbalocAddress::Iiop {
@@ -217,7 +211,7 @@ mod tests {
         ] {
             assert_eq!(
                 ObjectUrl::parse(text),
-                Ok(ObjectUrl::Corbaloc(expected)),
+                Ok(ObjectUrl::Corbaloc(Location::Addresses(expected))),
                 "{text}"
             );
         }
@@ -236,7 +230,7 @@ mod tests {
         let all = corbaloc(addresses, b"\x14\x01\x0f\0 key#|%/");
         assert_eq!(
             ObjectUrl::parse(&all.to_string()),
-            Ok(ObjectUrl::Corbaloc(all.clone()))
+            Ok(ObjectUrl::Corbaloc(Location::Addresses(all.clone())))
         );
         let ior = all.to_ior("IDL:X:1.0").expect("it can be sent");
         assert_eq!(ior.profiles.len(), 3);
@@ -244,9 +238,7 @@ mod tests {
 
     #[test]
     fn other_schemes_are_read() {
-        let rir = |name: &str| ObjectUrl::CorbalocRir {
-            name: name.to_owned(),
-        };
+        let rir = |name: &str| ObjectUrl::Corbaloc(Location::Initial(name.to_owned()));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/RTORB"), Ok(rir("RTORB")));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/"), Ok(rir("NameService")));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:"), Ok(rir("NameService")));
@@ -261,14 +253,14 @@ mod tests {
         assert_eq!(
             ObjectUrl::parse("corbaname:rir:#a/b.kind"),
             Ok(ObjectUrl::Corbaname {
-                context: Context::Rir("NameService".to_owned()),
+                context: Location::Initial("NameService".to_owned()),
                 name: "a/b.kind".to_owned(),
             })
         );
         assert_eq!(
             ObjectUrl::parse("corbaname::h:7/Root#x%20y"),
             Ok(ObjectUrl::Corbaname {
-                context: Context::At(corbaloc(vec![iiop(Version::V1_0, "h", 7)], b"Root")),
+                context: Location::Addresses(corbaloc(vec![iiop(Version::V1_0, "h", 7)], b"Root")),
                 name: "x y".to_owned(),
             })
         );

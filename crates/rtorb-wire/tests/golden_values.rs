@@ -6,8 +6,8 @@ use rtorb_wire::code_sets::{self, CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::giop::Version;
 use rtorb_wire::giop::contexts::{self, CodeSets, ListenPoint};
 use rtorb_wire::ior::{
-    Component, Endpoint, IiopProfile, Ior, Policy, PriorityBand, PriorityModel, ProfileBody,
-    TaggedComponent, UiopProfile, UnixEndpoint, component_tag,
+    Component, ExposedPolicy, IiopProfile, Ior, PriorityBand, PriorityModel, ProfileBody,
+    TaggedComponent, TaoEndpoint, TaoUnixEndpoint, UiopProfile, component_tag,
 };
 use rtorb_wire::{Decode, DecodeError, Encode, Reader, Writer};
 
@@ -60,11 +60,11 @@ fn components() -> Vec<Component> {
             },
         }),
         Component::Policies(vec![
-            Policy::PriorityModel {
+            ExposedPolicy::PriorityModel {
                 model: PriorityModel::ClientPropagated,
                 server_priority: 0,
             },
-            Policy::PriorityBands(vec![
+            ExposedPolicy::PriorityBands(vec![
                 PriorityBand {
                     low: 0,
                     high: 10922,
@@ -76,12 +76,12 @@ fn components() -> Vec<Component> {
             ]),
         ]),
         Component::TaoEndpoints(vec![
-            Endpoint {
+            TaoEndpoint {
                 host: "host".into(),
                 port: 4000,
                 priority: 100,
             },
-            Endpoint {
+            TaoEndpoint {
                 host: "host".into(),
                 port: 4001,
                 priority: 200,
@@ -93,11 +93,11 @@ fn components() -> Vec<Component> {
 #[test]
 fn endpoints_of_a_uiop_profile_have_a_path_and_no_port() {
     let component = Component::TaoUnixEndpoints(vec![
-        UnixEndpoint {
+        TaoUnixEndpoint {
             path: "/a".into(),
             priority: 2,
         },
-        UnixEndpoint {
+        TaoUnixEndpoint {
             path: "/bc".into(),
             priority: -1,
         },

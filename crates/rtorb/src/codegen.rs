@@ -24,6 +24,31 @@ pub trait UserException: Encode + Decode + std::error::Error {
     const REPOSITORY_ID: &'static str;
 }
 
+/// The items of a file generated from IDL. They keep the rules of their generator, not the lints of the crate around them.
+///
+/// The file is taken in by `include!`, so it cannot begin with an inner attribute of its own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! generated {
+    ($($item:item)*) => {$(
+        #[allow(
+            dead_code,
+            missing_docs,
+            nonstandard_style,
+            unreachable_pub,
+            unused_qualifications,
+            unused_results,
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            rustdoc::all
+        )]
+        $item
+    )*};
+}
+pub use crate::generated;
+
 /// Lets `Option` of a reference type go over the wire.
 #[macro_export]
 #[doc(hidden)]

@@ -10,9 +10,7 @@ use std::error::Error;
 use std::fs;
 
 use rtorb::rt::Policy;
-use rtorb::{
-    ConnectionStrategy, ExecutionClock, Orb, OrbBuilder, Strategies, SyncScope, WaitStrategy,
-};
+use rtorb::{ConnectionStrategy, ExecutionClock, Orb, OrbBuilder, SyncScope, WaitStrategy};
 use rtorb_interop::clockwork::Works;
 use rtorb_interop::servants::Cubes;
 use rtorb_interop::stubs::Cubit;
@@ -88,10 +86,9 @@ fn call(reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
 const AT_ONCE: u32 = 100;
 
 fn send(reference: &str, oneways: u32) -> Result<(), Box<dyn Error>> {
-    let mut strategies = Strategies::default();
-    (strategies.connection, strategies.wait) =
-        (ConnectionStrategy::Multiplexed, WaitStrategy::Read);
-    let orb = Orb::builder().strategies(strategies).build()?;
+    let wait = WaitStrategy::Read;
+    let connection = ConnectionStrategy::Multiplexed { wait };
+    let orb = Orb::builder().connection(connection).build()?;
     let object = orb.string_to_object(reference)?;
     let object = object.set_policy_overrides(&[Policy::PrivateConnection])?;
     let cubit = Cubit::narrow(&object.with_sync_scope(SyncScope::None))?;

@@ -3,9 +3,9 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::names;
 use super::operations::Call;
 use super::scope::{Scope, idl_name};
+use super::{names, types};
 use crate::tree::{ItemId, Tree};
 
 /// The enum of what `call` may raise: a variant an exception, and `System`.
@@ -14,6 +14,8 @@ pub(super) fn generate(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let variants = variants(scope.tree, &call.raises);
     let names: Vec<&Ident> = variants.iter().map(|(name, _)| name).collect();
     let types: Vec<TokenStream> = variants.iter().map(|(_, id)| scope.path(*id)).collect();
+    let eq = call.raises.iter().all(|&id| types::is_eq(scope.tree, id));
+    let eq = eq.then(|| quote!(, Eq));
     let summary = format!(
         " Why `{}` of `{}` failed.",
         call.wire_name,
@@ -21,13 +23,13 @@ pub(super) fn generate(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     );
     quote! {
         #[doc = #summary]
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq #eq)]
         pub enum #name {
             #(
-                /// The object raised it.
+                /// The object raised this exception.
                 #names(#types),
             )*
-            /// The call itself failed.
+            /// The call failed with a system exception.
             System(::rtorb::codegen::SystemException),
         }
         impl ::core::convert::From<::rtorb::codegen::SystemException> for #name {

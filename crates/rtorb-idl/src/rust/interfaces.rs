@@ -33,7 +33,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let documentation = documentation::attributes_or(
         &item.documentation,
         &format!(
-            "Refers to an object of the IDL interface `{}`.",
+            "A reference to an object of the IDL interface `{}`.",
             idl_name(scope.tree, id)
         ),
     );
@@ -49,7 +49,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let upcasts = bases.iter().map(|&base| upcast(scope, &name, base));
     quote! {
         #documentation
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct #name(::rtorb::codegen::ObjectRef);
         impl ::rtorb::codegen::Interface for #name {
             const REPOSITORY_ID: &'static str = #repository_id;
@@ -65,20 +65,21 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ::rtorb::codegen::reference_cdr!(#name);
         #typed
         impl #name {
-            /// The object as one of this interface, if it is one: asks it if its reference does not say.
+            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
             ///
             /// # Errors
-            /// When it is not one, or could not be asked.
+            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
             pub fn narrow(
                 object: &::rtorb::codegen::ObjectRef,
             ) -> ::core::result::Result<Self, ::rtorb::codegen::SystemException> {
                 ::rtorb::codegen::narrow(object)
             }
-            /// The object as one of this interface, unasked: calls answer BAD_OPERATION if it is not.
+            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
+            /// return BAD_OPERATION.
             pub fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
                 Self(#object)
             }
-            /// The object, whatever its interface.
+            /// The reference without its type.
             pub fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
                 &self.0
             }

@@ -46,7 +46,7 @@ fn declare(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .into_iter()
         .map(|call| call.declaration(scope));
     let documentation = format!(
-        " What serves objects of the IDL interface `{}`.",
+        " Implements objects of the IDL interface `{}`.",
         idl_name(scope.tree, id)
     );
     quote! {

@@ -56,7 +56,9 @@ pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
         return quote!(#[derive(Clone)]);
     }
     let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
-    quote!(#[derive(Clone, #copy Debug, PartialEq)])
+    let eq = types::is_eq(scope.tree, id).then(|| quote!(, Eq));
+    let hash = types::is_hash(scope.tree, id).then(|| quote!(, Hash));
+    quote!(#[derive(Clone, #copy Debug, PartialEq #eq #hash)])
 }
 
 /// `Encode` and `Decode` written out member by member.

@@ -201,34 +201,58 @@ pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
 
 /// The items that a type is made of, its bases included.
 pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
-    let (types, bases): (Vec<&Type>, &[ItemId]) = match kind {
-        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-            (members.iter().map(|member| &member.ty).collect(), &[])
-        }
-        ItemKind::Union(union) => (
-            union.cases.iter().map(|case| &case.member.ty).collect(),
-            &[],
-        ),
-        ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => (vec![ty], &[]),
-        ItemKind::Valuetype(value) => (
-            value.state.iter().map(|(_, member)| &member.ty).collect(),
-            &value.bases,
-        ),
-        _ => (Vec::new(), &[]),
+    let bases: &[ItemId] = match kind {
+        ItemKind::Valuetype(value) => &value.bases,
+        _ => &[],
     };
-    types
-        .into_iter()
-        .filter_map(named)
-        .chain(bases.iter().copied())
-        .collect()
+    let parts = parts(kind).into_iter().filter_map(named);
+    parts.chain(bases.iter().copied()).collect()
+}
+
+/// The types of the members of a type, or the type that an alias or a value box stands for.
+fn parts(kind: &ItemKind) -> Vec<&Type> {
+    match kind {
+        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+            members.iter().map(|member| &member.ty).collect()
+        }
+        ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
+        ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
+        ItemKind::Valuetype(value) => value.state.iter().map(|(_, member)| &member.ty).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// True if the generated type `id` implements `Eq`: every type inside it does.
+///
+/// A recursive type needs no special case: its impls have no bounds, so each type inside it may rely on the others.
+pub(super) fn is_eq(tree: &Tree, id: ItemId) -> bool {
+    contains_none(tree, id, &[Type::Float, Type::Double, Type::Any])
+}
+
+/// True if the generated type `id` implements `Hash`: every type inside it does.
+pub(super) fn is_hash(tree: &Tree, id: ItemId) -> bool {
+    is_eq(tree, id) && contains_none(tree, id, &[Type::TypeCode])
+}
+
+fn contains_none(tree: &Tree, id: ItemId, excluded: &[Type]) -> bool {
+    let inside = everything_in(tree, id);
+    let mut types = inside.iter().flat_map(|&id| parts(&tree.item(id).kind));
+    !types.any(|ty| excluded.contains(innermost(ty)))
 }
 
 /// The item that a type names, behind sequences and arrays.
 pub(super) fn named(ty: &Type) -> Option<ItemId> {
-    match ty {
+    match innermost(ty) {
         Type::Named(id) => Some(*id),
-        Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
         _ => None,
+    }
+}
+
+/// The type of the elements behind sequences and arrays.
+fn innermost(ty: &Type) -> &Type {
+    match ty {
+        Type::Sequence { element, .. } | Type::Array { element, .. } => innermost(element),
+        ty => ty,
     }
 }
 

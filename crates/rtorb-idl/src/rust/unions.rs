@@ -84,7 +84,7 @@ impl<'t> Shape<'t> {
         });
         let no_member = self.no_member().map(|no_member| {
             quote! {
-                /// The discriminator belongs to no member.
+                /// A discriminator that selects no member.
                 #no_member { discriminator: #selector },
             }
         });
@@ -111,7 +111,7 @@ impl<'t> Shape<'t> {
             .map(|name| quote!(Self::#name { discriminator } => *discriminator,));
         quote! {
             impl #name {
-                /// The value that says which member there is.
+                /// The value that selects the member.
                 pub fn discriminator(&self) -> #selector {
                     match self { #(#arms,)* #no_member }
                 }

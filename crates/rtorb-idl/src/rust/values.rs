@@ -34,9 +34,10 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
     let ty = scope.owned(ty);
     let identity = identity(item);
     let typed = type_codes::typed(scope, id);
+    let derives = structs::derives(scope, id);
     quote! {
         #documentation
-        #[derive(Clone, Debug, PartialEq)]
+        #derives
         pub struct #name(pub #ty);
         impl ::rtorb::codegen::Encode for #name {
             fn encode<'a>(
@@ -139,7 +140,7 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
     let item = scope.tree.item(id);
     let name = operations_ident(item);
     let documentation = format!(
-        " What the IDL valuetype `{}` can do.",
+        " The operations of the IDL valuetype `{}`.",
         idl_name(scope.tree, id)
     );
     let own = operations::own(scope.tree, id);

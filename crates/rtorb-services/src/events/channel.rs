@@ -112,19 +112,18 @@ impl Drop for Channel {
 
 /// The choices that a channel needs of its ORB, apart from how suppliers are dispatched.
 pub fn strategies(dispatch: rtorb::DispatchStrategy) -> Strategies {
-    let mut strategies = Strategies::default();
-    strategies.connection = ConnectionStrategy::Multiplexed;
-    strategies.wait = WaitStrategy::Read;
-    strategies.dispatch = dispatch;
-    strategies
+    Strategies::new(CONNECTION, dispatch)
 }
 
+/// A consumer's connection belongs to its reference alone.
+const CONNECTION: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::Read,
+};
+
 fn check_orb(orb: &Orb, config: &ChannelConfig) -> Result<(), ChannelError> {
-    let Strategies {
-        connection, wait, ..
-    } = orb.strategies();
-    if connection != ConnectionStrategy::Multiplexed || wait != WaitStrategy::Read {
-        return Err(ChannelError::Strategies { connection, wait });
+    let Strategies { connection, .. } = orb.strategies();
+    if connection != CONNECTION {
+        return Err(ChannelError::Strategies { connection });
     }
     // One for events and one for questions; a connection that is closed for another would be opened again, and so on.
     let connections = 2 * config.consumers_max;

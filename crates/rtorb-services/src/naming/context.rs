@@ -1,15 +1,14 @@
 //! What a naming service does for its contexts, whichever of them is asked.
 
 use super::changes::{ChangeError, Changes};
-use super::config::{NamingConfig, NamingError};
+use super::config::NamingConfig;
 use super::draft::{Change, Done, Refusal, Request};
+use super::error::NamingError;
 use super::federation::{Federation, Question};
 use super::iterators::Iterators;
 use super::names;
 use super::raised::Raised;
-use super::servant::{ContextServant, DirectContext};
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
-use super::{NAME, NamingStatistics};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
 };
@@ -19,9 +18,7 @@ use crate::stubs::naming::cos_naming::{
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::ior::{Ior, object_key};
 use rtorb::url::NameComponent;
-use rtorb::{
-    CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaError, PoaPolicies, SystemException,
-};
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
 
@@ -30,11 +27,33 @@ use std::sync::Arc;
 pub(super) struct Naming {
     pub(super) config: NamingConfig,
     pub(super) federation: Federation,
-    poa: Poa,
-    tree: Arc<Mutex<Tree>>,
+    pub(super) poa: Poa,
+    pub(super) tree: Arc<Mutex<Tree>>,
     changes: Changes,
     iterators: Arc<Iterators>,
     is_ended: AtomicBool,
+}
+
+/// The object key of every naming service's root context, and the name of its initial reference.
+pub(super) const ROOT_KEY: &str = "NameService";
+
+/// What a naming service holds and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamingStatistics {
+    /// Bindings in all contexts.
+    pub bindings: usize,
+    /// Contexts, the root and those without a name included.
+    pub contexts: usize,
+    /// Octets of all names and references.
+    pub octets: usize,
+    /// Changes made.
+    pub changes: u64,
+    /// Transactions that they took.
+    pub commits: u64,
+    /// Iterators that clients have.
+    pub iterators: usize,
+    /// Iterators ended because there were too many.
+    pub iterators_ended: u64,
 }
 
 /// What a name stands for.
@@ -72,21 +91,6 @@ impl Naming {
             is_ended: AtomicBool::new(false),
             config,
         }))
-    }
-
-    /// Lets requests in: contexts need no activation, those made later neither.
-    pub(super) fn open(self: &Arc<Self>) -> Result<(), PoaError> {
-        let naming = Arc::clone(self);
-        let locate = move |id: &[u8]| {
-            let context = context_of(id).filter(|id| naming.tree.lock().has_context(*id));
-            let context = context.ok_or(OBJECT_NOT_EXIST)?;
-            Ok(DirectContext(ContextServant::new(
-                Arc::clone(&naming),
-                context,
-            )))
-        };
-        self.poa
-            .set_servant_locator::<NamingContextExt, _, _>(locate)
     }
 
     pub(super) fn reference(&self, context: ContextId) -> NamingContextExt {
@@ -200,7 +204,7 @@ impl Naming {
         let mut profiles = context.ior().profiles.iter();
         let is_a_root = profiles.any(|profile| {
             let key = object_key(profile.tag, &profile.data);
-            key.is_ok_and(|key| key == NAME.as_bytes())
+            key.is_ok_and(|key| key == ROOT_KEY.as_bytes())
         });
         let root = self.reference(ROOT);
         let ours: Vec<_> = root.as_object().endpoints().collect();
@@ -250,13 +254,14 @@ impl Naming {
 }
 
 /// The context with that id in its adapter.
-fn context_of(id: &[u8]) -> Option<ContextId> {
+pub(super) fn context_of(id: &[u8]) -> Option<ContextId> {
     let id = core::str::from_utf8(id).ok()?;
     Some(ContextId(id.parse().ok()?))
 }
 
 /// The context is destroyed, and was so before the request was carried out.
-const OBJECT_NOT_EXIST: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
+pub(super) const OBJECT_NOT_EXIST: SystemException =
+    SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
 fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> Raised {
     Raised::NotFound(NotFound {
@@ -281,9 +286,7 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
         ChangeError::LateUnderWay => {
             SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
         }
-        ChangeError::StoreFailed => ExceptionKind::PersistStore.into(),
-        ChangeError::FailedUnderWay => SystemException::from(ExceptionKind::PersistStore)
-            .with_completion(CompletionStatus::Maybe),
+        ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };
     Raised::System(exception)
 }

@@ -1,11 +1,11 @@
 //! The servant of a context: CosNaming's operations.
 
-use super::context::{Naming, Resolved, Step};
+use super::context::{Naming, OBJECT_NOT_EXIST, Resolved, Step, context_of};
 use super::draft::{Change, Done};
 use super::federation::Question;
 use super::names;
 use super::raised::Raised;
-use super::tree::ContextId;
+use super::tree::{ContextId, View};
 use crate::stubs::naming::cos_naming::naming_context::InvalidName;
 use crate::stubs::naming::cos_naming::naming_context_ext::InvalidAddress;
 use crate::stubs::naming::cos_naming::{
@@ -18,10 +18,26 @@ use crate::stubs::naming::cos_naming::{
 };
 use rtorb::codegen::{Decode, DecodeError, Encode, Reader, ServedBy, ServerCall};
 use rtorb::url::{self, UrlError};
-use rtorb::{ObjectRef, SystemException};
+use rtorb::{ObjectRef, PoaError, SystemException};
 use std::sync::Arc;
 
-/// A context, served.
+/// Lets requests to contexts in. A context needs no activation, now or later.
+pub(super) fn open(naming: &Arc<Naming>) -> Result<(), PoaError> {
+    let naming_of_contexts = Arc::clone(naming);
+    let locate = move |id: &[u8]| {
+        let naming = &naming_of_contexts;
+        let context = context_of(id).filter(|id| naming.tree.lock().has_context(*id));
+        Ok(DirectContext(ContextServant {
+            naming: Arc::clone(naming),
+            context: context.ok_or(OBJECT_NOT_EXIST)?,
+        }))
+    };
+    naming
+        .poa
+        .set_servant_locator::<NamingContextExt, _, _>(locate)
+}
+
+/// The servant of a context.
 #[derive(Debug)]
 pub(super) struct ContextServant {
     naming: Arc<Naming>,
@@ -29,10 +45,6 @@ pub(super) struct ContextServant {
 }
 
 impl ContextServant {
-    pub(super) fn new(naming: Arc<Naming>, context: ContextId) -> Self {
-        Self { naming, context }
-    }
-
     /// Changes something here, or has the server that it belongs to change it.
     fn change<E>(
         &self,
@@ -194,7 +206,7 @@ impl NamingContextExtServant for ContextServant {
 
 /// A context whose `resolve` writes what is bound as it was bound: nobody has to understand the reference on the way.
 #[derive(Debug)]
-pub(super) struct DirectContext(pub(super) ContextServant);
+pub(super) struct DirectContext(ContextServant);
 
 impl ServedBy<DirectContext> for NamingContextExt {
     fn find_operation(name: &[u8]) -> Option<usize> {

@@ -480,3 +480,16 @@ impl<'a> Writer<'a> {
         }
     }
 }
+
+/// Most bytes of an encapsulation that is made on its own.
+const ENCAPSULATION_BYTES_MAX: usize = 1 << 24;
+
+/// The bytes of an encapsulation, byte order first, that `content` writes.
+pub(crate) fn encapsulate<'a>(
+    content: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut w = Writer::new(Vec::new(), ENCAPSULATION_BYTES_MAX);
+    w.primitive(w.order().flag())?;
+    content(&mut w)?;
+    Ok(w.to_octets())
+}

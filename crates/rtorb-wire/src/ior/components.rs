@@ -1,8 +1,8 @@
 //! Tagged components: what a reference says about its object and its server beside the address.
 
-use super::policies::Policy;
+use super::policies::ExposedPolicy;
+use crate::cdr::{cdr_struct, encapsulate};
 use crate::code_sets::CodeSetComponentInfo;
-use crate::giop::contexts::{ListenPoint, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 /// Tags of components.
@@ -68,23 +68,10 @@ impl TaggedComponent {
     }
 }
 
-impl Encode for TaggedComponent {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.tag.encode(w)?;
-        self.data.encode(w)
-    }
-}
-
-impl Decode for TaggedComponent {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            tag: r.primitive()?,
-            data: r.octets()?.to_vec(),
-        })
-    }
-}
+cdr_struct!(TaggedComponent {
+    tag: u32,
+    data: Vec<u8>
+});
 
 /// A component that is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +81,7 @@ pub enum Component {
     /// Code sets of the server.
     CodeSets(CodeSetComponentInfo),
     /// Policies of the object.
-    Policies(Vec<Policy>),
+    Policies(Vec<ExposedPolicy>),
     /// One more address.
     AlternateIiopAddress(ListenPoint),
     /// The whole object key.
@@ -138,9 +125,9 @@ pub enum Component {
         set: bool,
     },
     /// Endpoints with their priorities, in the form of TAO; the first is the profile's own.
-    TaoEndpoints(Vec<Endpoint>),
+    TaoEndpoints(Vec<TaoEndpoint>),
     /// The same in a UIOP profile.
-    TaoUnixEndpoints(Vec<UnixEndpoint>),
+    TaoUnixEndpoints(Vec<TaoUnixEndpoint>),
     /// A UNIX socket, in the form of omniORB; good on that host alone.
     OmniUnixTrans {
         /// The host's own name for itself.
@@ -347,9 +334,22 @@ crate::fixed_layout!(SslSecTrans {
     port: u16
 });
 
+/// Where an ORB accepts connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenPoint {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+cdr_struct!(ListenPoint {
+    host: String,
+    port: u16
+});
+
 /// An endpoint with a priority, in the form of TAO.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Endpoint {
+pub struct TaoEndpoint {
     /// Host name or address.
     pub host: String,
     /// TCP port.
@@ -357,50 +357,21 @@ pub struct Endpoint {
     /// CORBA priority of the lane behind it; -1 for none.
     pub priority: i16,
 }
-
-impl Encode for Endpoint {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.host.encode(w)?;
-        self.port.encode(w)?;
-        self.priority.encode(w)
-    }
-}
-
-impl Decode for Endpoint {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            host: Decode::decode(r)?,
-            port: r.primitive()?,
-            priority: r.primitive()?,
-        })
-    }
-}
+cdr_struct!(TaoEndpoint {
+    host: String,
+    port: u16,
+    priority: i16
+});
 
 /// A UNIX socket with a priority, in the form of TAO.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UnixEndpoint {
+pub struct TaoUnixEndpoint {
     /// The socket's path.
     pub path: String,
     /// CORBA priority of the lane behind it; -1 for none.
     pub priority: i16,
 }
-
-impl Encode for UnixEndpoint {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.path.encode(w)?;
-        self.priority.encode(w)
-    }
-}
-
-impl Decode for UnixEndpoint {
-    const OCTETS_MIN: usize = 6;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            path: Decode::decode(r)?,
-            priority: r.primitive()?,
-        })
-    }
-}
+cdr_struct!(TaoUnixEndpoint {
+    path: String,
+    priority: i16
+});

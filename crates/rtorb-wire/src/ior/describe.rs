@@ -1,7 +1,7 @@
 //! Components and policies as text for people.
 
 use super::components::{Component, association, component_tag, orb_name};
-use super::policies::{Policy, PriorityModel, ProtocolProperties};
+use super::policies::{ExposedPolicy, PriorityModel, ProtocolProperties};
 use crate::code_sets::{self, CodeSetComponent};
 use core::fmt;
 
@@ -88,7 +88,7 @@ fn lane(priority: i16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for ExposedPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PriorityModel {

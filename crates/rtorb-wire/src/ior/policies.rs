@@ -1,7 +1,7 @@
 //! The policies of an object that its reference tells.
 
 use super::profile_tag;
-use crate::giop::contexts::{PolicyValue, encapsulate};
+use crate::cdr::{cdr_struct, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 /// Types of policies that references hold.
@@ -16,7 +16,7 @@ pub mod policy_type {
 
 /// A policy that is understood, or kept as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum ExposedPolicy {
     /// Whose priority counts.
     PriorityModel {
         /// The client's or the server's.
@@ -27,13 +27,13 @@ pub enum Policy {
     /// Priorities with connections of their own.
     PriorityBands(Vec<PriorityBand>),
     /// Protocols, best first.
-    ClientProtocols(Vec<Protocol>),
+    ClientProtocols(Vec<ExposedProtocol>),
     /// Anything else.
     Other(PolicyValue),
 }
 
-impl Policy {
-    /// Reads a policy; what cannot be read stays [`Policy::Other`].
+impl ExposedPolicy {
+    /// Reads a policy; what cannot be read stays [`ExposedPolicy::Other`].
     fn from_value(value: PolicyValue) -> Self {
         let known = Reader::encapsulated(&value.value).and_then(|mut r| {
             Ok(match value.policy_type {
@@ -57,7 +57,7 @@ impl Policy {
     }
 }
 
-impl Encode for Policy {
+impl Encode for ExposedPolicy {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         let (policy_type, value) = match self {
             Self::PriorityModel {
@@ -86,13 +86,26 @@ impl Encode for Policy {
     }
 }
 
-impl Decode for Policy {
+impl Decode for ExposedPolicy {
     const OCTETS_MIN: usize = PolicyValue::OCTETS_MIN;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         PolicyValue::decode(r).map(Self::from_value)
     }
 }
+
+/// A policy and its value, as an invocation and a reference hold them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyValue {
+    /// Which policy.
+    pub policy_type: u32,
+    /// Its value's encapsulation.
+    pub value: Vec<u8>,
+}
+cdr_struct!(PolicyValue {
+    policy_type: u32,
+    value: Vec<u8>
+});
 
 /// Whose priority counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +135,7 @@ crate::fixed_layout!(PriorityBand {
 
 /// A protocol and how it shall be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Protocol {
+pub struct ExposedProtocol {
     /// Tag of its profiles.
     pub profile_tag: u32,
     /// How.
@@ -173,7 +186,7 @@ crate::fixed_layout!(UnixProperties {
     recv_buffer_octets: i32
 });
 
-impl Encode for Protocol {
+impl Encode for ExposedProtocol {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         self.profile_tag.encode(w)?;
         match &self.properties {
@@ -183,7 +196,7 @@ impl Encode for Protocol {
     }
 }
 
-impl Decode for Protocol {
+impl Decode for ExposedProtocol {
     const OCTETS_MIN: usize = 12;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {

@@ -1,8 +1,8 @@
 //! Profiles: how to reach an object over TCP and over a UNIX socket.
 
 use super::{TaggedComponent, TaggedProfile};
-use crate::giop::Version;
-use crate::giop::contexts::encapsulate;
+use crate::cdr::encapsulate;
+use crate::version::Version;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 /// Tags of profiles.

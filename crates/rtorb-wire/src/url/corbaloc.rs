@@ -3,8 +3,8 @@
 use super::escape::escape;
 use super::{DEFAULT_KEY, UrlError, unescape};
 use crate::EncodeError;
-use crate::giop::Version;
 use crate::ior::{IiopProfile, Ior, UiopProfile};
+use crate::version::Version;
 use core::fmt;
 
 /// An object by its addresses, tried in order, and its key.

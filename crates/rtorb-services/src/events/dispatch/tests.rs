@@ -3,8 +3,8 @@
 use super::*;
 use crate::events::ChannelConfig;
 use crate::events::agenda::Agenda;
-use crate::events::consumer::Place;
 use crate::events::consumer::tests::{Fake, Manner, consumer_at, header, octets, service, wanting};
+use crate::events::consumer::{Departure, Place};
 use crate::events::event::Octets;
 use crate::events::filter::types;
 use crate::events::outlet::Outlet;
@@ -12,6 +12,7 @@ use crate::events::statistics::Counts;
 use crate::events::subscriptions::Subscriber;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 use rtorb_os::heap::heap_calls;
 use rtorb_os::sync::lock_calls;
 use std::time::Duration;
@@ -84,13 +85,19 @@ impl Bench {
         slot
     }
 
-    /// Gives a consumer another subscription, that much less urgent, as the channel does.
-    fn resubscribe(&self, number: usize, qos: &ConsumerQos, less: i32) {
+    /// Gives a consumer another subscription, with its urgency lower by `less`, as the channel does. A departed consumer refuses it.
+    fn resubscribe(&self, number: usize, qos: &ConsumerQos, less: i32) -> Result<(), Departure> {
         let (consumer, _) = &self.consumers[number];
-        assert!(consumer.resubscribe(service(qos, None)));
+        let is_accepted = consumer.resubscribe(service(qos, None));
+        if let Some(departure) = consumer.departure() {
+            assert!(!is_accepted, "a departed consumer has no subscription");
+            return Err(departure);
+        }
+        assert!(is_accepted, "a connected consumer changes its subscription");
         let urgency = i32::from(consumer.lane().priority().get()) - less;
         let subscriber = self.subscribers[number];
         assert!(self.subscriptions.replace(subscriber, urgency, &keys(qos)));
+        Ok(())
     }
 
     fn push(&self, source: i32, at: i16) {
@@ -271,8 +278,12 @@ fn what_is_handed_over_is_matched_by_the_subscription_of_when_it_is_distributed(
     let mut bench = Bench::new(config(4));
     let consumers = [1, 1].map(|_| bench.connect(2));
     bench.push(1, 30);
-    bench.resubscribe(consumers[0], &wanting(&[(17, 0)]), 1);
-    bench.resubscribe(consumers[1], &wanting(&[(16, 0), (0, 1)]), 2);
+    bench
+        .resubscribe(consumers[0], &wanting(&[(17, 0)]), 1)
+        .expect("it is connected");
+    bench
+        .resubscribe(consumers[1], &wanting(&[(16, 0), (0, 1)]), 2)
+        .expect("it is connected");
     bench.drain();
     assert_eq!(consumers.map(|it| bench.counts(it).received), [0, 1]);
     assert_eq!(bench.taken(consumers[1]), [1]);
@@ -362,7 +373,8 @@ fn suppliers_and_lanes_that_run_side_by_side_keep_every_order() {
                     break;
                 }
                 let number = changes % bench.consumers.len();
-                bench.resubscribe(number, &changing[changes / 7 % 2], changes as i32 % 5);
+                let (qos, less) = (&changing[changes / 7 % 2], changes as i32 % 5);
+                (bench.resubscribe(number, qos, less)).expect("it is connected");
             }
             for supplier in suppliers {
                 supplier.join().expect("no panic");
@@ -382,7 +394,7 @@ fn suppliers_and_lanes_that_run_side_by_side_keep_every_order() {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Push {
         supplier: i32,
@@ -398,7 +410,31 @@ enum Step {
     Resubscribe(usize, i32),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+/// A channel's configuration and what happens to it. Its `Debug` form takes one line, so that a failing case prints little.
+#[derive(Clone)]
+struct Case {
+    steps: Vec<Step>,
+    intake_events: usize,
+    queue_events: usize,
+    dispatching: Dispatching,
+}
+
+impl core::fmt::Debug for Case {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self {
+            steps,
+            intake_events,
+            queue_events,
+            dispatching,
+        } = self;
+        write!(
+            f,
+            "{dispatching:?}, intake_events {intake_events}, queue_events {queue_events}, {steps:?}"
+        )
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
     let manner = prop_oneof![
         4 => Just(Manner::Takes),
         2 => Just(Manner::Clogged),
@@ -406,68 +442,112 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Manner::BrokenMeanwhile),
     ];
     let at = prop_oneof![Just(40i16), Just(30), Just(20), Just(10), Just(5)];
-    let who = 0..CONSUMERS_MAX;
+    let consumer = 0..CONSUMERS_MAX;
     let step = prop_oneof![
         8 => (0..SUPPLIERS, at).prop_map(|(supplier, at)| Step::Push { supplier, at }),
         4 => (0..LANES.len()).prop_map(Step::Lane),
-        2 => (who.clone(), manner).prop_map(|(who, manner)| Step::Behave(who, manner)),
-        1 => who.clone().prop_map(Step::Suspend),
-        1 => who.clone().prop_map(Step::Resume),
-        1 => who.clone().prop_map(Step::Open),
-        2 => (who, 0..5i32).prop_map(|(who, less)| Step::Resubscribe(who, less)),
+        2 => (consumer.clone(), manner).prop_map(|(consumer, manner)| Step::Behave(consumer, manner)),
+        1 => consumer.clone().prop_map(Step::Suspend),
+        1 => consumer.clone().prop_map(Step::Resume),
+        1 => consumer.clone().prop_map(Step::Open),
+        2 => (consumer, 0..5i32).prop_map(|(consumer, less)| Step::Resubscribe(consumer, less)),
         1 => (0..LANES.len()).prop_map(Step::Connect),
     ];
-    proptest::collection::vec(step, 0..150)
+    let dispatching = prop_oneof![Just(Dispatching::Priority), Just(Dispatching::Lanes)];
+    (
+        proptest::collection::vec(step, 0..150),
+        1usize..=4,
+        1usize..=6,
+        dispatching,
+    )
+        .prop_map(|(steps, intake_events, queue_events, dispatching)| Case {
+            steps,
+            intake_events,
+            queue_events,
+            dispatching,
+        })
 }
 
 const CONSUMERS_MAX: usize = 12;
 
+/// Runs a case on a channel with one consumer a lane. Each consumer must account for every event since it connected, and keep the
+/// order of each supplier. Returns how many changes of subscription were refused because the consumer had departed.
+fn run(case: Case) -> Result<usize, TestCaseError> {
+    let mut bench = Bench::new(ChannelConfig {
+        queue_events: case.queue_events,
+        dispatching: case.dispatching,
+        ..config(case.intake_events)
+    });
+    for lane in 0..LANES.len() {
+        bench.connect(lane);
+    }
+    let mut pushed = 0;
+    let mut refused = 0;
+    // How many events had been pushed when each consumer connected.
+    let mut missed = vec![0; LANES.len()];
+    for step in case.steps {
+        let known = bench.consumers.len();
+        match step {
+            Step::Push { supplier, at } => {
+                pushed += 1;
+                bench.push(source(supplier, pushed), at);
+            }
+            Step::Lane(lane) => drop(bench.step(lane)),
+            Step::Behave(consumer, manner) => bench.consumers[consumer % known].1.behave(manner),
+            Step::Suspend(consumer) => bench.consumers[consumer % known].0.suspend(),
+            Step::Resume(consumer) => bench.consumers[consumer % known].0.resume(),
+            Step::Open(consumer) => bench.consumers[consumer % known].0.opened(),
+            Step::Connect(lane) if known < CONSUMERS_MAX => {
+                bench.connect(lane);
+                missed.push(pushed);
+            }
+            Step::Connect(_) => {}
+            Step::Resubscribe(consumer, less) => {
+                let qos = wanting(&[(16 * (less % 2), 0)]);
+                // Only a connection that breaks again and again ends a consumer here.
+                if let Err(departure) = bench.resubscribe(consumer % known, &qos, less) {
+                    prop_assert_eq!(departure, Departure::Dead);
+                    refused += 1;
+                }
+            }
+        }
+        prop_assert!(bench.undistributed() <= LANES.len() * case.intake_events);
+    }
+    bench.drain();
+    for (number, missed) in missed.into_iter().enumerate() {
+        let (counts, taken) = (bench.counts(number), bench.taken(number));
+        prop_assert_eq!(counts.received, (pushed - missed) as u64);
+        prop_assert_eq!(counts.delivered, taken.len() as u64);
+        prop_assert!(is_in_order(&taken), "{:?}", taken);
+    }
+    Ok(refused)
+}
+
 proptest! {
     #[test]
-    fn whatever_happens_orders_are_kept_and_counts_are_right(
-        steps in steps(),
-        intake_events in 1usize..=4,
-        queue_events in 1usize..=6,
-        dispatching in prop_oneof![Just(Dispatching::Priority), Just(Dispatching::Lanes)],
-    ) {
-        let mut bench = Bench::new(ChannelConfig { queue_events, dispatching, ..config(intake_events) });
-        for lane in 0..LANES.len() {
-            bench.connect(lane);
-        }
-        let mut pushed = 0;
-        // How many had been pushed when each connected.
-        let mut missed = vec![0; LANES.len()];
-        for step in steps {
-            let known = bench.consumers.len();
-            match step {
-                Step::Push { supplier, at } => {
-                    pushed += 1;
-                    bench.push(source(supplier, pushed), at);
-                }
-                Step::Lane(lane) => drop(bench.step(lane)),
-                Step::Behave(who, manner) => bench.consumers[who % known].1.behave(manner),
-                Step::Suspend(who) => bench.consumers[who % known].0.suspend(),
-                Step::Resume(who) => bench.consumers[who % known].0.resume(),
-                Step::Open(who) => bench.consumers[who % known].0.opened(),
-                Step::Connect(lane) if known < CONSUMERS_MAX => {
-                    bench.connect(lane);
-                    missed.push(pushed);
-                }
-                Step::Connect(_) => {}
-                Step::Resubscribe(who, less) => bench.resubscribe(who % known, &wanting(&[(16 * (less % 2), 0)]), less),
-            }
-            prop_assert!(bench.undistributed() <= LANES.len() * intake_events);
-        }
-        for (consumer, fake) in &bench.consumers {
-            fake.behave(Manner::Takes);
-            consumer.opened();
-        }
-        bench.drain();
-        for (number, missed) in missed.into_iter().enumerate() {
-            let (counts, taken) = (bench.counts(number), bench.taken(number));
-            prop_assert_eq!(counts.received, (pushed - missed) as u64);
-            prop_assert_eq!(counts.delivered, taken.len() as u64);
-            prop_assert!(is_in_order(&taken), "{:?}", taken);
-        }
+    fn whatever_happens_orders_are_kept_and_counts_are_right(case in cases()) {
+        run(case)?;
     }
+}
+
+#[test]
+fn a_consumer_whose_connection_broke_too_often_refuses_another_subscription()
+-> Result<(), TestCaseError> {
+    use Step::{Behave, Lane, Open, Push, Resubscribe};
+    let push = Push {
+        supplier: 0,
+        at: 40,
+    };
+    let break_again = [push, Lane(2), Open(2)];
+    let mut steps = vec![Behave(2, Manner::BrokenMeanwhile)];
+    steps.extend([break_again; 3].concat());
+    steps.extend([push, Lane(2), Resubscribe(2, 0)]);
+    let case = Case {
+        steps,
+        intake_events: 1,
+        queue_events: 1,
+        dispatching: Dispatching::Priority,
+    };
+    prop_assert_eq!(run(case)?, 1);
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Why a naming service did not do what was asked, in words that say which part of the name it is about.
 
+use super::super::failure::StoreFailure;
 use super::{Name, format_name};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, InvalidName, NotEmpty, NotFound, NotFoundReason,
@@ -157,7 +158,17 @@ impl fmt::Display for Failure {
             Why::Nil => write!(f, "{whole} is the nil reference, where a context is needed"),
             Why::NoContext(id) if id.is_empty() => write!(f, "{whole} is no naming context"),
             Why::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
-            Why::System(exception) => write!(f, "{whole}: {exception}"),
+            Why::System(exception) => {
+                write!(f, "{whole}: {exception}")?;
+                match StoreFailure::of_exception(exception) {
+                    Some(failure) => write!(
+                        f,
+                        ": the naming service could not store the change, because {failure}; {}",
+                        failure.advice()
+                    ),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -1,16 +1,25 @@
-//! The thread pools of an ORB, and which of them adapters use.
+//! The application's thread pools of one ORB, and the adapters that use each.
 
-use super::threadpool::{InvalidThreadpool, ThreadpoolId};
-use crate::dispatch::pool::Pool;
+use super::pool::Pool;
+use super::pool::endpoints::{self, LaneEndpoints};
+use crate::endpoint::ListenEndpoint;
 use crate::exception::{ExceptionKind, SystemException};
+use crate::rt::{InvalidThreadpool, ThreadpoolId};
+use crate::transport::Listener;
 use core::fmt;
 use rtorb_os::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The application's pools of one ORB.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pools {
+    /// The endpoints of the ORB.
+    pub(crate) listen: Vec<ListenEndpoint>,
+    /// The endpoints that lanes were given.
+    lane_endpoints: LaneEndpoints,
+    /// Bound on the threads of all pools.
+    threads_max: usize,
     table: Mutex<Table>,
 }
 
@@ -31,17 +40,44 @@ struct Entry {
 }
 
 impl Pools {
+    pub(crate) fn new(
+        listen: Vec<ListenEndpoint>,
+        lane_endpoints: LaneEndpoints,
+        threads_max: usize,
+    ) -> Self {
+        Self {
+            listen,
+            lane_endpoints,
+            threads_max,
+            table: Mutex::default(),
+        }
+    }
+
+    /// Opens the listening endpoints of each lane of a pool.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on.
+    pub(crate) fn open_endpoints(
+        &self,
+        id: ThreadpoolId,
+        lanes: usize,
+    ) -> Result<Vec<Vec<Listener>>, SystemException> {
+        let endpoints = |lane| self.lane_endpoints.of_lane(&self.listen, id, lane);
+        (0..lanes)
+            .map(|lane| endpoints::open(&endpoints(lane)))
+            .collect()
+    }
+
     /// Starts one more pool by `start`, which is given its id.
     ///
     /// # Errors
-    /// NO_RESOURCES beyond `threads_max`; BAD_INV_ORDER 4 once the ORB is shut down; what `start` answers.
-    pub(super) fn add(
+    /// NO_RESOURCES beyond the bound on threads; BAD_INV_ORDER 4 once the ORB is shut down; what `start` answers.
+    pub(crate) fn add(
         &self,
         threads: u64,
-        threads_max: usize,
         start: impl FnOnce(ThreadpoolId) -> Result<Arc<Pool>, SystemException>,
     ) -> Result<ThreadpoolId, SystemException> {
-        let id = self.reserve(threads, threads_max)?;
+        let id = self.reserve(threads)?;
         // Without the lock: it takes its time, and adapters are made meanwhile.
         let started = start(id);
         let mut table = self.table.lock();
@@ -66,7 +102,7 @@ impl Pools {
     }
 
     /// Ends a pool that no adapter uses, and waits until it has ended.
-    pub(super) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
+    pub(crate) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
         let pool = self.remove(id)?;
         pool.stop();
         pool.join();
@@ -114,13 +150,13 @@ impl Pools {
         Ok(entry.pool)
     }
 
-    fn reserve(&self, threads: u64, threads_max: usize) -> Result<ThreadpoolId, SystemException> {
+    fn reserve(&self, threads: u64) -> Result<ThreadpoolId, SystemException> {
         let mut table = self.table.lock();
         if table.is_stopped {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
         }
         let threads = table.threads + threads;
-        if threads > threads_max as u64 || table.last_id == u32::MAX {
+        if threads > self.threads_max as u64 || table.last_id == u32::MAX {
             return Err(ExceptionKind::NoResources.into());
         }
         table.threads = threads;

@@ -1,81 +1,16 @@
 //! From an IOR to the endpoints that lead to its object.
 
-use super::Orb;
-use crate::connection::Lines;
+use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::Endpoint;
-use crate::reference::Route;
 use crate::rt::{Priority, Protocol};
-use rtorb_os::sync::Mutex;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
-use rtorb_wire::giop::contexts::ListenPoint;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, ProfileBody, TaggedComponent, UiopProfile,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
-
-/// An endpoint as references and connections of one ORB share it: those that have the same one go together.
-#[derive(Debug)]
-pub(crate) struct SharedEndpoint {
-    pub(crate) endpoint: Arc<Endpoint>,
-    /// In which `char` data goes there. A connection tells its server one code set, and once, so that references which
-    /// do not agree on it have different connections (CORBA 3, 13.10.2.5).
-    pub(crate) char_code_set: CharCodeSet,
-    /// How connections there are set up, where a policy says so.
-    pub(crate) protocol: Option<Protocol>,
-    /// One reference's own: nobody finds it in the table (PrivateConnectionPolicy).
-    pub(crate) is_private: bool,
-    /// The connections that client threads share.
-    pub(crate) lines: Lines,
-}
-
-/// The endpoints that references in use lead to, so that those to one server share a thread's connection.
-#[derive(Debug, Default)]
-pub(crate) struct EndpointTable {
-    endpoints: Mutex<HashMap<Key, Weak<SharedEndpoint>>>,
-}
-
-type Key = (Endpoint, CharCodeSet, Option<Protocol>);
-
-/// Endpoints beyond this many make the table forget those that no reference has any more.
-const PURGE_AT: usize = 256;
-
-impl EndpointTable {
-    fn share(&self, key: Key) -> Arc<SharedEndpoint> {
-        let mut endpoints = self.endpoints.lock();
-        if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {
-            return shared;
-        }
-        if endpoints.len() >= PURGE_AT {
-            endpoints.retain(|_, shared| shared.strong_count() > 0);
-        }
-        let shared = Arc::new(SharedEndpoint::new(&key));
-        endpoints.insert(key, Arc::downgrade(&shared));
-        shared
-    }
-}
-
-impl SharedEndpoint {
-    fn new((endpoint, char_code_set, protocol): &Key) -> Self {
-        Self {
-            endpoint: Arc::new(endpoint.clone()),
-            char_code_set: *char_code_set,
-            protocol: *protocol,
-            is_private: false,
-            lines: Lines::default(),
-        }
-    }
-
-    fn private(key: &Key) -> Arc<Self> {
-        Arc::new(Self {
-            is_private: true,
-            ..Self::new(key)
-        })
-    }
-}
+use std::sync::Arc;
 
 /// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
 const ROUTES_MAX: usize = 64;
@@ -115,7 +50,7 @@ impl Profile {
     }
 
     /// What the object's adapter says to clients.
-    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::Policy> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
             .iter()
             .filter_map(|component| match component {
@@ -136,7 +71,7 @@ pub(crate) struct Wanted {
 }
 
 /// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
-pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
+pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in profiles {
         if routes.len() >= ROUTES_MAX {
@@ -146,7 +81,7 @@ pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Ro
             Body::Iiop(body) => iiop_endpoints(body, &profile.components),
             Body::Uiop(body) => uiop_endpoints(body, &profile.components),
         };
-        let route_to = route_maker(orb, profile, wanted);
+        let route_to = route_maker(core, profile, wanted);
         let left = ROUTES_MAX - routes.len();
         routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
@@ -243,7 +178,7 @@ fn lane_priority(number: i16) -> Option<Priority> {
 /// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
 /// wanted.
 fn route_maker<'o>(
-    orb: &'o Orb,
+    core: &'o ClientCore,
     profile: &Profile,
     wanted: &'o Wanted,
 ) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
@@ -251,10 +186,10 @@ fn route_maker<'o>(
         Body::Iiop(profile) => (profile.version, &profile.object_key),
         Body::Uiop(profile) => (profile.version, &profile.object_key),
     };
-    let version = version.min(orb.core.max_version);
+    let version = version.min(core.max_version);
     let char_code_set = char_code_set(&profile.components);
     // A key that fits into no message is found out when a request is made.
-    let prefix = RequestPrefix::new(version, orb.core.byte_order, object_key)
+    let prefix = RequestPrefix::new(version, core.byte_order, object_key)
         .ok()
         .flatten()
         .map(Arc::new);
@@ -270,11 +205,16 @@ fn route_maker<'o>(
         if protocol.is_none() && !wanted.protocols.is_empty() {
             return None;
         }
-        let key = (endpoint, char_code_set, protocol.copied());
+        let key = EndpointKey {
+            endpoint,
+            char_code_set,
+            protocol: protocol.copied(),
+        };
         Some(Route {
-            endpoint: match wanted.is_private {
-                true => SharedEndpoint::private(&key),
-                false => orb.core.endpoints.share(key),
+            endpoint: if wanted.is_private {
+                Arc::new(SharedEndpoint::new(&key, true))
+            } else {
+                core.endpoints.share(key)
             },
             version,
             object_key: Arc::clone(&object_key),
@@ -314,7 +254,7 @@ fn readable(
 }
 
 /// The name of this host, as it calls itself.
-pub(super) fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     rustix::system::uname()
         .nodename()
         .to_string_lossy()

@@ -1,22 +1,17 @@
 //! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
 
-use super::current::refusal;
-use super::mutex::{MutexNotFound, RtMutex};
-use super::policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
-use super::pools::DestroyThreadpoolError;
-use super::priority::Priority;
-use super::threadpool::{
-    LanedThreadpool, RequestBuffering, Threadpool, ThreadpoolId, ThreadpoolLane,
-};
-use super::{PriorityBand, PriorityModel};
-use crate::dispatch::DispatchError;
-use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig, endpoints};
+use super::Orb;
+use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
+use crate::dispatch::{DestroyThreadpoolError, DispatchError};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::Orb;
+use crate::rt::{
+    LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
+    UnixDomainProtocolProperties, refusal,
+};
 use crate::server::is_in_upcall;
 use rtorb_os::thread::ThreadConfig;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
 ///
@@ -61,7 +56,7 @@ impl RtOrb {
                 allow_borrowing: false,
                 request_buffering: pool.request_buffering,
             },
-            HasLanes::No,
+            false,
         )
     }
 
@@ -74,7 +69,7 @@ impl RtOrb {
         &self,
         pool: LanedThreadpool,
     ) -> Result<ThreadpoolId, SystemException> {
-        self.start(pool, HasLanes::Yes)
+        self.start(pool, true)
     }
 
     /// Ends a pool: requests in progress are answered, its threads end, its endpoints are closed.
@@ -86,7 +81,7 @@ impl RtOrb {
         if is_in_upcall(core) {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
         }
-        core.rt.pools.destroy(id)
+        core.pools.destroy(id)
     }
 
     /// PriorityModelPolicy, of an adapter: whose priority a call has. `server_priority` is the objects' own, or that of
@@ -161,45 +156,29 @@ impl RtOrb {
     fn start(
         &self,
         pool: LanedThreadpool,
-        has_lanes: HasLanes,
+        has_lanes: bool,
     ) -> Result<ThreadpoolId, SystemException> {
-        self.orb.core.check_running()?;
+        let core = &self.orb.core;
+        core.check_running()?;
         check(&pool.lanes)?;
-        let lanes: Result<Vec<_>, _> = pool
-            .lanes
-            .iter()
-            .map(|lane| self.lane(lane, pool.stacksize))
-            .collect();
-        let lanes = lanes?;
-        let threads = pool
-            .lanes
-            .iter()
+        let lanes = pool.lanes.iter();
+        let threads = lanes
+            .clone()
             .map(|lane| u64::from(lane.static_threads) + u64::from(lane.dynamic_threads))
             .sum();
-        let core = &self.orb.core;
-        core.rt
-            .pools
-            .add(threads, core.limits.pool_threads_max, |id| {
-                let config = PoolConfig {
-                    id,
-                    lanes,
-                    has_lanes: has_lanes == HasLanes::Yes,
-                    allow_borrowing: pool.allow_borrowing,
-                    buffering: pool.request_buffering.map(buffering),
-                };
-                self.open(config)
-            })
-    }
-
-    /// Opens the pool's endpoints and starts its threads.
-    fn open(&self, config: PoolConfig) -> Result<Arc<Pool>, SystemException> {
-        let core = &self.orb.core;
-        let open = |lane| {
-            let listen = core.lane_endpoints.of_lane(&core.listen, config.id, lane);
-            endpoints::open(&listen)
-        };
-        let listeners: Result<Vec<_>, _> = (0..config.lanes.len()).map(open).collect();
-        Pool::start(core, config, listeners?).map_err(not_started)
+        let lanes = lanes.map(|lane| self.lane(lane, pool.stacksize));
+        let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
+        core.pools.add(threads, |id| {
+            let listeners = core.pools.open_endpoints(id, lanes.len())?;
+            let config = PoolConfig {
+                id,
+                lanes,
+                has_lanes,
+                allow_borrowing: pool.allow_borrowing,
+                buffering: pool.request_buffering.map(buffering),
+            };
+            Pool::start(core, config, listeners).map_err(not_started)
+        })
     }
 
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
@@ -220,21 +199,16 @@ impl RtOrb {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HasLanes {
-    Yes,
-    No,
-}
-
 /// BAD_PARAM for lanes that nobody could serve, or that could not be told from each other.
 fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
     let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
     let is_right = !lanes.is_empty()
         && lanes.iter().all(|lane| lane.static_threads > 0)
         && priorities.len() == lanes.len();
-    match is_right {
-        true => Ok(()),
-        false => Err(ExceptionKind::BadParam.into()),
+    if is_right {
+        Ok(())
+    } else {
+        Err(ExceptionKind::BadParam.into())
     }
 }
 
@@ -250,5 +224,122 @@ fn not_started(error: DispatchError) -> SystemException {
     match error {
         DispatchError::Refused(refused) => refusal(refused),
         DispatchError::System(_) => ExceptionKind::NoResources.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::exception::ExceptionKind;
+    use crate::orb::{Orb, OrbError};
+    use crate::rt::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::strategies::DispatchStrategy;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use rtorb_os::sched::SchedPolicy;
+    use rtorb_os::thread::ThreadConfig;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use std::sync::Arc;
+
+    /// Carries out `work` on a thread that the host refuses real-time scheduling, as it does for those that it makes.
+    fn where_it_is_refused(work: impl FnOnce() + Send) {
+        let limit = getrlimit(Resource::Rtprio);
+        setrlimit(
+            Resource::Rtprio,
+            Rlimit {
+                current: Some(0),
+                ..limit
+            },
+        )
+        .expect("lower");
+        std::thread::scope(|scope| {
+            let refused = scope.spawn(|| {
+                let mut held = capabilities(None).expect("of this thread");
+                held.effective.remove(CapabilitySet::SYS_NICE);
+                set_capabilities(None, held).expect("fewer");
+                work();
+            });
+            refused.join().expect("no panic");
+        });
+    }
+
+    fn lanes() -> LanedThreadpool {
+        let lane = |number| ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("legal"),
+            static_threads: 1,
+            dynamic_threads: 0,
+        };
+        LanedThreadpool {
+            lanes: vec![lane(1), lane(50)],
+            ..LanedThreadpool::default()
+        }
+    }
+
+    #[test]
+    fn what_the_host_refuses_is_an_error() {
+        where_it_is_refused(|| {
+            let orb = Orb::builder().build().expect("an ORB");
+            let refused = orb
+                .rt_current()
+                .set_the_priority(Priority::new(50).expect("legal"));
+            let refused = refused.expect_err("the host refuses");
+            assert_eq!(refused.kind, ExceptionKind::NoPermission);
+            let refused = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            assert_eq!(
+                refused.expect_err("the host refuses").kind,
+                ExceptionKind::NoPermission
+            );
+            // Time sharing needs no permission.
+            let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("allowed"))
+                .expect("unused");
+        });
+    }
+
+    #[test]
+    fn a_server_whose_threads_are_refused_ends_with_its_pools() {
+        let strategies = [
+            DispatchStrategy::Reactive,
+            DispatchStrategy::LeaderFollowers,
+            DispatchStrategy::FilterChain,
+            DispatchStrategy::Lanes,
+        ];
+        where_it_is_refused(|| {
+            for dispatch in strategies {
+                let urgent = ThreadConfig {
+                    policy: Some(SchedPolicy::Fifo(50)),
+                    ..ThreadConfig::default()
+                };
+                let builder = Orb::builder().dispatch(dispatch).server_threads(urgent);
+                let orb = builder.build().expect("an ORB");
+                let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+                pool.expect("time sharing needs no permission");
+                let refused = orb.run().expect_err("the host refuses");
+                assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
+            }
+        });
+    }
+
+    #[test]
+    fn best_effort_goes_on_without_it_and_says_so_once() {
+        where_it_is_refused(|| {
+            let times = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&times);
+            let builder = Orb::builder().best_effort_telling(move |refused| {
+                assert!(refused.to_string().contains("CAP_SYS_NICE"), "{refused}");
+                counted.fetch_add(1, Ordering::Relaxed);
+            });
+            let orb = builder.build().expect("an ORB");
+            assert_eq!(times.load(Ordering::Relaxed), 0);
+            let urgent = Priority::new(50).expect("legal");
+            let current = orb.rt_current();
+            current.set_the_priority(urgent).expect("best effort");
+            assert_eq!(current.the_priority(), Ok(urgent));
+            let pool = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("best effort"))
+                .expect("unused");
+            assert_eq!(times.load(Ordering::Relaxed), 1);
+        });
     }
 }

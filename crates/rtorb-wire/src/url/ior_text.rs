@@ -1,8 +1,8 @@
 //! References as text: `IOR:` and two hexadecimal digits an octet.
 
-use super::Ior;
-use crate::giop::contexts::encapsulate;
-use crate::url::UrlError;
+use super::UrlError;
+use crate::cdr::encapsulate;
+use crate::ior::Ior;
 use crate::{Decode, Encode, Reader};
 use core::fmt::{self, Write as _};
 use core::str::FromStr;

@@ -1,8 +1,8 @@
-//! What is asked of an object, and how it is written.
+//! One invocation of an object by one of its routes, and how its request is written.
 
 use super::Channel;
-use crate::orb::OrbCore;
-use crate::reference::Route;
+use super::client::{ClientCore, Host};
+use super::route::Route;
 use crate::rt::Priority;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -11,98 +11,99 @@ use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What shall be called.
+/// An invocation of an object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'x> {
-    pub(crate) orb: &'x Arc<OrbCore>,
-    pub(crate) route: &'x Route,
-    pub(crate) channel: Channel,
-    pub(crate) ask: Ask,
+pub(crate) struct Invocation<'x> {
+    pub(crate) core: &'x Arc<ClientCore>,
+    pub(crate) host: &'x dyn Host,
+    pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
     pub(crate) timeout: Option<Duration>,
-    /// The CORBA priority that the server shall know (service context RTCorbaPriority).
+    pub(crate) route: &'x Route,
+    pub(crate) channel: Channel,
+    /// The CORBA priority to send with the request (service context RTCorbaPriority).
     pub(crate) priority: Option<Priority>,
 }
 
-/// What kind of question it is.
+/// What kind of request an invocation sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum InvocationKind {
     /// An operation.
     Operation,
-    /// Whether the object is there: LocateRequest; where the server still has to be told the code set, the operation of the
-    /// request, since a LocateRequest has no service contexts.
-    Whereabouts,
-    /// That the connection be for the priorities of its band (`_bind_priority_band`).
-    Band,
+    /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
+    /// LocateRequest has no service contexts.
+    Locate,
+    /// `_bind_priority_band`: the connection is for the priorities of its band.
+    BindBand,
 }
 
 /// Writes the arguments; called again when the request has to be sent again.
 pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
 
-/// What a request says of itself on its connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered {
-    pub(super) request_id: u32,
-    /// True once the peer knows the code set, or need not.
-    pub(super) code_set_told: bool,
-}
-
-impl Request<'_> {
-    /// A writer into `buffer` for messages of this connection.
+impl Invocation<'_> {
+    /// A writer into `buffer` for messages of this invocation's connection.
     #[inline]
     pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
-        Writer::new(buffer, self.orb.limits.message_octets_max)
-            .with_order(self.orb.byte_order)
+        Writer::new(buffer, self.core.limits.message_octets_max)
+            .with_order(self.core.byte_order)
             .with_char_code_set(self.route.endpoint.char_code_set)
     }
 
-    /// Writes the whole message.
+    /// Writes the whole request.
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
     pub(super) fn encode<'a>(
         &self,
         w: &mut Writer<'a>,
-        numbered: Numbered,
+        request_id: u32,
+        needs_code_sets: bool,
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), EncodeError> {
-        let version = self.route.version;
-        let id = numbered.request_id;
-        match (&self.route.prefix, self.ask, self.priority) {
-            (Some(prefix), Ask::Operation, None) if numbered.code_set_told => {
-                prefix.begin_request(w, id, self.response, self.operation)?;
+        let route = self.route;
+        match (&route.prefix, self.kind, self.priority) {
+            (Some(prefix), InvocationKind::Operation, None) if !needs_code_sets => {
+                prefix.begin_request(w, request_id, self.response, self.operation)?;
             }
-            (Some(prefix), Ask::Operation, Some(priority)) if numbered.code_set_told => {
-                let priority = priority.get();
+            (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
+                let (response, priority) = (self.response, priority.get());
                 prefix.begin_request_with_priority(
                     w,
-                    id,
-                    self.response,
+                    request_id,
+                    response,
                     self.operation,
                     priority,
                 )?;
             }
-            (_, Ask::Whereabouts, _) if numbered.code_set_told => {
-                return giop::write_locate_request(w, version, id, &self.route.object_key);
+            (_, InvocationKind::Locate, _) if !needs_code_sets => {
+                return giop::write_locate_request(w, route.version, request_id, &route.object_key);
             }
-            _ => self.begin(w, numbered)?,
+            _ => self.begin(w, request_id, needs_code_sets)?,
         }
-        giop::encode_body(w, version, arguments)?;
+        giop::encode_body(w, route.version, arguments)?;
         giop::end_message(w)
     }
 
-    /// Begins a request of an old version, or one with rare contexts: the first one tells the server the code sets.
+    /// Begins a request of an old version, or one with rare service contexts.
     #[cold]
-    fn begin(&self, w: &mut Writer<'_>, numbered: Numbered) -> Result<(), EncodeError> {
+    fn begin(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        needs_code_sets: bool,
+    ) -> Result<(), EncodeError> {
         let code_sets = CodeSets {
             char_data: self.route.endpoint.char_code_set.registry(),
             wchar_data: code_sets::UTF_16,
         };
-        let code_sets = (!numbered.code_set_told).then(|| code_sets.to_data());
+        let code_sets = needs_code_sets.then(|| code_sets.to_data());
         let priority = self.priority.map(|own| contexts::priority(own.get()));
-        let band = self.channel.band.filter(|_| self.ask == Ask::Band);
+        let band = self
+            .channel
+            .band
+            .filter(|_| self.kind == InvocationKind::BindBand);
         let band = band.map(|band| contexts::priority_range(band.low, band.high));
-        let told = [
+        let present = [
             (
                 contexts::CODE_SETS,
                 code_sets.as_ref().map(<[u8; _]>::as_slice),
@@ -118,14 +119,14 @@ impl Request<'_> {
         ];
         let mut list = [ServiceContext { id: 0, data: &[] }; 3];
         let mut count = 0;
-        for (id, data) in told {
+        for (id, data) in present {
             if let Some(data) = data {
                 list[count] = ServiceContext { id, data };
                 count += 1;
             }
         }
         let start = RequestStart {
-            request_id: numbered.request_id,
+            request_id,
             response: self.response,
             object_key: &self.route.object_key,
             operation: self.operation,
