@@ -143,7 +143,6 @@ fn count<T, E: std::fmt::Debug>(calls: usize, call: impl Fn() -> Result<T, E>) -
     until_others_sleep();
     let (thread, process) = (thread_heap_calls(), process_heap_calls());
     results.extend((0..calls).map(|_| call().expect("the call is right")));
-    until_others_sleep();
     let (thread, process) = (thread_heap_calls() - thread, process_heap_calls() - process);
     let here = usize::try_from(thread).expect("few");
     Counted {
