@@ -63,6 +63,12 @@ fn assert_call(octets: &[u8], version: Version) {
     assert_eq!(r.remaining(), 0);
 }
 
+//= GIOP 1.2 §15.4.1
+//% test
+//= GIOP 1.2 §15.4.2.1
+//% test
+//= GIOP 1.2 §15.4.2.2
+//% test
 #[test]
 fn v1_request_1_2() {
     let v1 = hex(
@@ -73,6 +79,8 @@ fn v1_request_1_2() {
     assert_call(&v1, Version::V1_2);
 }
 
+//= GIOP 1.2 §15.4.3.1
+//% test
 #[test]
 fn v2_reply_1_2() {
     let v2 = hex(
@@ -95,6 +103,8 @@ fn v2_reply_1_2() {
     assert_eq!(r.primitive::<u64>().unwrap(), ARGUMENT);
 }
 
+//= GIOP 1.2 §15.4.2.2
+//% test
 #[test]
 fn v3_request_without_body_is_not_padded() {
     let v3 = hex(
@@ -116,6 +126,8 @@ fn v3_request_without_body_is_not_padded() {
     assert_eq!(request, v3);
 }
 
+//= RT-CORBA 1.2 §CORBA Priority
+//% test
 #[test]
 fn v4_request_with_priority() {
     let v4 = hex(
@@ -140,6 +152,8 @@ fn v4_request_with_priority() {
     assert_eq!(request.contexts.find(contexts::CODE_SETS), None);
 }
 
+//= GIOP 1.2 §15.4.2.1
+//% test
 #[test]
 fn v5_request_1_0_big_endian() {
     let v5 = hex(
@@ -150,6 +164,8 @@ fn v5_request_1_0_big_endian() {
     assert_call(&v5, Version::V1_0);
 }
 
+//= GIOP 1.2 §15.4.2.1
+//% test
 #[test]
 fn v6_request_1_1() {
     let v6 = hex(
@@ -160,6 +176,8 @@ fn v6_request_1_1() {
     assert_call(&v6, Version::V1_1);
 }
 
+//= GIOP 1.2 §15.4.3.2
+//% test
 #[test]
 fn v7_system_exception() {
     let v7 = hex(
@@ -185,6 +203,16 @@ fn v7_system_exception() {
     assert_eq!(SystemExceptionBody::decode(&mut r), Ok(body));
 }
 
+//= GIOP 1.2 §15.4.4
+//% test
+//= GIOP 1.2 §15.4.5
+//% test
+//= GIOP 1.2 §15.4.6
+//% test
+//= GIOP 1.2 §15.4.7
+//% test
+//= GIOP 1.2 §15.4.8
+//% test
 #[test]
 fn v8_to_v11_short_messages() {
     let v8 = hex(
@@ -228,6 +256,8 @@ fn v12() -> (Vec<u8>, Vec<u8>) {
     (first, last)
 }
 
+//= GIOP 1.2 §15.4.9
+//% test
 #[test]
 fn v12_fragmented_request() {
     let (first, last) = v12();

@@ -112,7 +112,7 @@ impl ClientState {
     }
 
     /// The id of the next request, for a thread that has the connection for itself.
-    //= GIOP 1.2 §15.4.2.2
+    //= GIOP 1.2 §15.4.2.1
     //# A request that expects a reply carries an id not in use on this connection.
     #[inline]
     pub fn next_request_id(&mut self) -> u32 {
