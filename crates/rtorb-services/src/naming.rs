@@ -24,13 +24,13 @@ mod context;
 mod disk_full;
 mod draft;
 mod error;
+mod exception;
 mod failure;
 mod federation;
 mod iterators;
 #[cfg(test)]
 mod model;
 mod names;
-mod raised;
 mod servant;
 mod store;
 mod tree;

@@ -38,6 +38,7 @@ macro_rules! generated {
             unreachable_pub,
             unused_qualifications,
             unused_results,
+            unused_variables,
             clippy::all,
             clippy::nursery,
             clippy::pedantic,

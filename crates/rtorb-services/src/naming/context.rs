@@ -4,10 +4,10 @@ use super::changes::{ChangeError, Changes};
 use super::config::NamingConfig;
 use super::draft::{Change, Done, Refusal, Request};
 use super::error::NamingError;
+use super::exception::NamingException;
 use super::federation::{Federation, Question};
 use super::iterators::Iterators;
 use super::names;
-use super::raised::Raised;
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
@@ -126,7 +126,7 @@ impl Naming {
         &self,
         context: ContextId,
         name: Vec<NameComponent>,
-    ) -> Result<Resolved, Raised> {
+    ) -> Result<Resolved, NamingException> {
         let name = names::checked(name, &self.config)?;
         match self.find(context, &name)? {
             Step::Here(Target::Object(ior) | Target::Elsewhere(ior)) => Ok(Resolved::Bound(ior)),
@@ -151,7 +151,7 @@ impl Naming {
         context: ContextId,
         name: &[NameComponent],
         change: Change,
-    ) -> Result<Step<Done>, Raised> {
+    ) -> Result<Step<Done>, NamingException> {
         let request = Request {
             context,
             name: name.to_vec(),
@@ -219,7 +219,11 @@ impl Naming {
         }
     }
 
-    fn find(&self, context: ContextId, name: &[NameComponent]) -> Result<Step<Target>, Raised> {
+    fn find(
+        &self,
+        context: ContextId,
+        name: &[NameComponent],
+    ) -> Result<Step<Target>, NamingException> {
         let found = {
             let tree = self.tree.lock();
             let (last, path) = name
@@ -239,13 +243,17 @@ impl Naming {
     }
 
     /// Where a name goes on, or the exception for why it does not.
-    fn stopped(&self, stop: Stop, name: &[NameComponent]) -> Result<(Arc<Ior>, usize), Raised> {
+    fn stopped(
+        &self,
+        stop: Stop,
+        name: &[NameComponent],
+    ) -> Result<(Arc<Ior>, usize), NamingException> {
         match stop {
             Stop::Elsewhere { context, at } => Ok((context, at)),
             Stop::NoContext => Err(OBJECT_NOT_EXIST.into()),
             Stop::MissingNode { at } => Err(not_found(NotFoundReason::MissingNode, name, at)),
             Stop::NotContext { at } => Err(not_found(NotFoundReason::NotContext, name, at)),
-            Stop::Destroyed { context, at } => Err(Raised::CannotProceed(CannotProceed {
+            Stop::Destroyed { context, at } => Err(NamingException::CannotProceed(CannotProceed {
                 cxt: Some(self.reference(context).into()),
                 rest_of_name: names::to_wire(&name[at..]),
             })),
@@ -263,17 +271,19 @@ pub(super) fn context_of(id: &[u8]) -> Option<ContextId> {
 pub(super) const OBJECT_NOT_EXIST: SystemException =
     SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
-fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> Raised {
-    Raised::NotFound(NotFound {
+fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> NamingException {
+    NamingException::NotFound(NotFound {
         why,
         rest_of_name: names::to_wire(&name[at..]),
     })
 }
 
-fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
+fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
     let exception = match error {
-        ChangeError::Refused(Refusal::AlreadyBound) => return Raised::AlreadyBound(AlreadyBound),
-        ChangeError::Refused(Refusal::NotEmpty) => return Raised::NotEmpty(NotEmpty),
+        ChangeError::Refused(Refusal::AlreadyBound) => {
+            return NamingException::AlreadyBound(AlreadyBound);
+        }
+        ChangeError::Refused(Refusal::NotEmpty) => return NamingException::NotEmpty(NotEmpty),
         ChangeError::Refused(Refusal::NotObject) => {
             return not_found(NotFoundReason::NotObject, name, name.len() - 1);
         }
@@ -288,5 +298,5 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
         }
         ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };
-    Raised::System(exception)
+    NamingException::System(exception)
 }

@@ -2,9 +2,9 @@
 
 use super::context::{Naming, OBJECT_NOT_EXIST, Resolved, Step, context_of};
 use super::draft::{Change, Done};
+use super::exception::NamingException;
 use super::federation::Question;
 use super::names;
-use super::raised::Raised;
 use super::tree::{ContextId, View};
 use crate::stubs::naming::cos_naming::naming_context::InvalidName;
 use crate::stubs::naming::cos_naming::naming_context_ext::InvalidAddress;
@@ -51,9 +51,9 @@ impl ContextServant {
         name: &[NameComponent],
         change: Change,
         forward: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<(), E>,
-    ) -> Result<(), Raised>
+    ) -> Result<(), NamingException>
     where
-        Raised: From<E>,
+        NamingException: From<E>,
     {
         let name = names::checked(names::from_wire(name), &self.naming.config)?;
         match self.naming.change(self.context, &name, change)? {
@@ -140,7 +140,7 @@ impl NamingContextServant for ContextServant {
         match self.naming.change(self.context, &[], Change::NewContext) {
             Ok(Step::Here(done)) => Ok(Some(self.created(done))),
             Ok(Step::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
-            Err(Raised::System(exception)) => Err(exception),
+            Err(NamingException::System(exception)) => Err(exception),
             Err(_) => Err(rtorb::ExceptionKind::Internal.into()),
         }
     }
@@ -231,16 +231,16 @@ impl ServedBy<DirectContext> for NamingContextExt {
             return <Self as ServedBy<ContextServant>>::dispatch(&servant.0, operation, call);
         };
         let resolved = name
-            .map_err(Raised::InvalidName)
+            .map_err(NamingException::InvalidName)
             .and_then(|name| naming.resolve(*context, name));
         match resolved {
             Ok(Resolved::Bound(ior)) => call.reply(|w| ior.encode(w)),
             Ok(Resolved::Object(object)) => call.reply(|w| object.encode(w)),
-            Err(Raised::NotFound(exception)) => call.raise(&exception),
-            Err(Raised::CannotProceed(exception)) => call.raise(&exception),
-            Err(Raised::InvalidName(exception)) => call.raise(&exception),
-            Err(Raised::System(exception)) => Err(exception),
-            Err(Raised::AlreadyBound(_) | Raised::NotEmpty(_)) => {
+            Err(NamingException::NotFound(exception)) => call.raise(&exception),
+            Err(NamingException::CannotProceed(exception)) => call.raise(&exception),
+            Err(NamingException::InvalidName(exception)) => call.raise(&exception),
+            Err(NamingException::System(exception)) => Err(exception),
+            Err(NamingException::AlreadyBound(_) | NamingException::NotEmpty(_)) => {
                 Err(rtorb::ExceptionKind::Internal.into())
             }
         }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 
-use super::passing::{Passing, Taken};
-use super::{End, GatewayStatistics};
+use super::config::{End, GatewayStatistics};
+use super::message::{ForwardedMessage, TtlResult};
 
 /// Shared by the gateway's thread and the objects that the channels call.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WorkQueue {
     state: Mutex<State>,
     changed: Condvar,
     pushes_max: usize,
@@ -24,16 +24,16 @@ pub(super) struct Waiting {
 struct State {
     /// Which connection of the gateway the rest is of: what an earlier one is told late is not for this one.
     link: u64,
-    pushes: VecDeque<Passing>,
+    pushes: VecDeque<ForwardedMessage>,
     octets: usize,
-    wanted: Option<Vec<Wanted>>,
+    wanted: Option<Vec<SubscribedEntry>>,
     lost: Option<End>,
     stop: bool,
 }
 
 /// What consumers want, one entry of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Wanted {
+pub(super) struct SubscribedEntry {
     pub(super) event_type: i32,
     pub(super) source: i32,
     pub(super) rt_info: i32,
@@ -42,8 +42,8 @@ pub(super) struct Wanted {
 /// What the gateway's thread does next.
 #[derive(Debug)]
 pub(super) enum Next {
-    Pass(Passing),
-    Subscribe(Vec<Wanted>),
+    Forward(ForwardedMessage),
+    Subscribe(Vec<SubscribedEntry>),
     Lost(End),
     Stop,
     /// Nothing came until then.
@@ -61,7 +61,7 @@ struct Counts {
     connections: AtomicU64,
 }
 
-impl Waiting {
+impl WorkQueue {
     pub(super) fn new(pushes_max: usize, octets_max: usize) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -83,34 +83,34 @@ impl Waiting {
     }
 
     /// Takes a push of that connection, which the oldest ones make room for.
-    pub(super) fn put(&self, link: u64, taken: Taken) {
-        let passing = taken.passing;
-        let events = passing.as_ref().map_or(0, |passing| passing.events);
+    pub(super) fn put(&self, link: u64, taken: TtlResult) {
+        let message = taken.message;
+        let events = message.as_ref().map_or(0, |message| message.events);
         add(&self.counts.received, taken.expired + events);
         add(&self.counts.expired, taken.expired);
-        let Some(passing) = passing else { return };
+        let Some(message) = message else { return };
         let mut state = self.state.lock();
         if state.link != link {
-            add(&self.counts.discarded_lost, passing.events);
+            add(&self.counts.discarded_lost, message.events);
             return;
         }
-        let octets = passing.octets();
+        let octets = message.octets();
         while state.pushes.len() >= self.pushes_max || state.octets + octets > self.octets_max {
             let Some(oldest) = state.pushes.pop_front() else {
                 // Larger than all the room.
-                add(&self.counts.discarded_full, passing.events);
+                add(&self.counts.discarded_full, message.events);
                 return;
             };
             state.octets -= oldest.octets();
             add(&self.counts.discarded_full, oldest.events);
         }
         state.octets += octets;
-        state.pushes.push_back(passing);
+        state.pushes.push_back(message);
         self.changed.notify_one(&self.state);
     }
 
     /// Takes note of what consumers want from now on.
-    pub(super) fn want(&self, link: u64, wanted: Vec<Wanted>) {
+    pub(super) fn want(&self, link: u64, wanted: Vec<SubscribedEntry>) {
         let mut state = self.state.lock();
         if state.link == link {
             state.wanted = Some(wanted);
@@ -150,9 +150,9 @@ impl Waiting {
             if let Some(wanted) = state.wanted.take() {
                 return Next::Subscribe(wanted);
             }
-            if let Some(passing) = state.pushes.pop_front() {
-                state.octets -= passing.octets();
-                return Next::Pass(passing);
+            if let Some(message) = state.pushes.pop_front() {
+                state.octets -= message.octets();
+                return Next::Forward(message);
             }
             if monotonic_ns() >= deadline_ns {
                 return Next::Nothing;
@@ -230,7 +230,7 @@ mod tests {
     use rtorb::cdr::ByteOrder;
     use rtorb::codegen::{Encode, Reader, Writer};
 
-    fn taken(payload_octets: usize) -> Taken {
+    fn taken(payload_octets: usize) -> TtlResult {
         let event = Event {
             header: EventHeader {
                 r#type: 16,
@@ -249,18 +249,18 @@ mod tests {
         let events = [event];
         let mut w = Writer::new(Vec::new(), 1 << 20);
         events[..].encode(&mut w).expect("it can be written");
-        Passing::take(&mut Reader::new(&w.to_octets(), ByteOrder::NATIVE)).expect("a set")
+        ForwardedMessage::take(&mut Reader::new(&w.to_octets(), ByteOrder::NATIVE)).expect("a set")
     }
 
     #[test]
     fn the_oldest_makes_room_and_is_counted() {
-        let waiting = Waiting::new(2, 1 << 20);
-        let link = waiting.begin();
-        (0..3).for_each(|octets| waiting.put(link, taken(octets)));
-        let statistics = waiting.statistics();
+        let work = WorkQueue::new(2, 1 << 20);
+        let link = work.begin();
+        (0..3).for_each(|octets| work.put(link, taken(octets)));
+        let statistics = work.statistics();
         assert_eq!((statistics.received, statistics.discarded_full), (3, 1));
-        let sizes: Vec<usize> = std::iter::from_fn(|| match waiting.next(0) {
-            Next::Pass(passing) => Some(passing.octets()),
+        let sizes: Vec<usize> = std::iter::from_fn(|| match work.next(0) {
+            Next::Forward(message) => Some(message.octets()),
             _ => None,
         })
         .collect();
@@ -270,33 +270,33 @@ mod tests {
 
     #[test]
     fn octets_are_bounded_too() {
-        let waiting = Waiting::new(100, 300);
-        let link = waiting.begin();
-        waiting.put(link, taken(1000));
-        assert_eq!(waiting.statistics().discarded_full, 1);
-        waiting.put(link, taken(100));
-        waiting.put(link, taken(110));
-        assert_eq!(waiting.statistics().discarded_full, 2);
-        assert!(matches!(waiting.next(0), Next::Pass(passing) if passing.octets() > 110));
-        assert!(matches!(waiting.next(0), Next::Nothing));
+        let work = WorkQueue::new(100, 300);
+        let link = work.begin();
+        work.put(link, taken(1000));
+        assert_eq!(work.statistics().discarded_full, 1);
+        work.put(link, taken(100));
+        work.put(link, taken(110));
+        assert_eq!(work.statistics().discarded_full, 2);
+        assert!(matches!(work.next(0), Next::Forward(message) if message.octets() > 110));
+        assert!(matches!(work.next(0), Next::Nothing));
     }
 
     #[test]
     fn what_an_earlier_connection_is_told_is_not_for_this_one() {
-        let waiting = Waiting::new(10, 1 << 20);
-        let first = waiting.begin();
-        waiting.put(first, taken(1));
-        waiting.clear();
-        let second = waiting.begin();
-        waiting.put(first, taken(1));
-        waiting.lose(first, End::From);
-        waiting.want(first, Vec::new());
-        assert!(matches!(waiting.next(0), Next::Nothing));
-        assert_eq!(waiting.statistics().discarded_lost, 2);
-        waiting.lose(second, End::To);
-        waiting.put(second, taken(1));
-        assert!(matches!(waiting.next(0), Next::Lost(End::To)));
-        waiting.stop();
-        assert!(matches!(waiting.next(0), Next::Stop));
+        let work = WorkQueue::new(10, 1 << 20);
+        let first = work.begin();
+        work.put(first, taken(1));
+        work.clear();
+        let second = work.begin();
+        work.put(first, taken(1));
+        work.lose(first, End::From);
+        work.want(first, Vec::new());
+        assert!(matches!(work.next(0), Next::Nothing));
+        assert_eq!(work.statistics().discarded_lost, 2);
+        work.lose(second, End::To);
+        work.put(second, taken(1));
+        assert!(matches!(work.next(0), Next::Lost(End::To)));
+        work.stop();
+        assert!(matches!(work.next(0), Next::Stop));
     }
 }

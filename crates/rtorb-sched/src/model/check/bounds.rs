@@ -1,13 +1,13 @@
-//! Bounds to verdicts: of every behaviour the activation with the least slack, of every chain the one along it.
+//! The bound of every behaviour (of its activation with the least slack) and of every chain.
 
-use super::super::checked::{BehaviourBound, ChainBound, Standing};
+use super::super::report::{BehaviourBound, ChainBound, Standing};
 use super::super::system::Chain;
 use super::goals::period_ns;
 use super::shares;
-use super::steps::{Analysed, View};
+use super::steps::{Analysis, View};
 use crate::Response;
 
-/// What a bound says of a deadline.
+/// Returns the standing of a deadline.
 pub(super) fn standing(response: Response, deadline_ns: u64) -> Standing {
     match response.meets(deadline_ns) {
         Some(true) => Standing::Holds,
@@ -16,13 +16,13 @@ pub(super) fn standing(response: Response, deadline_ns: u64) -> Standing {
     }
 }
 
-/// The deadline less the bound.
+/// Returns the deadline minus the bound.
 pub(super) fn slack_ns(response: Response, deadline_ns: u64) -> Option<i64> {
     let slack = i128::from(deadline_ns) - i128::from(response.bound_ns()?);
     Some(i64::try_from(slack).unwrap_or(if slack < 0 { i64::MIN } else { i64::MAX }))
 }
 
-/// The worse of two answers has the greater of these.
+/// Returns a key that is greater for a worse result.
 fn badness(response: Response, deadline_ns: u64) -> (Standing, i128) {
     let late = match response {
         Response::Bounded { ns } | Response::Undecided { at_least_ns: ns } => {
@@ -33,74 +33,74 @@ fn badness(response: Response, deadline_ns: u64) -> (Standing, i128) {
     (standing(response, deadline_ns), late)
 }
 
-/// Of a behaviour's activations the one with the least slack.
+/// Returns the activation of a behaviour with the least slack.
 pub(super) fn worst_activation(
     view: &View<'_>,
-    analysed: &Analysed,
+    analysis: &Analysis,
     behaviour: usize,
 ) -> Option<usize> {
     let activations = view.goals.of_behaviour[behaviour].iter().copied();
     activations.rev().max_by_key(|&index| {
-        let done = view.composed.activations[index].done;
+        let done = view.composition.activations[index].done;
         badness(
-            analysed.found[done].response,
+            analysis.found[done].response,
             view.goals.deadlines_ns[index],
         )
     })
 }
 
-/// Of the activations along a chain the one that is done last.
-pub(super) fn worst_of_chain(view: &View<'_>, analysed: &Analysed, chain: usize) -> Option<usize> {
+/// Returns the activation of a chain with the least slack.
+pub(super) fn worst_of_chain(view: &View<'_>, analysis: &Analysis, chain: usize) -> Option<usize> {
     let activations = view.goals.of_chain[chain].iter().copied();
     activations.rev().max_by_key(|&index| {
-        let done = view.composed.activations[index].done;
+        let done = view.composition.activations[index].done;
         badness(
-            analysed.found[done].response,
+            analysis.found[done].response,
             view.system.chains[chain].deadline_ns,
         )
     })
 }
 
-/// Every behaviour, without what the sensitivity and the words say of it.
-pub(super) fn behaviours(view: &View<'_>, analysed: &Analysed) -> Vec<BehaviourBound> {
+/// Returns the bound of every behaviour, without sensitivity and explanation.
+pub(super) fn behaviours(view: &View<'_>, analysis: &Analysis) -> Vec<BehaviourBound> {
     let all = 0..view.system.behaviours.len();
-    all.map(|index| behaviour(view, analysed, index)).collect()
+    all.map(|index| behaviour(view, analysis, index)).collect()
 }
 
-fn behaviour(view: &View<'_>, analysed: &Analysed, index: usize) -> BehaviourBound {
+fn behaviour(view: &View<'_>, analysis: &Analysis, index: usize) -> BehaviourBound {
     let behaviour = &view.system.behaviours[index];
     let (node, cpu) = view.system.place(index);
     let processor = format!("{}/{cpu}", view.system.nodes[node].name);
-    let Some(worst) = worst_activation(view, analysed, index) else {
+    let Some(worst) = worst_activation(view, analysis, index) else {
         return never_begun(view, index, processor);
     };
-    let activation = &view.composed.activations[worst];
+    let activation = &view.composition.activations[worst];
     let owner = view.goals.owner_of[activation.done];
-    let response = analysed.found[activation.done].response;
+    let response = analysis.found[activation.done].response;
     let deadline_ns = view.goals.deadlines_ns[worst];
     let bound_ns = response.bound_ns();
     BehaviourBound {
         behaviour: behaviour.name.clone(),
         root: view.system.behaviours[activation.root].name.clone(),
         processor,
-        priority: analysed.priorities[owner],
-        assigned: view.goals.owners[owner].given.is_none() && analysed.priorities[owner].is_some(),
+        priority: analysis.priorities[owner],
+        assigned: view.goals.owners[owner].given.is_none() && analysis.priorities[owner].is_some(),
         period_ns: period_ns(&view.system.behaviours[activation.root]),
         deadline_ns,
         bound_ns,
         slack_ns: slack_ns(response, deadline_ns),
         standing: standing(response, deadline_ns),
         shares: match bound_ns {
-            Some(_) => shares::of_activation(view, analysed, worst),
+            Some(_) => shares::of_activation(view, analysis, worst),
             None => vec![],
         },
-        by_root: by_root(view, analysed, index),
+        by_root: by_root(view, analysis, index),
         sensitivity: None,
         explanation: String::new(),
     }
 }
 
-/// What nothing begins has no response.
+/// Returns the bound of a behaviour that nothing releases: it has no response.
 fn never_begun(view: &View<'_>, index: usize, processor: String) -> BehaviourBound {
     let behaviour = &view.system.behaviours[index];
     BehaviourBound {
@@ -117,17 +117,17 @@ fn never_begun(view: &View<'_>, index: usize, processor: String) -> BehaviourBou
         shares: vec![],
         by_root: vec![],
         sensitivity: None,
-        explanation: "Nobody calls it that anything begins: give it a caller, a period or a gap."
+        explanation: "It never runs, because none of its callers has a root: give it a caller, a period or a gap."
             .to_owned(),
     }
 }
 
-/// The bound from each root, of several activations the last.
-fn by_root(view: &View<'_>, analysed: &Analysed, behaviour: usize) -> Vec<(String, Option<u64>)> {
+/// Returns the bound from each root; of several activations the longest.
+fn by_root(view: &View<'_>, analysis: &Analysis, behaviour: usize) -> Vec<(String, Option<u64>)> {
     let mut roots: Vec<(usize, Option<u64>)> = vec![];
     for &index in &view.goals.of_behaviour[behaviour] {
-        let activation = &view.composed.activations[index];
-        let bound = analysed.found[activation.done].response.bound_ns();
+        let activation = &view.composition.activations[index];
+        let bound = analysis.found[activation.done].response.bound_ns();
         match roots.iter_mut().find(|(root, _)| *root == activation.root) {
             Some((_, known)) => *known = known.zip(bound).map(|(a, b)| a.max(b)),
             None => roots.push((activation.root, bound)),
@@ -140,21 +140,21 @@ fn by_root(view: &View<'_>, analysed: &Analysed, behaviour: usize) -> Vec<(Strin
         .collect()
 }
 
-/// Every chain, without words.
-pub(super) fn chains(view: &View<'_>, analysed: &Analysed) -> Vec<ChainBound> {
+/// Returns the bound of every chain, without explanation.
+pub(super) fn chains(view: &View<'_>, analysis: &Analysis) -> Vec<ChainBound> {
     let chains = view.system.chains.iter().enumerate();
     chains
-        .map(|(index, chain)| self::chain(view, analysed, index, chain))
+        .map(|(index, chain)| self::chain(view, analysis, index, chain))
         .collect()
 }
 
-fn chain(view: &View<'_>, analysed: &Analysed, index: usize, chain: &Chain) -> ChainBound {
+fn chain(view: &View<'_>, analysis: &Analysis, index: usize, chain: &Chain) -> ChainBound {
     let name = |&behaviour: &usize| view.system.behaviours[behaviour].name.clone();
-    let worst = worst_of_chain(view, analysed, index);
+    let worst = worst_of_chain(view, analysis, index);
     let response =
-        worst.map(|worst| analysed.found[view.composed.activations[worst].done].response);
+        worst.map(|worst| analysis.found[view.composition.activations[worst].done].response);
     let shares = match worst.zip(response.and_then(Response::bound_ns)) {
-        Some((worst, _)) => shares::of_chain(view, analysed, worst),
+        Some((worst, _)) => shares::of_chain(view, analysis, worst),
         None => vec![],
     };
     ChainBound {
@@ -169,12 +169,14 @@ fn chain(view: &View<'_>, analysed: &Analysed, index: usize, chain: &Chain) -> C
         shares,
         explanation: match response {
             Some(_) => String::new(),
-            None => "No calls lead along it: its behaviours do not begin each other.".to_owned(),
+            None => {
+                "No calls lead along this chain: its behaviours do not call each other.".to_owned()
+            }
         },
     }
 }
 
-/// What misses its deadline first: of the most urgent priority, then of the shortest deadline.
+/// Returns the first behaviour or chain that misses its deadline: the most urgent priority, then the shortest deadline.
 pub(super) fn first_miss(
     view: &View<'_>,
     behaviours: &[BehaviourBound],

@@ -19,7 +19,7 @@ use rtorb::{ExceptionKind, SystemException};
 /// CYCLIC_DEPENDENCIES, UTILIZATION_BOUND_EXCEEDED and their like are anomalies, with words, and TASK_COUNT_MISMATCH,
 /// SYNCHRONIZATION_FAILURE and INTERNAL cannot happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Raised {
+pub(super) enum SchedulerException {
     DuplicateName,
     UnknownTask,
     NotScheduled,
@@ -30,11 +30,11 @@ pub(super) enum Raised {
 
 macro_rules! errors {
     ($($error:ident { $($exception:ident),* })*) => {$(
-        impl From<Raised> for $error {
-            fn from(raised: Raised) -> Self {
+        impl From<SchedulerException> for $error {
+            fn from(raised: SchedulerException) -> Self {
                 match raised {
-                    $(Raised::$exception => Self::$exception($exception),)*
-                    Raised::System(exception) => Self::System(exception),
+                    $(SchedulerException::$exception => Self::$exception($exception),)*
+                    SchedulerException::System(exception) => Self::System(exception),
                     // The rules of no operation come to what it does not declare.
                     _ => Self::System(ExceptionKind::Internal.into()),
                 }

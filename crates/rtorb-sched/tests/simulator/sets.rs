@@ -1,4 +1,4 @@
-//! How many random sets a property is tried on.
+//! The number of random sets for each property.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};

@@ -12,7 +12,7 @@ use rtorb::{ExceptionKind, SystemException};
 
 /// Any exception of CosNaming.
 #[derive(Debug)]
-pub(super) enum Raised {
+pub(super) enum NamingException {
     NotFound(NotFound),
     CannotProceed(CannotProceed),
     InvalidName(InvalidName),
@@ -21,7 +21,7 @@ pub(super) enum Raised {
     System(SystemException),
 }
 
-impl From<SystemException> for Raised {
+impl From<SystemException> for NamingException {
     fn from(exception: SystemException) -> Self {
         Self::System(exception)
     }
@@ -30,11 +30,11 @@ impl From<SystemException> for Raised {
 /// There and back: an operation's error, and what other servers raise of it.
 macro_rules! errors {
     ($($error:ident { $($exception:ident),* })*) => {$(
-        impl From<Raised> for $error {
-            fn from(raised: Raised) -> Self {
+        impl From<NamingException> for $error {
+            fn from(raised: NamingException) -> Self {
                 match raised {
-                    $(Raised::$exception(exception) => Self::$exception(exception),)*
-                    Raised::System(exception) => Self::System(exception),
+                    $(NamingException::$exception(exception) => Self::$exception(exception),)*
+                    NamingException::System(exception) => Self::System(exception),
                     // The rules of no operation come to what it does not declare.
                     #[allow(unreachable_patterns, reason = "an operation may declare all")]
                     _ => Self::System(ExceptionKind::Internal.into()),
@@ -42,7 +42,7 @@ macro_rules! errors {
             }
         }
 
-        impl From<$error> for Raised {
+        impl From<$error> for NamingException {
             fn from(error: $error) -> Self {
                 match error {
                     $($error::$exception(exception) => Self::$exception(exception),)*

@@ -8,7 +8,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 
 /// The arguments of a push that may go on.
 #[derive(Debug)]
-pub(super) struct Passing {
+pub(super) struct ForwardedMessage {
     /// As GIOP 1.2 has them in this machine's byte order, beginning at a multiple of 8.
     octets: Vec<u8>,
     /// In which strings inside of anys are.
@@ -19,19 +19,19 @@ pub(super) struct Passing {
 
 /// What becomes of a push.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct TtlResult {
     /// What goes on, if anything does.
-    pub(super) passing: Option<Passing>,
+    pub(super) message: Option<ForwardedMessage>,
     /// Events that have passed all the gateways that they may pass.
     pub(super) expired: u32,
 }
 
-impl Passing {
+impl ForwardedMessage {
     /// Reads the arguments of a push, whose body `r` is at, and takes one from the `ttl` of each event.
     ///
     /// # Errors
     /// When the octets are no set of events.
-    pub(super) fn take(r: &mut Reader<'_>) -> Result<Taken, DecodeError> {
+    pub(super) fn take(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
         r.buffer_up(r.remaining())?;
         let lies_as_we_have_it =
             r.order() == ByteOrder::NATIVE && r.giop_minor() >= 2 && r.position().is_multiple_of(8);
@@ -72,7 +72,7 @@ impl Passing {
     }
 
     /// One event, as nearly all come: its time to live is at a place that is known, and nothing of it is made anew.
-    fn take_one(r: &mut Reader<'_>) -> Result<Taken, DecodeError> {
+    fn take_one(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
         let (octets, left) = (r.buffered(), r.remaining());
         r.count(1)?;
         let header = EventHeader::decode(r)?;
@@ -80,15 +80,15 @@ impl Passing {
         r.octets()?;
         Any::decode(r)?;
         if header.ttl <= 0 {
-            return Ok(Taken {
-                passing: None,
+            return Ok(TtlResult {
+                message: None,
                 expired: 1,
             });
         }
         let mut octets = octets[..left - r.remaining()].to_vec();
         octets[TTL_AT..TTL_AT + 4].copy_from_slice(&(header.ttl - 1).to_ne_bytes());
-        Ok(Taken {
-            passing: Some(Self {
+        Ok(TtlResult {
+            message: Some(Self {
                 octets,
                 char_code_set: r.char_code_set(),
                 events: 1,
@@ -97,7 +97,7 @@ impl Passing {
         })
     }
 
-    fn take_all(r: &mut Reader<'_>) -> Result<Taken, DecodeError> {
+    fn take_all(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
         let char_code_set = r.char_code_set();
         let mut events = Vec::<Event>::decode(r)?;
         let came = events.len();
@@ -108,16 +108,16 @@ impl Passing {
         });
         let expired = (came - events.len()) as u32;
         if events.is_empty() {
-            return Ok(Taken {
-                passing: None,
+            return Ok(TtlResult {
+                message: None,
                 expired,
             });
         }
         let own = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(char_code_set);
         // What was text of this code set a moment ago can be written in it.
         let octets = encoded(&events, own, 0).map_err(|_| DecodeError::BadEncapsulation)?;
-        Ok(Taken {
-            passing: Some(Self {
+        Ok(TtlResult {
+            message: Some(Self {
                 octets,
                 char_code_set,
                 events: events.len() as u32,
@@ -180,10 +180,10 @@ mod tests {
         octets
     }
 
-    fn take(octets: &[u8], order: ByteOrder, from: usize) -> Result<Taken, DecodeError> {
+    fn take(octets: &[u8], order: ByteOrder, from: usize) -> Result<TtlResult, DecodeError> {
         let mut r = Reader::new(octets, order);
         r.take(from)?;
-        Passing::take(&mut r)
+        ForwardedMessage::take(&mut r)
     }
 
     #[test]
@@ -200,14 +200,14 @@ mod tests {
                 (ByteOrder::Little, 12),
             ] {
                 let taken = take(&stream(events, order, from), order, from).expect("a set");
-                let passing = taken.passing.expect("some of it passes");
+                let message = taken.message.expect("some of it passes");
                 let expected = one_less(events);
                 assert_eq!(taken.expired as usize, events.len() - expected.len());
-                assert_eq!(passing.events as usize, expected.len());
+                assert_eq!(message.events as usize, expected.len());
                 for (order, from) in [(ByteOrder::NATIVE, 0), (ByteOrder::Big, 20)] {
                     let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
                     w.octets(&[0; 20][..from]).expect("there is room");
-                    passing.write(&mut w).expect("it can be written");
+                    message.write(&mut w).expect("it can be written");
                     let octets = w.to_octets();
                     let mut r = Reader::new(&octets, order);
                     r.take(from).expect("it was written");
@@ -222,9 +222,9 @@ mod tests {
     fn text_inside_of_an_any_is_told_in_the_code_set_of_the_other_side() {
         let octets = stream(&[event(1, "t\u{e9}l\u{e9}")], ByteOrder::NATIVE, 0);
         let taken = take(&octets, ByteOrder::NATIVE, 0).expect("a set");
-        let passing = taken.passing.expect("it passes");
+        let message = taken.message.expect("it passes");
         let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(CharCodeSet::Utf8);
-        passing.write(&mut w).expect("it can be written");
+        message.write(&mut w).expect("it can be written");
         let octets = w.to_octets();
         let mut r = Reader::new(&octets, ByteOrder::NATIVE).with_char_code_set(CharCodeSet::Utf8);
         let events = Vec::<Event>::decode(&mut r).expect("a set");
@@ -239,7 +239,7 @@ mod tests {
                 let events = vec![event(ttl, "x"); count];
                 let taken = take(&stream(&events, ByteOrder::NATIVE, 0), ByteOrder::NATIVE, 0);
                 let taken = taken.expect("a set");
-                assert!(taken.passing.is_none());
+                assert!(taken.message.is_none());
                 assert_eq!(taken.expired as usize, count);
             }
         }

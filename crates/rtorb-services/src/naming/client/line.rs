@@ -1,6 +1,6 @@
 //! One line of what shall be bound: `NAME REFERENCE`, or JSON as `rtorb naming list --json --references` prints it.
 
-use super::super::{Name, parse_name};
+use super::name::{Name, parse_name};
 use rtorb::url::UrlError;
 use serde::Deserialize;
 

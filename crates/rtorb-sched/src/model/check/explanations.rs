@@ -1,31 +1,31 @@
-//! Why a deadline is missed, in words, and what the bounds rest on.
+//! The explanations of missed deadlines, and the assumptions about priorities.
 
 use std::collections::BTreeSet;
 
-use super::super::checked::{Assumption, BehaviourBound, ChainBound, Share, Standing};
-use super::super::system::Scheduling;
+use super::super::report::{Assumption, BehaviourBound, ChainBound, Share, Standing};
 use super::super::verdict::rounded_up;
 use super::advice::{Advice, Target};
-use super::steps::{Analysed, View};
-use super::{judged, used};
+use super::steps::{Analysis, View};
+use super::{bounds, processor_use};
+use crate::holistic::SchedulingPolicy;
 use crate::{Response, Task, Utilisation};
 
-/// How many misses are told with what would help; the first of them is what is to be mended first.
+/// The number of misses with advice: the first ones need correction first.
 const ADVISED: usize = 3;
 
-/// How many shares are told.
+/// The number of shares in an explanation.
 const LARGEST: usize = 4;
 
-/// Says of each miss, and of what is not proven, what takes the time and what would help.
+/// Explains each miss and each unproven deadline: what takes the time, and what would help.
 pub(super) fn explain(
     view: &View<'_>,
-    analysed: &Analysed,
+    analysis: &Analysis,
     behaviours: &mut [BehaviourBound],
     chains: &mut [ChainBound],
 ) {
     let mut missed: Vec<(usize, usize)> = vec![];
     for (index, behaviour) in behaviours.iter().enumerate() {
-        let worst = judged::worst_activation(view, analysed, index);
+        let worst = bounds::worst_activation(view, analysis, index);
         if let Some(worst) = worst.filter(|_| behaviour.standing != Standing::Holds) {
             missed.push((index, worst));
         }
@@ -36,26 +36,26 @@ pub(super) fn explain(
             behaviours[index].deadline_ns,
         )
     });
-    let mut advice = Advice::new(view, analysed);
+    let mut advice = Advice::new(view, analysis);
     for (place, &(index, worst)) in missed.iter().enumerate() {
         let behaviour = &mut behaviours[index];
         let target = Target {
             activation: worst,
             deadline_ns: behaviour.deadline_ns,
         };
-        behaviour.explanation = why(view, analysed, target, &behaviour.shares);
+        behaviour.explanation = why(view, analysis, target, &behaviour.shares);
         if place < ADVISED && behaviour.standing == Standing::Misses {
             behaviour.explanation += &advice.about(target);
         }
     }
     for (index, chain) in chains.iter_mut().enumerate() {
-        let worst = judged::worst_of_chain(view, analysed, index);
+        let worst = bounds::worst_of_chain(view, analysis, index);
         if let Some(activation) = worst.filter(|_| chain.standing != Standing::Holds) {
             let target = Target {
                 activation,
                 deadline_ns: chain.deadline_ns,
             };
-            chain.explanation = why(view, analysed, target, &chain.shares);
+            chain.explanation = why(view, analysis, target, &chain.shares);
             if chain.standing == Standing::Misses {
                 chain.explanation += &advice.about(target);
             }
@@ -63,34 +63,34 @@ pub(super) fn explain(
     }
 }
 
-fn why(view: &View<'_>, analysed: &Analysed, target: Target, shares: &[Share]) -> String {
-    let activation = &view.composed.activations[target.activation];
+fn why(view: &View<'_>, analysis: &Analysis, target: Target, shares: &[Share]) -> String {
+    let activation = &view.composition.activations[target.activation];
     let root = &view.system.behaviours[activation.root].name;
     let deadline = rounded_up(target.deadline_ns);
-    match analysed.found[activation.done].response {
+    match analysis.found[activation.done].response {
         Response::Bounded { ns } => format!(
-            "It may be done {} after its deadline of {deadline} from the arrival of {root}. Of the {} are {}.{}",
+            "It may end {} after its deadline of {deadline} from the arrival of {root}. The largest shares of its {} are {}.{}",
             rounded_up(ns.saturating_sub(target.deadline_ns)),
             rounded_up(ns),
             largest(shares),
-            overload(view, analysed, activation.done).unwrap_or_default(),
+            overload(view, analysis, activation.done).unwrap_or_default(),
         ),
-        Response::Unbounded => overload(view, analysed, activation.done).map_or_else(
+        Response::Unbounded => overload(view, analysis, activation.done).map_or_else(
             || {
-                "It has no bound: what comes before it, or a more urgent behaviour on its CPU, has none either.".to_owned()
+                "It has no bound, because its predecessor or a more urgent behaviour on its CPU has none.".to_owned()
             },
-            |overload| format!("It has no bound.{overload} So responses grow without end."),
+            |overload| format!("It has no bound.{overload} So response times grow without bound."),
         ),
         Response::Undecided { at_least_ns } => format!(
-            "The search ended before the answer: it takes {} or more from the arrival of {root}, and its deadline is {deadline}. \
-             What is asked of its CPU is close to all there is, or jitter grows along its calls; shorter execution decides it.{}",
+            "The search ended undecided: the response takes at least {} from the arrival of {root}, and the deadline is {deadline}. \
+             The utilisation of its CPU is close to 100 %, or jitter grows along its calls. Shorter execution makes it decidable.{}",
             rounded_up(at_least_ns),
-            overload(view, analysed, activation.done).unwrap_or_default(),
+            overload(view, analysis, activation.done).unwrap_or_default(),
         ),
     }
 }
 
-/// What takes most of the time.
+/// Formats the largest shares.
 fn largest(shares: &[Share]) -> String {
     let mut largest: Vec<&Share> = shares.iter().filter(|share| share.ns > 0).collect();
     largest.sort_by_key(|share| core::cmp::Reverse(share.ns));
@@ -113,17 +113,17 @@ fn largest(shares: &[Share]) -> String {
     told.join(", ")
 }
 
-/// Where more is asked of a CPU on the way than it can do: by what is as urgent as what comes there.
-fn overload(view: &View<'_>, analysed: &Analysed, done: usize) -> Option<String> {
+/// Returns which CPU on the way is overloaded, by behaviours that are at least as urgent.
+fn overload(view: &View<'_>, analysis: &Analysis, done: usize) -> Option<String> {
     let mut next = Some(done);
     while let Some(step) = next {
-        let mine = &analysed.steps[step];
-        let fixed =
-            view.composed.processors[mine.processor].scheduling == Scheduling::FixedPriority;
+        let mine = &analysis.steps[step];
+        let fixed = view.composition.processors[mine.processor].scheduling
+            == SchedulingPolicy::FixedPriority;
         let counts = |other: &&crate::holistic::Step| {
             other.processor == mine.processor && (!fixed || other.level <= mine.level)
         };
-        let tasks: Vec<Task> = analysed
+        let tasks: Vec<Task> = analysis
             .steps
             .iter()
             .filter(counts)
@@ -131,23 +131,23 @@ fn overload(view: &View<'_>, analysed: &Analysed, done: usize) -> Option<String>
             .collect();
         let used = Utilisation::of(&tasks);
         if used.exceeds_one() {
-            let processor = &view.composed.processors[mine.processor];
+            let processor = &view.composition.processors[mine.processor];
             return Some(format!(
-                " CPU {} of {} is asked for {} by what is as urgent as this or more, and has no more than 100 %.",
+                " The behaviours on CPU {} of {} that are at least as urgent use {} of it, which is more than 100 %.",
                 processor.cpu,
                 view.system.nodes[processor.node].name,
-                used::percent(used.millionths()),
+                processor_use::percent(used.millionths()),
             ));
         }
-        next = view.composed.segments[step].after;
+        next = view.composition.segments[step].after;
     }
     None
 }
 
-/// What bounds rest on where priorities decide.
+/// Returns the assumptions about priorities.
 pub(super) fn of_priorities(
     view: &View<'_>,
-    analysed: &Analysed,
+    analysis: &Analysis,
     about: Option<&'static str>,
 ) -> Vec<Assumption> {
     let whole = |what: &str| Assumption {
@@ -156,27 +156,27 @@ pub(super) fn of_priorities(
     };
     let mut assumptions: Vec<Assumption> = about.into_iter().map(whole).collect();
     for (index, node) in view.system.nodes.iter().enumerate() {
-        if node.scheduling != Scheduling::FixedPriority {
+        if node.scheduling != SchedulingPolicy::FixedPriority {
             continue;
         }
-        let here = |segment: &super::super::composed::Segment| {
-            view.composed.processors[segment.processor].node == index
+        let here = |segment: &super::super::composition::Segment| {
+            view.composition.processors[segment.processor].node == index
         };
-        let segments = view.composed.segments.iter().zip(&view.goals.owner_of);
+        let segments = view.composition.segments.iter().zip(&view.goals.owner_of);
         let used = segments
             .filter(|(segment, _)| here(segment))
-            .filter_map(|(_, &owner)| analysed.priorities[owner]);
+            .filter_map(|(_, &owner)| analysis.priorities[owner]);
         let used: BTreeSet<i16> = used.collect();
         if used.is_empty() {
             continue;
         }
-        let mut what = "threads run under SCHED_FIFO, in lanes and at priorities as `loading` has them, and nothing else on these \
+        let mut what = "threads run under SCHED_FIFO, with the lanes and priorities of `loading`, and no other thread on these \
                         CPUs is as urgent"
             .to_owned();
         if used.len() > NATIVE {
             what += &format!(
-                "; {} priorities are used here, and SCHED_FIFO has {NATIVE}: those that the ORB's mapping puts together are \
-                 later than this says",
+                "; the system uses {} priorities here, but SCHED_FIFO has {NATIVE}: those that the ORB maps to one priority respond \
+                 later than these bounds",
                 used.len()
             );
         }
@@ -188,5 +188,5 @@ pub(super) fn of_priorities(
     assumptions
 }
 
-/// The real-time priorities of Linux.
+/// The number of real-time priorities of Linux.
 const NATIVE: usize = 99;

@@ -1,6 +1,7 @@
 //! Where the naming service is, when nobody said: the standard's bootstrap.
 
-use super::{Context, Failure};
+use super::context::Context;
+use super::failure::{Failure, FailureReason};
 use rtorb::{ObjectRef, Orb, SystemException};
 
 /// The port that the standard gives to naming services.
@@ -8,14 +9,14 @@ pub const PORT: u16 = 2809;
 
 /// Where a naming service was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServiceLocation {
     /// The ORB's initial reference `NameService`: from `-ORBInitRef`, a file, or registered.
     Initial,
     /// The usual port of this host.
     Usual,
 }
 
-impl Place {
+impl ServiceLocation {
     /// Where this ORB's naming service is.
     pub fn of(orb: &Orb) -> Self {
         match orb.list_initial_services().iter().any(|name| name == NAME) {
@@ -43,12 +44,14 @@ impl Context {
     /// # Errors
     /// When it does not answer, or is none.
     pub fn root(orb: &Orb) -> Result<Self, Failure> {
-        let object = Place::of(orb).object(orb);
-        Self::narrow(&object.map_err(|exception| Failure::new(&[], super::Why::System(exception)))?)
+        let object = ServiceLocation::of(orb).object(orb);
+        Self::narrow(
+            &object.map_err(|exception| Failure::new(&[], FailureReason::System(exception)))?,
+        )
     }
 }
 
-impl core::fmt::Display for Place {
+impl core::fmt::Display for ServiceLocation {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Initial => write!(f, "the initial reference {NAME}"),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rtorb::any::Any;
 use rtorb::{ObjectRef, SystemException};
 
-use super::face::{Face, deactivate, refused};
+use super::core::{PlainCore, deactivate, refused};
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
     ProxyPushConsumerServant,
@@ -15,17 +15,17 @@ use crate::stubs::cos_event::cos_event_comm::{
 };
 
 /// Makes a proxy that nobody is connected to.
-pub(super) fn activate(face: &Arc<Face>) -> Result<ProxyPushConsumer, SystemException> {
-    let number = face.admit_supplier()?;
+pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, SystemException> {
+    let number = core.admit_supplier()?;
     let object = Arc::new(OnceLock::new());
     let proxy = Proxy {
-        face: Arc::clone(face),
+        core: Arc::clone(core),
         number,
         object: Arc::clone(&object),
     };
-    let activated = face.poa().activate(proxy);
+    let activated = core.poa().activate(proxy);
     let reference: ProxyPushConsumer = activated.map_err(|error| {
-        face.end_supplier(number);
+        core.end_supplier(number);
         refused(error)
     })?;
     object.get_or_init(|| reference.as_object().clone());
@@ -33,7 +33,7 @@ pub(super) fn activate(face: &Arc<Face>) -> Result<ProxyPushConsumer, SystemExce
 }
 
 struct Proxy {
-    face: Arc<Face>,
+    core: Arc<PlainCore>,
     number: u64,
     /// The proxy itself, to end it.
     object: Arc<OnceLock<ObjectRef>>,
@@ -41,15 +41,15 @@ struct Proxy {
 
 impl PushConsumerServant for Proxy {
     fn push(&self, data: &Any) -> Result<(), PushConsumerPushError> {
-        if !self.face.is_connected_supplier(self.number) {
+        if !self.core.is_connected_supplier(self.number) {
             return Err(Disconnected.into());
         }
-        Ok(self.face.push(data)?)
+        Ok(self.core.push(data)?)
     }
 
     fn disconnect_push_consumer(&self) -> Result<(), SystemException> {
-        self.face.end_supplier(self.number);
-        deactivate(self.face.poa(), self.object.get());
+        self.core.end_supplier(self.number);
+        deactivate(self.core.poa(), self.object.get());
         Ok(())
     }
 }
@@ -61,7 +61,7 @@ impl ProxyPushConsumerServant for Proxy {
         push_supplier: Option<&PushSupplier>,
     ) -> Result<(), ProxyPushConsumerConnectPushSupplierError> {
         match self
-            .face
+            .core
             .connect_supplier(self.number, push_supplier.cloned())
         {
             Some(true) => Ok(()),

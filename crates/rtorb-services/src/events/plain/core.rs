@@ -10,8 +10,10 @@ use rtorb::{DispatchStrategy, ExceptionKind, ObjectRef, Poa, PoaError, SystemExc
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
+use super::config::{PlainConfig, PlainStatistics};
 use super::consumer::Consumer;
-use super::{PlainConfig, PlainStatistics, value};
+use super::counts::Counts;
+use super::value;
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
 use crate::events::subscribe::Publications;
 use crate::events::wish::Wish;
@@ -21,7 +23,7 @@ use crate::stubs::rtec_event::rtec_event_channel_admin as rtec;
 use crate::stubs::rtec_event::rtec_event_comm::{Event, PushConsumer, PushConsumerServant};
 
 /// A plain face.
-pub(super) struct Face {
+pub(super) struct PlainCore {
     config: PlainConfig,
     poa: Poa,
     channel: rtec::EventChannel,
@@ -31,7 +33,7 @@ pub(super) struct Face {
     supply: Mutex<Option<rtec::ProxyPushConsumer>>,
     consumer_admin: OnceLock<ConsumerAdmin>,
     supplier_admin: OnceLock<SupplierAdmin>,
-    pub(super) counts: Counts,
+    pub(super) counts: Arc<Counts>,
 }
 
 #[derive(Default)]
@@ -64,24 +66,13 @@ pub(super) enum Goodbye {
     Consumer(plain::PushConsumer),
 }
 
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) pushed: AtomicU64,
-    pub(super) refused: AtomicU64,
-    pub(super) received: AtomicU64,
-    pub(super) delivered: AtomicU64,
-    pub(super) discarded_full: AtomicU64,
-    pub(super) discarded_failed: AtomicU64,
-    pub(super) dropped: AtomicU64,
-}
-
 /// The face's end of the channel.
 #[derive(Default)]
 struct Link {
     consumer: Option<(PushConsumer, rtec::ProxyPushSupplier)>,
 }
 
-impl Face {
+impl PlainCore {
     pub(super) fn new(poa: Poa, channel: rtec::EventChannel, config: PlainConfig) -> Self {
         let object = channel.as_object();
         let channel = object.with_round_trip_timeout(Some(config.push_timeout));
@@ -94,7 +85,7 @@ impl Face {
             supply: Mutex::new(None),
             consumer_admin: OnceLock::new(),
             supplier_admin: OnceLock::new(),
-            counts: Counts::default(),
+            counts: Arc::default(),
         }
     }
 
@@ -448,9 +439,9 @@ impl Face {
     }
 }
 
-impl fmt::Debug for Face {
+impl fmt::Debug for PlainCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Face")
+        f.debug_struct("PlainCore")
             .field("config", &self.config)
             .finish_non_exhaustive()
     }
@@ -468,7 +459,7 @@ impl State {
 }
 
 /// What the channel calls: each event goes into the queue of every consumer.
-struct FanOut(Arc<Face>);
+struct FanOut(Arc<PlainCore>);
 
 impl PushConsumerServant for FanOut {
     fn push(&self, events: &[Event]) -> Result<(), SystemException> {

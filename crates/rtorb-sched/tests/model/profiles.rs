@@ -1,10 +1,10 @@
-//! Profiles with round numbers. Each file of tests that takes this in uses some of it.
+//! Profiles with round numbers. Each test file that includes this module uses a part of it.
 #![allow(dead_code)]
 
 use rtorb_sched::model::Platform;
 use serde_json::{Value, json};
 
-/// A service: its min, p99 and max in ns, and the mean beside them.
+/// Creates a service with its min, p99 and max in ns; the mean equals the p99.
 pub(crate) fn service(
     component: &str,
     name: &str,
@@ -73,7 +73,7 @@ pub(crate) fn profile() -> Value {
     })
 }
 
-/// The same without some services.
+/// Returns the profile without some services.
 pub(crate) fn without(mut profile: Value, gone: &[(&str, &str)]) -> Value {
     if let Some(services) = profile["services"].as_array_mut() {
         services.retain(|one| {
@@ -85,7 +85,7 @@ pub(crate) fn without(mut profile: Value, gone: &[(&str, &str)]) -> Value {
     profile
 }
 
-/// What it costs.
+/// Returns the platform of a profile.
 pub(crate) fn platform(profile: &Value) -> Platform {
     Platform::parse(&profile.to_string()).expect("a profile")
 }
