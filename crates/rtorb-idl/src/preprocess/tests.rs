@@ -77,7 +77,10 @@ fn conditions_choose_one_group() {
 #[test]
 fn wrong_directives_are_reported_and_the_rest_is_read() {
     for (text, message) in [
-        ("#if 1 +\n#endif\na", "this condition is not a valid expression"),
+        (
+            "#if 1 +\n#endif\na",
+            "this condition is not a valid expression",
+        ),
         ("#if 1 / 0\n#endif\na", "this condition has no value"),
         ("#endif\na", "`#endif` without `#if`"),
         ("#if 1\na", "`#if` has no `#endif`"),
