@@ -1,6 +1,6 @@
-//! Generated code as an application has it, for the tests beside it to call through.
+//! Generated code as in an application. The tests of this package call it.
 //!
-//! The lints are those of a strict application: what is generated has to keep quiet under them.
+//! The lints are those of a strict application. Generated code must cause no warnings under them.
 #![forbid(unsafe_code)]
 #![deny(
     missing_docs,
@@ -16,7 +16,7 @@ rtorb::include_idl!("inheritance");
 rtorb::include_idl!("failures");
 rtorb::include_idl!("clockwork");
 
-/// The IDL of the back end's snapshots: that it compiles is what matters.
+/// The IDL of the back end's snapshots. It only has to compile.
 pub mod snapshots {
     rtorb::include_idl!("constants");
     rtorb::include_idl!("documentation");

@@ -48,7 +48,7 @@ pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
     /// Names that declarations with errors probably declare.
     pub(crate) lost: HashSet<Rc<str>>,
-    /// Every annotation on timing, wherever it stands.
+    /// Every annotation on timing.
     pub(crate) timing: Vec<Annotation>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
