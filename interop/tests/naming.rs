@@ -4,13 +4,13 @@ use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_interop::jacorb::jacorb;
 use rtorb_interop::names::{OurNames, name, object, root};
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::ours::{Ours, check_cubit};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
 use rtorb_services::naming::client::{
     Context, Existing, Inside, Load, Step, Walk, Why, format_name,
 };
 use rtorb_services::stubs::naming::cos_naming::{BindingType, NamingContextExt};
+use rtorb_tests::ours::{Ours, check_cubit};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
 use std::convert::Infallible;
 use std::io::Cursor;
 use std::time::Duration;

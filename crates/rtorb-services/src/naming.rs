@@ -20,23 +20,29 @@ mod changes;
 pub mod client;
 mod config;
 mod context;
+#[cfg(test)]
+mod disk_full;
 mod draft;
+mod error;
+mod exception;
+mod failure;
 mod federation;
 mod iterators;
 #[cfg(test)]
 mod model;
 mod names;
-mod raised;
 mod servant;
 mod store;
 mod tree;
 
-pub use config::{NamingConfig, NamingError};
-pub use store::StoreError;
+pub use config::NamingConfig;
+pub use error::{NamingError, StoreError};
+pub use failure::{StandardError, StoreFailure, StoreLog};
 
 use crate::stubs::naming::cos_naming::NamingContextExt;
 use changes::{Changes, Disk};
-use context::Naming;
+pub use context::NamingStatistics;
+use context::{Naming, ROOT_KEY};
 use rtorb::Orb;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -54,19 +60,47 @@ impl NamingService {
     /// Loads the store, if there is one, and serves its contexts. The root has the key `NameService` beside its own, so that
     /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name.
     ///
-    /// Requests are let in by the ORB's root adapter's manager, as for every object.
+    /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is reported on
+    /// standard error, and to the clients whose changes it does not keep.
     ///
     /// # Errors
     /// [`NamingError`]: a configuration out of range, a store that cannot be used, an ORB that cannot serve.
     pub fn serve(orb: &Orb, config: NamingConfig) -> Result<Self, NamingError> {
+        Self::serve_with(orb, config, Arc::new(StandardError))
+    }
+
+    /// Does the same as [`serve`](Self::serve), with another log for a store that fails.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub fn serve_with(
+        orb: &Orb,
+        config: NamingConfig,
+        log: Arc<dyn StoreLog>,
+    ) -> Result<Self, NamingError> {
         config.check()?;
-        let (disk, tree, identity) = match &config.store {
+        let stored = match &config.store {
             Some(place) => {
                 let opened = Store::open(place, &config);
                 let (store, tree) = opened.map_err(|why| NamingError::Store {
                     place: place.clone(),
                     why,
                 })?;
+                Some((store.logging_to(log), tree))
+            }
+            None => None,
+        };
+        Self::start(orb, config, stored)
+    }
+
+    /// Serves the contexts of an open store, or of none.
+    fn start(
+        orb: &Orb,
+        config: NamingConfig,
+        stored: Option<(Store, Tree)>,
+    ) -> Result<Self, NamingError> {
+        let (disk, tree, identity) = match stored {
+            Some((store, tree)) => {
                 let identity = store.identity();
                 (Some(Box::new(store) as Box<dyn Disk>), tree, identity)
             }
@@ -75,16 +109,16 @@ impl NamingService {
         let tree = Arc::new(Mutex::new(tree));
         let changes = Changes::new(Arc::clone(&tree), disk, &config);
         let naming = Naming::new(orb, identity, tree, changes, config)?;
-        naming.open()?;
+        servant::open(&naming)?;
         let service = Self {
             orb: orb.clone(),
             naming,
         };
-        orb.bind_object_key(NAME, service.reference().as_object())
+        orb.bind_object_key(ROOT_KEY, service.reference().as_object())
             .inspect_err(|_| {
                 service.naming.end();
             })?;
-        orb.register_initial_reference(NAME, service.reference().as_object().clone());
+        orb.register_initial_reference(ROOT_KEY, service.reference().as_object().clone());
         Ok(service)
     }
 
@@ -102,29 +136,7 @@ impl NamingService {
     /// another. The store keeps everything.
     pub fn end(&self) {
         if self.naming.end() {
-            self.orb.unbind_object_key(NAME);
+            self.orb.unbind_object_key(ROOT_KEY);
         }
     }
 }
-
-/// What a naming service holds and has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NamingStatistics {
-    /// Bindings in all contexts.
-    pub bindings: usize,
-    /// Contexts, the root and those without a name included.
-    pub contexts: usize,
-    /// Octets of all names and references.
-    pub octets: usize,
-    /// Changes made.
-    pub changes: u64,
-    /// Transactions that they took.
-    pub commits: u64,
-    /// Iterators that clients have.
-    pub iterators: usize,
-    /// Iterators ended because there were too many.
-    pub iterators_ended: u64,
-}
-
-/// What everybody calls the root context, as an initial reference and as the key in a `corbaloc:`.
-const NAME: &str = "NameService";

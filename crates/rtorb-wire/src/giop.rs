@@ -14,6 +14,7 @@ mod target;
 
 pub mod contexts;
 
+pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
 pub use fragments::{Accepted, FRAGMENT_OCTETS_MIN, FragmentedMessage, Reassembly, fragments};
 pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
@@ -28,31 +29,6 @@ pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
 pub use target::Target;
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
-use core::fmt;
-
-/// A version of GIOP, or of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    /// Always 1 so far.
-    pub major: u8,
-    /// 0 to 2.
-    pub minor: u8,
-}
-
-impl Version {
-    /// GIOP 1.0.
-    pub const V1_0: Self = Self { major: 1, minor: 0 };
-    /// GIOP 1.1.
-    pub const V1_1: Self = Self { major: 1, minor: 1 };
-    /// GIOP 1.2.
-    pub const V1_2: Self = Self { major: 1, minor: 2 };
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// Writes the body of a request or reply: `content` behind the padding that GIOP 1.2 asks for.
 ///

@@ -1,7 +1,6 @@
 //! System exceptions, and the one place where errors of the layers below become them.
 
 use crate::endpoint::Endpoint;
-use crate::reference::SyncScope;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError};
 use std::sync::Arc;
@@ -29,6 +28,18 @@ pub(crate) mod inconsistent {
     pub(crate) const NO_PROTOCOL: u32 = RTORB | 4;
     /// SYNC_NONE where many threads wait on one connection.
     pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
+}
+
+/// Minor codes of TRANSIENT for oneways that wait for nothing.
+pub(crate) mod oneway {
+    use super::RTORB;
+
+    /// No connection is open.
+    pub(crate) const UNCONNECTED: u32 = RTORB | 1;
+    /// The rest of an earlier oneway is not sent yet.
+    pub(crate) const BEHIND_ANOTHER: u32 = RTORB | 2;
+    /// Another thread uses the connection.
+    pub(crate) const IN_USE: u32 = RTORB | 3;
 }
 
 /// A CORBA system exception, with what this ORB knows of how it came about.
@@ -221,9 +232,7 @@ impl SystemException {
             (_, Some(Phase::Schedule)) => Some(
                 "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
             ),
-            (ExceptionKind::Transient, _) if SyncScope::advice(self.minor).is_some() => {
-                SyncScope::advice(self.minor)
-            }
+            (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
             ),
@@ -261,6 +270,23 @@ impl SystemException {
             8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
             9 => "what stands behind the scheme cannot be understood, or read",
             10 => "it is no reference, or the name in a corbaname: is not bound",
+            _ => return None,
+        })
+    }
+
+    /// Why a oneway that waits for nothing was not sent, and what to do.
+    fn unsent_oneway(&self) -> Option<&'static str> {
+        Some(match self.minor {
+            oneway::UNCONNECTED => {
+                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
+            }
+            oneway::BEHIND_ANOTHER => {
+                "the server takes oneways slower than they are sent: send it again once flush returns true"
+            }
+            oneway::IN_USE => {
+                "another thread uses the connection: send it again, or give the reference a connection of its own \
+                 (PrivateConnection)"
+            }
             _ => return None,
         })
     }

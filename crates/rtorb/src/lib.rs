@@ -19,7 +19,6 @@ mod connection;
 mod dispatch;
 mod endpoint;
 mod exception;
-mod inbox;
 mod interface;
 mod limits;
 mod orb;

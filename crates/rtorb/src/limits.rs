@@ -1,5 +1,6 @@
 //! The bounds of everything that could grow.
 
+use rtorb_wire::connection::ReceiveLimits;
 use std::time::Duration;
 
 /// What the ORB never exceeds; beyond a bound the caller gets an exception, never growth.
@@ -42,6 +43,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The limits of each connection's receiver.
+    pub(crate) fn receive(&self) -> ReceiveLimits {
+        ReceiveLimits {
+            message_bytes_max: self.message_octets_max,
+            fragmented_messages_max: self.fragment_chains_max,
+        }
+    }
+
     /// Requests that wait in a queue, as many as one can be made for.
     pub(crate) fn queued_requests(&self) -> u32 {
         u32::try_from(self.queued_requests_max).map_or(QUEUED_MAX, |max| max.clamp(1, QUEUED_MAX))

@@ -8,23 +8,27 @@ mod object_url;
 mod options;
 pub(crate) mod published;
 pub(crate) mod routes;
+mod rt_current;
+mod rt_orb;
 mod settings;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
-pub(crate) use routes::SharedEndpoint;
+pub use rt_current::RtCurrent;
+pub use rt_orb::RtOrb;
 
-use crate::connection::OpenLines;
-use crate::dispatch::{self, DispatchError, RequestFilter};
+use crate::connection::{EndpointTable, OpenConnections};
+use crate::dispatch::pool::Pool;
+use crate::dispatch::{self, Dispatch, DispatchError, Pools};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
 use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
-use crate::rt::{RtCore, RtCurrent, RtOrb};
+use crate::rt::RtCore;
 use crate::server::{Server, is_in_upcall, is_serving_own};
-use crate::strategies::{DispatchStrategy, Strategies};
+use crate::strategies::Strategies;
 use crate::timing::{OperationCounts, Watch};
 use crate::transport::Listener;
 use crate::wait::reactor::Reactor;
@@ -33,7 +37,6 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
 use published::Published;
-use routes::EndpointTable;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
@@ -60,28 +63,23 @@ pub(crate) struct OrbCore {
     pub(crate) server_threads: ThreadConfig,
     pub(crate) watchdog_thread: ThreadConfig,
     pub(crate) watchdog: Watchdog,
-    pub(crate) reactor_thread: ThreadConfig,
     pub(crate) reactor: Reactor,
     /// True if servers are told the priorities of each new connection that is for a band.
     pub(crate) binds_priority_bands: bool,
     pub(crate) max_version: rtorb_wire::giop::Version,
     pub(crate) rt: RtCore,
     pub(crate) timing: Watch,
-    /// Threads of the dispatch strategies that have a pool of a fixed size.
-    pub(crate) pool_threads: usize,
-    /// The application's filters, for [`DispatchStrategy::FilterChain`].
-    pub(crate) filters: Vec<Arc<dyn RequestFilter>>,
+    pub(crate) dispatch: Dispatch,
+    /// The application's thread pools.
+    pub(crate) pools: Pools,
     /// Tells this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
     pub(crate) endpoints: EndpointTable,
-    pub(crate) open_lines: OpenLines,
+    pub(crate) open_connections: OpenConnections,
     initial_references: InitialReferences,
     adapters: AtomicUsize,
     root: Arc<Adapter>,
-    pub(crate) listen: Vec<crate::endpoint::ListenEndpoint>,
-    /// Where lanes listen that do not listen beside the ORB's endpoints.
-    pub(crate) lane_endpoints: crate::dispatch::pool::endpoints::LaneEndpoints,
     /// Made when the root adapter is first asked for: a client listens nowhere.
     server: OnceLock<Server>,
     opening: Mutex<()>,
@@ -163,7 +161,7 @@ impl Orb {
         };
         // When the host refused something, this ends the pools too, which are waited for.
         self.core.stop();
-        self.core.rt.pools.join();
+        self.core.pools.join();
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
         Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
         served.map_err(|error| match error {
@@ -197,7 +195,7 @@ impl Orb {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
         }
         self.core.stop();
-        self.core.rt.pools.join();
+        self.core.pools.join();
         // As at the end of `run`: servants often hold the ORB.
         Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
         Ok(())
@@ -253,15 +251,23 @@ impl OrbCore {
         if let Some(server) = self.server.get() {
             server.stop();
         }
-        if let Some(pool) = self.rt.own_pool.get() {
+        if let Some(pool) = self.own_pool() {
             pool.stop();
         }
-        self.rt.pools.stop();
+        self.pools.stop();
+    }
+
+    /// The pool of the dispatch strategy [`Lanes`](Dispatch::Lanes), once the ORB listens.
+    pub(crate) fn own_pool(&self) -> Option<&Arc<Pool>> {
+        match &self.dispatch {
+            Dispatch::Lanes(lanes) => lanes.pool(),
+            _ => None,
+        }
     }
 
     /// What adapters without a pool of their own are reached by.
     pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
-        match (self.rt.own_pool.get(), self.server.get()) {
+        match (self.own_pool(), self.server.get()) {
             (Some(pool), _) => pool
                 .lanes
                 .iter()
@@ -309,13 +315,12 @@ impl OrbCore {
             return Ok(server);
         }
         self.check_running()?;
-        let listen = match self.strategies.dispatch {
-            DispatchStrategy::Lanes => {
-                let pool = dispatch::open_lanes(self)?;
-                self.rt.own_pool.get_or_init(|| pool);
+        let listen = match &self.dispatch {
+            Dispatch::Lanes(lanes) => {
+                lanes.open(self)?;
                 &[][..]
             }
-            _ => &self.listen,
+            _ => &self.pools.listen,
         };
         let server = published::listen(listen)?;
         Ok(self.server.get_or_init(|| server))

@@ -1,7 +1,7 @@
 //! Times in annotations: `2ms`, `1.5us`.
 //!
 //! System files have the same syntax for times. Their reader is another crate and neither depends on the other, so the tests
-//! of both use one table of cases, `crates/rtorb-sched/src/times/cases.txt`.
+//! of both use one table of cases, `crates/rtorb-sched/src/times_cases.txt`.
 
 /// Why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn times_agree_with_system_files() {
-        let cases = include_str!("../../../rtorb-sched/src/times/cases.txt");
+        let cases = include_str!("../../../rtorb-sched/src/times_cases.txt");
         let mut count = 0;
         for case in cases.lines().filter(|line| !line.starts_with('#')) {
             let (text, meaning) = case.split_once('=').expect("TEXT = MEANING");

@@ -1,12 +1,13 @@
 //! A channel on an ORB: serving it, its reference, its counts, its end.
 
 use super::admin::{ChannelServant, ForConsumers, ForSuppliers};
-use super::hub::Hub;
+use super::channel_core::ChannelCore;
+use super::config::{ChannelConfig, ChannelError};
+use super::consumer::Consumer;
 use super::keeper;
 use super::lane::Lane;
 use super::priority_source::{PrioritySource, RtInfoIsPriority};
 use super::statistics::Statistics;
-use super::{ChannelConfig, ChannelError};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerAdmin, EventChannel, SupplierAdmin,
 };
@@ -21,7 +22,7 @@ use std::sync::{Arc, mpsc};
 #[derive(Debug)]
 #[must_use = "the channel ends when this is dropped"]
 pub struct Channel {
-    hub: Arc<Hub>,
+    core: Arc<ChannelCore>,
     reference: EventChannel,
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
 }
@@ -54,21 +55,21 @@ impl Channel {
         check_orb(orb, &config)?;
         let key = config.key.clone();
         let poa = orb.root_poa()?.create_poa(&key, policies())?;
-        let hub = Hub::new(config, priorities, (orb.clone(), poa.clone()));
-        let hub = Arc::new(hub);
-        let served = begin(orb, &hub).and_then(|threads| {
-            let reference = activate(orb, &hub, &poa)?;
+        let core = ChannelCore::new(config, priorities, orb.clone(), poa.clone());
+        let core = Arc::new(core);
+        let served = begin(orb, &core).and_then(|threads| {
+            let reference = activate(orb, &core, &poa)?;
             Ok((threads, reference))
         });
         match served {
             Ok((threads, reference)) => Ok(Self {
-                hub,
+                core,
                 reference,
                 threads: Mutex::new(threads),
             }),
             Err(error) => {
-                hub.end();
-                hub.lanes().iter().for_each(|lane| lane.stop());
+                core.end();
+                core.lanes().iter().for_each(|lane| lane.stop());
                 poa.destroy();
                 Err(error)
             }
@@ -82,12 +83,12 @@ impl Channel {
 
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
-        self.hub.statistics()
+        self.core.statistics()
     }
 
     /// True once the channel ends, or has ended, by whoever destroyed it.
     pub fn is_destroyed(&self) -> bool {
-        self.hub.is_ending()
+        self.core.is_ending()
     }
 
     /// Ends the channel: tells consumers and suppliers, ends its threads and its objects. Waits for that, `goodbye_timeout` and
@@ -95,7 +96,7 @@ impl Channel {
     ///
     /// Not from a thread that serves one of the channel's own requests.
     pub fn destroy(&self) {
-        self.hub.end();
+        self.core.end();
         let threads = core::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // A thread that panicked has ended as well.
@@ -112,19 +113,18 @@ impl Drop for Channel {
 
 /// The choices that a channel needs of its ORB, apart from how suppliers are dispatched.
 pub fn strategies(dispatch: rtorb::DispatchStrategy) -> Strategies {
-    let mut strategies = Strategies::default();
-    strategies.connection = ConnectionStrategy::Multiplexed;
-    strategies.wait = WaitStrategy::Read;
-    strategies.dispatch = dispatch;
-    strategies
+    Strategies::new(CONNECTION, dispatch)
 }
 
+/// A consumer's connection belongs to its reference alone.
+const CONNECTION: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::Read,
+};
+
 fn check_orb(orb: &Orb, config: &ChannelConfig) -> Result<(), ChannelError> {
-    let Strategies {
-        connection, wait, ..
-    } = orb.strategies();
-    if connection != ConnectionStrategy::Multiplexed || wait != WaitStrategy::Read {
-        return Err(ChannelError::Strategies { connection, wait });
+    let Strategies { connection, .. } = orb.strategies();
+    if connection != CONNECTION {
+        return Err(ChannelError::Strategies { connection });
     }
     // One for events and one for questions; a connection that is closed for another would be opened again, and so on.
     let connections = 2 * config.consumers_max;
@@ -146,39 +146,39 @@ fn policies() -> PoaPolicies {
 }
 
 /// Activates the channel's object and those that make proxies.
-fn activate(orb: &Orb, hub: &Arc<Hub>, poa: &Poa) -> Result<EventChannel, ChannelError> {
-    let consumers: ConsumerAdmin = poa.activate(ForConsumers(Arc::clone(hub)))?;
-    let suppliers: SupplierAdmin = poa.activate(ForSuppliers(Arc::clone(hub)))?;
+fn activate(orb: &Orb, core: &Arc<ChannelCore>, poa: &Poa) -> Result<EventChannel, ChannelError> {
+    let consumers: ConsumerAdmin = poa.activate(ForConsumers(Arc::clone(core)))?;
+    let suppliers: SupplierAdmin = poa.activate(ForSuppliers(Arc::clone(core)))?;
     let servant = ChannelServant {
-        hub: Arc::clone(hub),
+        core: Arc::clone(core),
         consumers,
         suppliers,
     };
     let channel: CountingChannel = poa.activate(servant)?;
     let channel = EventChannel::from(channel);
-    orb.bind_object_key(&hub.config().key, channel.as_object())?;
-    orb.register_initial_reference(&hub.config().key, channel.as_object().clone());
+    orb.bind_object_key(&core.config().key, channel.as_object())?;
+    orb.register_initial_reference(&core.config().key, channel.as_object().clone());
     Ok(channel)
 }
 
 /// Starts the lanes and the keeper.
-fn begin(orb: &Orb, hub: &Arc<Hub>) -> Result<Vec<JoinHandle<Option<()>>>, ChannelError> {
-    let slots = hub.config().consumers_max;
+fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>>>, ChannelError> {
+    let slots = core.config().consumers_max;
     let mut threads = Vec::new();
-    for lane in hub.lanes() {
-        let (own, lane): (_, Arc<Lane>) = (Arc::clone(hub), Arc::clone(lane));
+    for lane in core.lanes() {
+        let (own, lane): (_, Arc<Lane<Consumer>>) = (Arc::clone(core), Arc::clone(lane));
         let priority = lane.priority();
         let begun = begin_thread(
             orb,
             ("lane", priority),
-            &hub.config().lane_threads,
+            &core.config().lane_threads,
             move || {
                 lane.work(slots, own.subscriptions());
             },
         );
         threads.push(begun?);
     }
-    let own = Arc::clone(hub);
+    let own = Arc::clone(core);
     let config = ThreadConfig::default();
     let begun = begin_thread(orb, ("keeper", Priority::MIN), &config, move || {
         keeper::work(&own);

@@ -106,13 +106,12 @@ pub enum ChannelError {
     },
     /// The ORB shares its connections in another way than a channel needs.
     #[error(
-        "event channel: the ORB has connection strategy {connection} and wait strategy {wait}; build it with multiplexed and read, so that a consumer's connection is its reference's own"
+        "event channel: the ORB has connection strategy {connection} and wait strategy {}; build it with multiplexed and read, so that a consumer's connection is its reference's own",
+        .connection.wait()
     )]
     Strategies {
         /// The ORB's connection strategy.
         connection: rtorb::ConnectionStrategy,
-        /// The ORB's wait strategy.
-        wait: rtorb::WaitStrategy,
     },
     /// The ORB may have too few connections.
     #[error(

@@ -20,7 +20,7 @@ pub fn statistics_of(channel: &ObjectRef) -> Result<Statistics, SystemException>
 
 impl idl::CountingChannelServant for ChannelServant {
     fn statistics(&self) -> Result<idl::ChannelStatistics, SystemException> {
-        Ok((&self.hub.statistics()).into())
+        Ok((&self.core.statistics()).into())
     }
 }
 

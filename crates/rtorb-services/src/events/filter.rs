@@ -57,6 +57,7 @@
 mod delivery;
 mod error;
 mod key;
+mod kind;
 mod limits;
 mod memory;
 mod reading;
@@ -64,27 +65,17 @@ mod timeout;
 mod tree;
 pub mod types;
 
-pub use delivery::{Delivery, EventOctets};
+pub use delivery::Delivery;
 pub use error::{Needed, Problem, SubscriptionError};
 pub use key::Key;
+pub use kind::FilterKind;
 pub use limits::FilterLimits;
+pub use memory::EventOctets;
 
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
-use serde::{Deserialize, Serialize};
 use tree::{Tree, Verdict};
-
-/// In which form a channel reads the lists of its consumers; see [the module](self).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FilterKind {
-    /// A designator begins a group, which ends where the next begins.
-    #[default]
-    Basic,
-    /// A designator says how many children it has.
-    Prefix,
-}
 
 /// What a consumer waits for, and what it has of that so far.
 #[derive(Debug)]

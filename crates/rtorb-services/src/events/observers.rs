@@ -88,7 +88,7 @@ impl Observers {
 
     /// Tells every observer what it does not know yet. One that does not answer within `timeout` is dropped; answers how many
     /// were.
-    pub(crate) fn tell(&self, unions: &Unions, timeout: Duration) -> usize {
+    pub(crate) fn update(&self, unions: &Unions, timeout: Duration) -> usize {
         let entries = self.table.lock().entries.clone();
         let mut dropped = 0;
         for mut entry in entries {
@@ -260,7 +260,7 @@ mod tests {
         let handle = observers.append(observer.clone()).expect("room");
         let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
         for union in [&one, &one, &none, &one] {
-            assert_eq!(observers.tell(union, timeout), 0);
+            assert_eq!(observers.update(union, timeout), 0);
         }
         assert_eq!(*told.0.lock(), [1, 0, 1], "what was new each time");
 
@@ -268,7 +268,7 @@ mod tests {
         poa.deactivate(dead.as_object()).expect("it was active");
         let gone = observers.append(dead.clone()).expect("room");
         assert_eq!(observers.append(dead), None, "two is the bound");
-        assert_eq!(observers.tell(&one, timeout), 1);
+        assert_eq!(observers.update(&one, timeout), 1);
         assert!(!observers.remove(gone), "it is dropped");
         assert!(observers.remove(handle));
         assert!(!observers.remove(handle));

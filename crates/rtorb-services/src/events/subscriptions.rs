@@ -10,9 +10,9 @@ use super::filter::Key;
 use arc_swap::{ArcSwap, Guard};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
-use table::Table;
+use table::{Entry, Table};
 
-pub use table::Matching;
+pub use table::{Matching, Subscriber};
 
 /// The subscribers of a channel; `T` is what stands for one, cheap to clone.
 #[derive(Debug)]
@@ -21,10 +21,6 @@ pub struct Subscriptions<T> {
     writing: Mutex<Writing<T>>,
 }
 
-/// Names one subscriber among those of its [`Subscriptions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Subscriber(u64);
-
 /// What the writers share.
 #[derive(Debug)]
 struct Writing<T> {
@@ -32,15 +28,6 @@ struct Writing<T> {
     entries: Vec<Entry<T>>,
     next: u64,
     retired: Vec<Arc<Table<T>>>,
-}
-
-/// A subscriber, and what it can want.
-#[derive(Clone, Debug)]
-struct Entry<T> {
-    subscriber: Subscriber,
-    urgency: i32,
-    keys: Vec<Key>,
-    value: T,
 }
 
 impl<T: Clone> Subscriptions<T> {

@@ -2,9 +2,11 @@
 
 use super::config::NamingConfig;
 use super::draft::{Bounds, Done, Draft, Refusal, Request};
+use super::failure::StoreFailure;
 use super::tree::{Effect, Tree};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use rtorb::CompletionStatus;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -33,13 +35,11 @@ pub(super) trait Disk: Send + Sync + core::fmt::Debug {
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError>;
 }
 
-/// What a failed commit leaves behind.
+/// Why a commit failed, and whether the changes may be on the disk all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommitError {
-    /// Nothing was written.
-    NotBegun,
-    /// Nobody knows before the store is opened again.
-    Unknown,
+pub(super) struct CommitError {
+    pub(super) failure: StoreFailure,
+    pub(super) completed: CompletionStatus,
 }
 
 /// Why it is not known that a change is made.
@@ -53,10 +53,8 @@ pub(super) enum ChangeError {
     TooLate,
     /// It took too long when it was on its way already.
     LateUnderWay,
-    /// The store takes no more; it is not made.
-    StoreFailed,
-    /// The store failed when it was on its way.
-    FailedUnderWay,
+    /// The store did not keep it.
+    NotKept(CommitError),
 }
 
 #[derive(Debug, Default)]
@@ -147,12 +145,7 @@ impl Changes {
             Some(disk) if !effects.is_empty() => disk.commit(&effects),
             _ => Ok(()),
         };
-        let failure = match committed {
-            Ok(()) => None,
-            Err(CommitError::NotBegun) => Some(ChangeError::StoreFailed),
-            Err(CommitError::Unknown) => Some(ChangeError::FailedUnderWay),
-        };
-        if failure.is_none() && !effects.is_empty() {
+        if committed.is_ok() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
             self.commits.fetch_add(1, Ordering::Relaxed);
             for effect in effects {
@@ -161,9 +154,9 @@ impl Changes {
             }
         }
         for (waiting, decided) in batch.iter().zip(decided) {
-            let answer = match &failure {
-                Some(failure) => Err(failure.clone()),
-                None => decided,
+            let answer = match committed {
+                Ok(()) => decided,
+                Err(error) => Err(ChangeError::NotKept(error)),
             };
             // Only the leader answers, and each once.
             let _ = waiting.answer.set(answer);
@@ -214,7 +207,7 @@ mod tests {
 
     /// A disk that can be held up, broken, and made to panic.
     #[derive(Debug, Default)]
-    struct Wayward {
+    struct FaultyDisk {
         is_held: AtomicBool,
         is_broken: AtomicBool,
         panics: AtomicBool,
@@ -222,7 +215,12 @@ mod tests {
         effects: AtomicUsize,
     }
 
-    impl Disk for Arc<Wayward> {
+    const FULL: CommitError = CommitError {
+        failure: StoreFailure::DiskFull,
+        completed: CompletionStatus::Maybe,
+    };
+
+    impl Disk for Arc<FaultyDisk> {
         fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
             self.commits.fetch_add(1, Ordering::SeqCst);
             assert!(!self.panics.load(Ordering::SeqCst), "a disk that panics");
@@ -230,7 +228,7 @@ mod tests {
                 !self.is_held.load(Ordering::SeqCst)
             });
             if self.is_broken.load(Ordering::SeqCst) {
-                return Err(CommitError::Unknown);
+                return Err(FULL);
             }
             self.effects.fetch_add(effects.len(), Ordering::SeqCst);
             Ok(())
@@ -245,8 +243,8 @@ mod tests {
         }
     }
 
-    fn changes(config: &NamingConfig) -> (Arc<Wayward>, Changes) {
-        let disk = Arc::<Wayward>::default();
+    fn changes(config: &NamingConfig) -> (Arc<FaultyDisk>, Changes) {
+        let disk = Arc::<FaultyDisk>::default();
         let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
         let changes = Changes::new(tree, Some(Box::new(Arc::clone(&disk))), config);
         (disk, changes)
@@ -321,7 +319,7 @@ mod tests {
     fn what_a_broken_disk_has_not_kept_is_not_shown() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_broken.store(true, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Err(ChangeError::FailedUnderWay));
+        assert_eq!(changes.make(bind("a")), Err(ChangeError::NotKept(FULL)));
         assert!(!is_bound(&changes, "a"));
         disk.is_broken.store(false, Ordering::SeqCst);
         assert_eq!(changes.make(bind("a")), Ok(Done::Changed));

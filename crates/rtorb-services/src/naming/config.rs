@@ -1,7 +1,6 @@
-//! What a naming service is made with, and why it cannot be.
+//! The configuration of a naming service.
 
-use super::store::StoreError;
-use rtorb::{ObjectKeyError, PoaError, SystemException};
+use super::error::NamingError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -115,40 +114,6 @@ impl Default for NamingConfig {
             forwards_max: 8,
         }
     }
-}
-
-/// Why there is no naming service.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NamingError {
-    /// A bound out of its range.
-    #[error("{bound} is {value}: give it a value from {range}")]
-    Bound {
-        /// Which.
-        bound: &'static str,
-        /// What it was given.
-        value: String,
-        /// What it may be.
-        range: String,
-    },
-    /// A store that cannot be used; it is left as it was.
-    #[error("the store of names {}: {why}", place.display())]
-    Store {
-        /// Its file.
-        place: PathBuf,
-        /// Why not.
-        #[source]
-        why: StoreError,
-    },
-    /// The ORB's adapters would not have the contexts.
-    #[error("the contexts cannot be served: {0}")]
-    Adapter(#[from] PoaError),
-    /// The ORB would not have the root's key: it serves names already.
-    #[error("the root context cannot have the key NameService: {0}")]
-    Key(#[from] ObjectKeyError),
-    /// The ORB cannot serve.
-    #[error("the naming service cannot be served: {0}")]
-    Orb(#[from] SystemException),
 }
 
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);

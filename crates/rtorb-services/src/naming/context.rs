@@ -1,15 +1,14 @@
 //! What a naming service does for its contexts, whichever of them is asked.
 
 use super::changes::{ChangeError, Changes};
-use super::config::{NamingConfig, NamingError};
+use super::config::NamingConfig;
 use super::draft::{Change, Done, Refusal, Request};
+use super::error::NamingError;
+use super::exception::NamingException;
 use super::federation::{Federation, Question};
 use super::iterators::Iterators;
 use super::names;
-use super::raised::Raised;
-use super::servant::{ContextServant, DirectContext};
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
-use super::{NAME, NamingStatistics};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
 };
@@ -19,9 +18,7 @@ use crate::stubs::naming::cos_naming::{
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::ior::{Ior, object_key};
 use rtorb::url::NameComponent;
-use rtorb::{
-    CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaError, PoaPolicies, SystemException,
-};
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
 
@@ -30,11 +27,33 @@ use std::sync::Arc;
 pub(super) struct Naming {
     pub(super) config: NamingConfig,
     pub(super) federation: Federation,
-    poa: Poa,
-    tree: Arc<Mutex<Tree>>,
+    pub(super) poa: Poa,
+    pub(super) tree: Arc<Mutex<Tree>>,
     changes: Changes,
     iterators: Arc<Iterators>,
     is_ended: AtomicBool,
+}
+
+/// The object key of every naming service's root context, and the name of its initial reference.
+pub(super) const ROOT_KEY: &str = "NameService";
+
+/// What a naming service holds and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamingStatistics {
+    /// Bindings in all contexts.
+    pub bindings: usize,
+    /// Contexts, the root and those without a name included.
+    pub contexts: usize,
+    /// Octets of all names and references.
+    pub octets: usize,
+    /// Changes made.
+    pub changes: u64,
+    /// Transactions that they took.
+    pub commits: u64,
+    /// Iterators that clients have.
+    pub iterators: usize,
+    /// Iterators ended because there were too many.
+    pub iterators_ended: u64,
 }
 
 /// What a name stands for.
@@ -74,21 +93,6 @@ impl Naming {
         }))
     }
 
-    /// Lets requests in: contexts need no activation, those made later neither.
-    pub(super) fn open(self: &Arc<Self>) -> Result<(), PoaError> {
-        let naming = Arc::clone(self);
-        let locate = move |id: &[u8]| {
-            let context = context_of(id).filter(|id| naming.tree.lock().has_context(*id));
-            let context = context.ok_or(OBJECT_NOT_EXIST)?;
-            Ok(DirectContext(ContextServant::new(
-                Arc::clone(&naming),
-                context,
-            )))
-        };
-        self.poa
-            .set_servant_locator::<NamingContextExt, _, _>(locate)
-    }
-
     pub(super) fn reference(&self, context: ContextId) -> NamingContextExt {
         self.poa
             .create_reference_with_id(context.0.to_string())
@@ -122,7 +126,7 @@ impl Naming {
         &self,
         context: ContextId,
         name: Vec<NameComponent>,
-    ) -> Result<Resolved, Raised> {
+    ) -> Result<Resolved, NamingException> {
         let name = names::checked(name, &self.config)?;
         match self.find(context, &name)? {
             Step::Here(Target::Object(ior) | Target::Elsewhere(ior)) => Ok(Resolved::Bound(ior)),
@@ -147,7 +151,7 @@ impl Naming {
         context: ContextId,
         name: &[NameComponent],
         change: Change,
-    ) -> Result<Step<Done>, Raised> {
+    ) -> Result<Step<Done>, NamingException> {
         let request = Request {
             context,
             name: name.to_vec(),
@@ -200,7 +204,7 @@ impl Naming {
         let mut profiles = context.ior().profiles.iter();
         let is_a_root = profiles.any(|profile| {
             let key = object_key(profile.tag, &profile.data);
-            key.is_ok_and(|key| key == NAME.as_bytes())
+            key.is_ok_and(|key| key == ROOT_KEY.as_bytes())
         });
         let root = self.reference(ROOT);
         let ours: Vec<_> = root.as_object().endpoints().collect();
@@ -215,7 +219,11 @@ impl Naming {
         }
     }
 
-    fn find(&self, context: ContextId, name: &[NameComponent]) -> Result<Step<Target>, Raised> {
+    fn find(
+        &self,
+        context: ContextId,
+        name: &[NameComponent],
+    ) -> Result<Step<Target>, NamingException> {
         let found = {
             let tree = self.tree.lock();
             let (last, path) = name
@@ -235,13 +243,17 @@ impl Naming {
     }
 
     /// Where a name goes on, or the exception for why it does not.
-    fn stopped(&self, stop: Stop, name: &[NameComponent]) -> Result<(Arc<Ior>, usize), Raised> {
+    fn stopped(
+        &self,
+        stop: Stop,
+        name: &[NameComponent],
+    ) -> Result<(Arc<Ior>, usize), NamingException> {
         match stop {
             Stop::Elsewhere { context, at } => Ok((context, at)),
             Stop::NoContext => Err(OBJECT_NOT_EXIST.into()),
             Stop::MissingNode { at } => Err(not_found(NotFoundReason::MissingNode, name, at)),
             Stop::NotContext { at } => Err(not_found(NotFoundReason::NotContext, name, at)),
-            Stop::Destroyed { context, at } => Err(Raised::CannotProceed(CannotProceed {
+            Stop::Destroyed { context, at } => Err(NamingException::CannotProceed(CannotProceed {
                 cxt: Some(self.reference(context).into()),
                 rest_of_name: names::to_wire(&name[at..]),
             })),
@@ -250,25 +262,28 @@ impl Naming {
 }
 
 /// The context with that id in its adapter.
-fn context_of(id: &[u8]) -> Option<ContextId> {
+pub(super) fn context_of(id: &[u8]) -> Option<ContextId> {
     let id = core::str::from_utf8(id).ok()?;
     Some(ContextId(id.parse().ok()?))
 }
 
 /// The context is destroyed, and was so before the request was carried out.
-const OBJECT_NOT_EXIST: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
+pub(super) const OBJECT_NOT_EXIST: SystemException =
+    SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
-fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> Raised {
-    Raised::NotFound(NotFound {
+fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> NamingException {
+    NamingException::NotFound(NotFound {
         why,
         rest_of_name: names::to_wire(&name[at..]),
     })
 }
 
-fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
+fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
     let exception = match error {
-        ChangeError::Refused(Refusal::AlreadyBound) => return Raised::AlreadyBound(AlreadyBound),
-        ChangeError::Refused(Refusal::NotEmpty) => return Raised::NotEmpty(NotEmpty),
+        ChangeError::Refused(Refusal::AlreadyBound) => {
+            return NamingException::AlreadyBound(AlreadyBound);
+        }
+        ChangeError::Refused(Refusal::NotEmpty) => return NamingException::NotEmpty(NotEmpty),
         ChangeError::Refused(Refusal::NotObject) => {
             return not_found(NotFoundReason::NotObject, name, name.len() - 1);
         }
@@ -281,9 +296,7 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
         ChangeError::LateUnderWay => {
             SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
         }
-        ChangeError::StoreFailed => ExceptionKind::PersistStore.into(),
-        ChangeError::FailedUnderWay => SystemException::from(ExceptionKind::PersistStore)
-            .with_completion(CompletionStatus::Maybe),
+        ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };
-    Raised::System(exception)
+    NamingException::System(exception)
 }

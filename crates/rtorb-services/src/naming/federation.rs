@@ -1,7 +1,7 @@
 //! Names that go on in contexts of other servers.
 
 use super::config::NamingConfig;
-use super::raised::Raised;
+use super::exception::NamingException;
 use crate::stubs::naming::cos_naming::naming_context::CannotProceed;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -45,13 +45,13 @@ impl Federation {
         (context, rest): (&Ior, Vec<NameComponent>),
         question: Question,
         call: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<T, E>,
-    ) -> Result<T, Raised>
+    ) -> Result<T, NamingException>
     where
-        Raised: From<E>,
+        NamingException: From<E>,
     {
         let there = self.context(context)?;
         let cannot_proceed = |rest| {
-            Raised::CannotProceed(CannotProceed {
+            NamingException::CannotProceed(CannotProceed {
                 cxt: Some(there.clone()),
                 rest_of_name: rest,
             })
@@ -59,8 +59,8 @@ impl Federation {
         let Some(_calling) = Calling::begin(self) else {
             return Err(cannot_proceed(rest));
         };
-        match call(&there, &rest).map_err(Raised::from) {
-            Err(Raised::System(exception)) if hides_nothing(&exception, question) => {
+        match call(&there, &rest).map_err(NamingException::from) {
+            Err(NamingException::System(exception)) if hides_nothing(&exception, question) => {
                 Err(cannot_proceed(rest))
             }
             answer => answer,

@@ -239,8 +239,6 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
     #[test]
     fn random_changes_come_to_what_the_model_says(
         actions in prop::collection::vec(action(), 1..60),

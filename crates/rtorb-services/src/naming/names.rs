@@ -1,7 +1,7 @@
 //! Names as clients send them, as text, and within their bounds.
 
 use super::config::NamingConfig;
-use super::raised::Raised;
+use super::exception::NamingException;
 use crate::stubs::naming::cos_naming::{self, naming_context::InvalidName};
 use rtorb::url::{self, NameComponent};
 use rtorb::{ExceptionKind, SystemException};
@@ -10,9 +10,9 @@ use rtorb::{ExceptionKind, SystemException};
 pub(super) fn checked(
     name: Vec<NameComponent>,
     config: &NamingConfig,
-) -> Result<Vec<NameComponent>, Raised> {
+) -> Result<Vec<NameComponent>, NamingException> {
     if name.is_empty() {
-        return Err(Raised::InvalidName(InvalidName));
+        return Err(NamingException::InvalidName(InvalidName));
     }
     let octets_max = config.component_octets_max;
     let is_long = |part: &NameComponent| part.id.len() > octets_max || part.kind.len() > octets_max;

@@ -1,11 +1,11 @@
 //! The servant of a context: CosNaming's operations.
 
-use super::context::{Naming, Resolved, Step};
+use super::context::{Naming, OBJECT_NOT_EXIST, Resolved, Step, context_of};
 use super::draft::{Change, Done};
+use super::exception::NamingException;
 use super::federation::Question;
 use super::names;
-use super::raised::Raised;
-use super::tree::ContextId;
+use super::tree::{ContextId, View};
 use crate::stubs::naming::cos_naming::naming_context::InvalidName;
 use crate::stubs::naming::cos_naming::naming_context_ext::InvalidAddress;
 use crate::stubs::naming::cos_naming::{
@@ -18,10 +18,26 @@ use crate::stubs::naming::cos_naming::{
 };
 use rtorb::codegen::{Decode, DecodeError, Encode, Reader, ServedBy, ServerCall};
 use rtorb::url::{self, UrlError};
-use rtorb::{ObjectRef, SystemException};
+use rtorb::{ObjectRef, PoaError, SystemException};
 use std::sync::Arc;
 
-/// A context, served.
+/// Lets requests to contexts in. A context needs no activation, now or later.
+pub(super) fn open(naming: &Arc<Naming>) -> Result<(), PoaError> {
+    let naming_of_contexts = Arc::clone(naming);
+    let locate = move |id: &[u8]| {
+        let naming = &naming_of_contexts;
+        let context = context_of(id).filter(|id| naming.tree.lock().has_context(*id));
+        Ok(DirectContext(ContextServant {
+            naming: Arc::clone(naming),
+            context: context.ok_or(OBJECT_NOT_EXIST)?,
+        }))
+    };
+    naming
+        .poa
+        .set_servant_locator::<NamingContextExt, _, _>(locate)
+}
+
+/// The servant of a context.
 #[derive(Debug)]
 pub(super) struct ContextServant {
     naming: Arc<Naming>,
@@ -29,19 +45,15 @@ pub(super) struct ContextServant {
 }
 
 impl ContextServant {
-    pub(super) fn new(naming: Arc<Naming>, context: ContextId) -> Self {
-        Self { naming, context }
-    }
-
     /// Changes something here, or has the server that it belongs to change it.
     fn change<E>(
         &self,
         name: &[NameComponent],
         change: Change,
         forward: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<(), E>,
-    ) -> Result<(), Raised>
+    ) -> Result<(), NamingException>
     where
-        Raised: From<E>,
+        NamingException: From<E>,
     {
         let name = names::checked(names::from_wire(name), &self.naming.config)?;
         match self.naming.change(self.context, &name, change)? {
@@ -128,7 +140,7 @@ impl NamingContextServant for ContextServant {
         match self.naming.change(self.context, &[], Change::NewContext) {
             Ok(Step::Here(done)) => Ok(Some(self.created(done))),
             Ok(Step::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
-            Err(Raised::System(exception)) => Err(exception),
+            Err(NamingException::System(exception)) => Err(exception),
             Err(_) => Err(rtorb::ExceptionKind::Internal.into()),
         }
     }
@@ -194,7 +206,7 @@ impl NamingContextExtServant for ContextServant {
 
 /// A context whose `resolve` writes what is bound as it was bound: nobody has to understand the reference on the way.
 #[derive(Debug)]
-pub(super) struct DirectContext(pub(super) ContextServant);
+pub(super) struct DirectContext(ContextServant);
 
 impl ServedBy<DirectContext> for NamingContextExt {
     fn find_operation(name: &[u8]) -> Option<usize> {
@@ -219,16 +231,16 @@ impl ServedBy<DirectContext> for NamingContextExt {
             return <Self as ServedBy<ContextServant>>::dispatch(&servant.0, operation, call);
         };
         let resolved = name
-            .map_err(Raised::InvalidName)
+            .map_err(NamingException::InvalidName)
             .and_then(|name| naming.resolve(*context, name));
         match resolved {
             Ok(Resolved::Bound(ior)) => call.reply(|w| ior.encode(w)),
             Ok(Resolved::Object(object)) => call.reply(|w| object.encode(w)),
-            Err(Raised::NotFound(exception)) => call.raise(&exception),
-            Err(Raised::CannotProceed(exception)) => call.raise(&exception),
-            Err(Raised::InvalidName(exception)) => call.raise(&exception),
-            Err(Raised::System(exception)) => Err(exception),
-            Err(Raised::AlreadyBound(_) | Raised::NotEmpty(_)) => {
+            Err(NamingException::NotFound(exception)) => call.raise(&exception),
+            Err(NamingException::CannotProceed(exception)) => call.raise(&exception),
+            Err(NamingException::InvalidName(exception)) => call.raise(&exception),
+            Err(NamingException::System(exception)) => Err(exception),
+            Err(NamingException::AlreadyBound(_) | NamingException::NotEmpty(_)) => {
                 Err(rtorb::ExceptionKind::Internal.into())
             }
         }

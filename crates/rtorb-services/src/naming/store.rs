@@ -2,67 +2,30 @@
 
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
+use super::error::StoreError;
+use super::failure::{StandardError, StoreFailure, StoreLog};
 use super::tree::{ContextId, Effect, Place, ROOT, Target, Tree};
-use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-    TableError,
-};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use rtorb::CompletionStatus;
 use rtorb::codegen::{Decode, Encode, Reader, Writer};
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
+use rtorb_os::sync::Mutex;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An open store; it is locked against other processes as long as it is there.
+/// An open store. No other process can open it meanwhile.
 #[derive(Debug)]
 pub(super) struct Store {
     database: Database,
+    file: PathBuf,
     identity: u64,
     reference_octets_max: usize,
-}
-
-/// Why a store cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// Another process has it open.
-    #[error("is in use: another naming service has it open; end that one, or choose another file")]
-    InUse,
-    /// A later program has written it.
-    #[error("has schema {schema}, and this program knows {known}: use the program that wrote it")]
-    Newer {
-        /// What it has.
-        schema: u64,
-        /// What is known here.
-        known: u64,
-    },
-    /// The file is something else.
-    #[error("is not a store of names ({why}): choose another file")]
-    Foreign {
-        /// How that shows.
-        why: String,
-    },
-    /// The file is damaged.
-    #[error("is damaged ({why}): restore it from a copy")]
-    Corrupted {
-        /// How that shows.
-        why: String,
-    },
-    /// The configuration allows less than there is.
-    #[error("holds {what}, more than {bound} = {max} allows: raise the bound")]
-    TooMuch {
-        /// What there is.
-        what: String,
-        /// The bound.
-        bound: &'static str,
-        /// Its value.
-        max: usize,
-    },
-    /// The operating system refused something.
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    log: Arc<dyn StoreLog>,
+    /// Why the last commit failed, if it did. The log gets each reason once.
+    failing: Mutex<Option<StoreFailure>>,
 }
 
 impl Store {
@@ -80,13 +43,31 @@ impl Store {
             }
             opened => opened?,
         };
+        Self::of(database, place, config)
+    }
+
+    /// The store in an open database, and all that is in it.
+    pub(super) fn of(
+        database: Database,
+        file: &Path,
+        config: &NamingConfig,
+    ) -> Result<(Self, Tree), StoreError> {
         let (tree, identity) = load(&database, config)?;
         let store = Self {
             database,
+            file: file.to_owned(),
             identity,
             reference_octets_max: config.reference_octets_max,
+            log: Arc::new(StandardError),
+            failing: Mutex::default(),
         };
         Ok((store, tree))
+    }
+
+    /// The same store with another log.
+    pub(super) fn logging_to(mut self, log: Arc<dyn StoreLog>) -> Self {
+        self.log = log;
+        self
     }
 
     /// What tells this store from every other; it goes into the keys of its contexts.
@@ -98,7 +79,7 @@ impl Store {
         &self,
         transaction: &redb::WriteTransaction,
         effects: &[Effect],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), redb::Error> {
         let mut bindings = transaction.open_table(BINDINGS)?;
         let mut contexts = transaction.open_table(CONTEXTS)?;
         let mut about = transaction.open_table(ABOUT)?;
@@ -122,15 +103,40 @@ impl Store {
         }
         Ok(())
     }
+
+    /// Logs why a commit failed, unless the commit before it failed for the same reason.
+    fn failed(&self, error: &redb::Error) -> StoreFailure {
+        let mut failing = self.failing.lock();
+        let failure = match (error, *failing) {
+            // redb takes nothing more after an error of the disk.
+            (redb::Error::PreviousIo, Some(first)) => first,
+            _ => StoreFailure::of(error),
+        };
+        if failing.replace(failure) != Some(failure) {
+            drop(failing);
+            self.log.failed(&self.file, failure, &error.to_string());
+        }
+        failure
+    }
 }
 
 impl Disk for Store {
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
-        let begun = self.database.begin_write();
-        let transaction = begun.map_err(|_| CommitError::NotBegun)?;
+        let failed = |completed| {
+            move |error: redb::Error| CommitError {
+                failure: self.failed(&error),
+                completed,
+            }
+        };
+        let begun = self.database.begin_write().map_err(redb::Error::from);
+        let transaction = begun.map_err(failed(CompletionStatus::No))?;
         self.write(&transaction, effects)
-            .map_err(|_| CommitError::NotBegun)?;
-        transaction.commit().map_err(|_| CommitError::Unknown)
+            .map_err(failed(CompletionStatus::No))?;
+        // Only the next start can find out how much of the commit is on the disk.
+        let committed = transaction.commit().map_err(redb::Error::from);
+        committed.map_err(failed(CompletionStatus::Maybe))?;
+        *self.failing.lock() = None;
+        Ok(())
     }
 }
 
@@ -188,16 +194,7 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     let made = Unfinished(place.with_file_name(name));
     made.remove_leftover()?;
     let database = builder().create(&made.0)?;
-    let transaction = database.begin_write().map_err(|error| io(error.into()))?;
-    {
-        transaction.open_table(BINDINGS)?;
-        transaction.open_table(CONTEXTS)?.insert(ROOT.0, ())?;
-        let mut about = transaction.open_table(ABOUT)?;
-        about.insert(SCHEMA_NAME, SCHEMA)?;
-        about.insert(IDENTITY, random()?)?;
-        about.insert(NEXT_CONTEXT, ROOT.0 + 1)?;
-    }
-    transaction.commit().map_err(|error| io(error.into()))?;
+    initialize(&database)?;
     // Unlike a rename, a link takes nothing away that another process has put there meanwhile.
     fs::hard_link(&made.0, place)?;
     drop(made);
@@ -207,6 +204,21 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     };
     File::open(directory)?.sync_all()?;
     Ok(database)
+}
+
+/// Makes an empty database a store with the root context.
+pub(super) fn initialize(database: &Database) -> Result<(), StoreError> {
+    let transaction = database.begin_write().map_err(redb::Error::from)?;
+    {
+        transaction.open_table(BINDINGS)?;
+        transaction.open_table(CONTEXTS)?.insert(ROOT.0, ())?;
+        let mut about = transaction.open_table(ABOUT)?;
+        about.insert(SCHEMA_NAME, SCHEMA)?;
+        about.insert(IDENTITY, random()?)?;
+        about.insert(NEXT_CONTEXT, ROOT.0 + 1)?;
+    }
+    transaction.commit().map_err(redb::Error::from)?;
+    Ok(())
 }
 
 /// A store under the name that it has while it is made.
@@ -230,7 +242,7 @@ impl Drop for Unfinished {
 }
 
 fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), StoreError> {
-    let transaction = database.begin_read().map_err(|error| io(error.into()))?;
+    let transaction = database.begin_read().map_err(redb::Error::from)?;
     let about = transaction.open_table(ABOUT)?;
     let number = |name: &str| -> Result<u64, StoreError> {
         let value = about.get(name)?.ok_or_else(|| foreign(name))?;
@@ -313,8 +325,8 @@ fn key(place: &Place) -> (u64, &str, &str) {
     (place.context.0, id, kind)
 }
 
-/// What is bound, as it is stored: an octet for what it is, and an id or the reference's encapsulation.
-fn to_octets(target: &Target, reference_octets_max: usize) -> Result<Vec<u8>, StoreError> {
+/// The stored form of a target: one byte for its kind, then an id or the reference's encapsulation.
+fn to_octets(target: &Target, reference_octets_max: usize) -> io::Result<Vec<u8>> {
     let (tag, ior) = match target {
         Target::Object(ior) => (OBJECT, ior),
         Target::Elsewhere(ior) => (ELSEWHERE, ior),
@@ -352,63 +364,6 @@ const LENGTH_OCTETS: usize = 4;
 
 /// Lengths and padding of a reference, beside its octets.
 const OVERHEAD_OCTETS: usize = 4096;
-
-impl From<DatabaseError> for StoreError {
-    fn from(error: DatabaseError) -> Self {
-        match error {
-            DatabaseError::DatabaseAlreadyOpen => Self::InUse,
-            DatabaseError::Storage(error) => error.into(),
-            DatabaseError::UpgradeRequired(version) => Self::Foreign {
-                why: format!("redb file format {version}"),
-            },
-            error => Self::Corrupted {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-impl From<StorageError> for StoreError {
-    fn from(error: StorageError) -> Self {
-        match error {
-            // So redb calls a file without its magic number.
-            StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Self::Foreign {
-                    why: error.to_string(),
-                }
-            }
-            StorageError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Self::Corrupted {
-                    why: "it is cut short".to_owned(),
-                }
-            }
-            StorageError::Io(error) => Self::Io(error),
-            error => Self::Corrupted {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-impl From<TableError> for StoreError {
-    fn from(error: TableError) -> Self {
-        match error {
-            TableError::Storage(error) => error.into(),
-            error => Self::Foreign {
-                why: error.to_string(),
-            },
-        }
-    }
-}
-
-fn io(error: redb::Error) -> StoreError {
-    match error {
-        redb::Error::Io(error) => StoreError::Io(error),
-        error => StoreError::Corrupted {
-            why: error.to_string(),
-        },
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -328,7 +328,7 @@ fn events() -> impl Strategy<Value = Vec<(u64, Key)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig { cases: 2 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     #[test]
     fn the_filter_says_what_the_plain_evaluator_says(wish in any_wish(), events in events()) {

@@ -109,7 +109,7 @@ fn any_entry() -> impl Strategy<Value = (i32, i32, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
     #[test]
     fn no_list_is_a_panic(
         entries in prop::collection::vec(any_entry(), 0..14),

@@ -1,7 +1,10 @@
 //! The service contexts that the ORB understands: what their data says.
 
-use crate::cdr::{ByteOrder, WString};
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::cdr::{ByteOrder, WString, encapsulate};
+use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
+
+pub use crate::code_sets::CodeSets;
+pub use crate::ior::{ListenPoint, PolicyValue};
 
 /// Code sets of the connection: [`CodeSets`].
 pub const CODE_SETS: u32 = 1;
@@ -50,90 +53,6 @@ pub fn decode_priority_range(data: &[u8]) -> Result<(i16, i16), DecodeError> {
     Ok((r.primitive()?, r.primitive()?))
 }
 
-/// The transmission code sets of a connection, as numbers of the OSF registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodeSets {
-    /// Of `char` and `string`.
-    pub char_data: u32,
-    /// Of `wchar` and `wstring`.
-    pub wchar_data: u32,
-}
-
-impl CodeSets {
-    /// The data of a [`CODE_SETS`] context, in this machine's byte order.
-    pub fn to_data(self) -> [u8; 12] {
-        let [a, b, c, d] = self.char_data.to_ne_bytes();
-        let [e, f, g, h] = self.wchar_data.to_ne_bytes();
-        [ByteOrder::NATIVE.flag(), 0, 0, 0, a, b, c, d, e, f, g, h]
-    }
-
-    /// Reads the data of a [`CODE_SETS`] context.
-    ///
-    /// # Errors
-    /// When it is no such data.
-    pub fn from_data(data: &[u8]) -> Result<Self, DecodeError> {
-        let mut r = Reader::encapsulated(data)?;
-        Ok(Self {
-            char_data: r.primitive()?,
-            wchar_data: r.primitive()?,
-        })
-    }
-}
-
-/// Where an ORB accepts connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListenPoint {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-}
-
-impl Encode for ListenPoint {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.host.encode(w)?;
-        self.port.encode(w)
-    }
-}
-
-impl Decode for ListenPoint {
-    const OCTETS_MIN: usize = 6;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            host: String::decode(r)?,
-            port: r.primitive()?,
-        })
-    }
-}
-
-/// A policy and its value, as [`INVOCATION_POLICIES`] and the policies of a reference hold them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyValue {
-    /// Which policy.
-    pub policy_type: u32,
-    /// Its value's encapsulation.
-    pub value: Vec<u8>,
-}
-
-impl Encode for PolicyValue {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.policy_type.encode(w)?;
-        self.value.encode(w)
-    }
-}
-
-impl Decode for PolicyValue {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            policy_type: r.primitive()?,
-            value: r.octets()?.to_vec(),
-        })
-    }
-}
-
 /// The data of a [`BI_DIR_IIOP`] context.
 ///
 /// # Errors
@@ -180,17 +99,4 @@ pub fn exception_detail(text: &WString) -> Result<Vec<u8>, EncodeError> {
 /// When it is no such data.
 pub fn decode_exception_detail(data: &[u8]) -> Result<String, DecodeError> {
     WString::decode(&mut Reader::encapsulated(data)?).map(|text| text.0)
-}
-
-/// Most octets of an encapsulation that is made on its own.
-const ENCAPSULATION_OCTETS_MAX: usize = 1 << 24;
-
-/// The octets of an encapsulation, byte order first, that `content` writes.
-pub(crate) fn encapsulate<'a>(
-    content: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
-) -> Result<Vec<u8>, EncodeError> {
-    let mut w = Writer::new(Vec::new(), ENCAPSULATION_OCTETS_MAX);
-    w.primitive(w.order().flag())?;
-    content(&mut w)?;
-    Ok(w.to_octets())
 }

@@ -9,7 +9,7 @@ use rtorb_wire::giop::{
     ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
 };
 use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
-use rtorb_wire::url::{ObjectUrl, format_name, parse_name};
+use rtorb_wire::url::{Location, ObjectUrl, format_name, parse_name};
 use rtorb_wire::valuetype::ValueType;
 use rtorb_wire::{
     Any, ByteOrder, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Writer,
@@ -145,9 +145,12 @@ pub(crate) fn text(octets: &[u8]) {
     if let Ok(ior) = Ior::parse(text) {
         assert_eq!(Ior::parse(&ior.to_string()), Ok(ior));
     }
-    if let Ok(ObjectUrl::Corbaloc(corbaloc)) = ObjectUrl::parse(text) {
+    if let Ok(ObjectUrl::Corbaloc(Location::Addresses(corbaloc))) = ObjectUrl::parse(text) {
         let again = ObjectUrl::parse(&corbaloc.to_string());
-        assert_eq!(again, Ok(ObjectUrl::Corbaloc(corbaloc)));
+        assert_eq!(
+            again,
+            Ok(ObjectUrl::Corbaloc(Location::Addresses(corbaloc)))
+        );
     }
     if let Ok(name) = parse_name(text) {
         assert_eq!(parse_name(&format_name(&name)), Ok(name));

@@ -14,7 +14,11 @@ use rustix::io::Errno;
 use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(
+    orb: &Arc<OrbCore>,
+    server: &Server,
+    threads_max: usize,
+) -> Result<(), DispatchError> {
     let token = Arc::new(Mutex::new(Leading {
         reactor: Reactor::new(server)?,
         unfinished: None,
@@ -23,7 +27,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     let config = orb.rt.obtainable(&orb.server_threads);
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let mut refused = None;
-    for number in 1..=orb.pool_threads {
+    for number in 1..=threads_max {
         let (core, token) = (Arc::clone(orb), Arc::clone(&token));
         let serve = move || {
             if let Some(server) = core.server() {

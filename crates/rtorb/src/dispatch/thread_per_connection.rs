@@ -3,7 +3,7 @@
 use super::{DispatchError, await_connection, join};
 use crate::orb::OrbCore;
 use crate::server::{Server, ThreadPriority, Workspace};
-use rtorb_os::What;
+use rtorb_os::Resource;
 use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
                 match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                     Ok(thread) => threads.push(thread),
                     // There are threads, and no room for one more now: its client is let go, the others are served on.
-                    Err(refused) if refused.what == What::Thread && !threads.is_empty() => {
+                    Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
                         session.say_closing();
                     }
                     Err(refused) => {

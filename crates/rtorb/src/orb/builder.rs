@@ -1,12 +1,11 @@
 //! Building an ORB: every choice is made here, once.
 
 use super::initial_references::InitialReferences;
-use super::routes::EndpointTable;
-use super::settings::{check_bands, check_lanes, check_protocols};
+use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::OpenLines;
-use crate::dispatch::RequestFilter;
+use crate::connection::{EndpointTable, OpenConnections};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
@@ -16,7 +15,7 @@ use crate::rt::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
-use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
 use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
@@ -147,7 +146,7 @@ impl OrbBuilder {
     /// # Errors
     /// [`OrbError::ConfigFile`] with file and line for what is wrong.
     pub fn config_file(self, path: impl AsRef<Path>) -> Result<Self, OrbError> {
-        config_file::apply(self, path.as_ref())
+        Settings::apply_all(vec![config_file::read(path.as_ref())?], self)
     }
 
     /// What [`args`](Self::args) did not take, the program's name first.
@@ -165,6 +164,13 @@ impl OrbBuilder {
         self.listen
             .push(endpoint.parse().map_err(OrbError::Endpoint)?);
         Ok(self)
+    }
+
+    /// How invocations share connections, and how client threads wait for replies.
+    #[must_use]
+    pub fn connection(mut self, connection: ConnectionStrategy) -> Self {
+        self.strategies.connection = connection;
+        self
     }
 
     /// Which thread of the server reads requests and calls servants.
@@ -284,7 +290,7 @@ impl OrbBuilder {
         self
     }
 
-    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`]; the default
+    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); the default
     /// inherits from the thread that makes the first call. Every call waits for it: it must be as urgent as the most urgent
     /// of them.
     #[must_use]
@@ -392,7 +398,6 @@ impl OrbBuilder {
     /// [`OrbError::Option`] for strategies or policies that do not go together, and for lanes that cannot be told from each
     /// other or that this host has no priority for; other choices are checked where they are made.
     pub fn build(self) -> Result<Orb, OrbError> {
-        self.check_strategies()?;
         self.check_client_policies()?;
         self.check_lanes()?;
         let objects = ObjectTable::new(self.limits.objects_max);
@@ -408,12 +413,22 @@ impl OrbBuilder {
             transforms: self.transforms,
             best_effort: BestEffort::new(self.best_effort),
             round_robin: self.round_robin,
-            lanes: self.lanes,
             client_policies: self.client_policies,
             ..RtCore::default()
         };
+        let threads = self.pool_threads;
+        let dispatch = match self.strategies.dispatch {
+            DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
+            DispatchStrategy::Reactive => Dispatch::Reactive,
+            DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
+            DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
+            DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(FilterChain {
+                filters: self.filters,
+                lanes: self.lanes,
+            })),
+            DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
+        };
         let core = OrbCore {
-            limits: self.limits,
             strategies: self.strategies,
             byte_order: self.byte_order,
             fragment_octets: self.fragment_octets,
@@ -422,44 +437,27 @@ impl OrbBuilder {
             server_threads: rt.obtainable(&self.server_threads),
             watchdog_thread: rt.obtainable(&self.watchdog_thread),
             watchdog: Watchdog::default(),
-            reactor_thread: rt.obtainable(&self.reactor_thread),
-            reactor: Reactor::default(),
+            reactor: Reactor::new(rt.obtainable(&self.reactor_thread)),
             binds_priority_bands: self.binds_priority_bands,
             max_version: self.max_version,
             rt,
             timing: Watch::new(self.execution_clock, self.timing_hook),
-            pool_threads: self.pool_threads,
-            filters: self.filters,
+            dispatch,
+            pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
+            limits: self.limits,
             epoch: epoch(),
             objects,
             endpoints: EndpointTable::default(),
-            open_lines: OpenLines::default(),
+            open_connections: OpenConnections::default(),
             initial_references: InitialReferences::new(self.initial_references),
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),
-            listen,
-            lane_endpoints: self.lane_endpoints,
             server: OnceLock::new(),
             opening: Mutex::new(()),
             stopping: AtomicBool::new(false),
         };
         Ok(Orb {
             core: Arc::new(core),
-        })
-    }
-
-    fn check_strategies(&self) -> Result<(), OrbError> {
-        let Strategies {
-            connection, wait, ..
-        } = self.strategies;
-        if connection != ConnectionStrategy::Exclusive || wait == WaitStrategy::Read {
-            return Ok(());
-        }
-        Err(OrbError::Option {
-            option: format!("wait strategy {wait} with connection strategy {connection}"),
-            reason: "nobody else waits on a thread's own connection: choose the wait strategy read, or the connection \
-                     strategy multiplexed or banded"
-                .to_owned(),
         })
     }
 

@@ -12,9 +12,9 @@ use crate::server::Server;
 use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
-use rtorb_wire::giop::contexts::ListenPoint;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, TaggedComponent, TaggedProfile, UiopProfile, UnixEndpoint,
+    self, Component, IiopProfile, Ior, ListenPoint, TaggedComponent, TaggedProfile,
+    TaoUnixEndpoint, UiopProfile,
 };
 
 /// Opens the listening endpoints.
@@ -244,17 +244,17 @@ fn uiop_profiles<'a>(
         })
 }
 
-fn tao_endpoint(address: &Address<(String, u16)>) -> ior::Endpoint {
+fn tao_endpoint(address: &Address<(String, u16)>) -> ior::TaoEndpoint {
     let (host, port) = address.place.clone();
-    ior::Endpoint {
+    ior::TaoEndpoint {
         host,
         port,
         priority: label(address.lane),
     }
 }
 
-fn tao_unix_endpoint(address: &Address<String>) -> UnixEndpoint {
-    UnixEndpoint {
+fn tao_unix_endpoint(address: &Address<String>) -> TaoUnixEndpoint {
+    TaoUnixEndpoint {
         path: address.place.clone(),
         priority: label(address.lane),
     }
@@ -268,20 +268,20 @@ fn label(lane: Option<Priority>) -> i16 {
 /// TAG_POLICIES, in the order of TAO: bands before the model.
 fn policies(object: &Published<'_>) -> Option<Component> {
     let rt = object.rt;
-    let bands = (!rt.bands.is_empty()).then(|| ior::Policy::PriorityBands(rt.bands.clone()));
+    let bands = (!rt.bands.is_empty()).then(|| ior::ExposedPolicy::PriorityBands(rt.bands.clone()));
     let model = rt.model.map(|(model, server_priority)| {
         let server_priority = match model {
             PriorityModel::ServerDeclared => object.priority.unwrap_or(server_priority),
             PriorityModel::ClientPropagated => server_priority,
         };
-        ior::Policy::PriorityModel {
+        ior::ExposedPolicy::PriorityModel {
             model,
             server_priority: server_priority.get(),
         }
     });
     let protocols = rt.client_protocols.as_ref().map(|protocols| {
         let protocols = protocols.iter().map(|protocol| protocol.to_wire());
-        ior::Policy::ClientProtocols(protocols.collect())
+        ior::ExposedPolicy::ClientProtocols(protocols.collect())
     });
     let policies: Vec<_> = [bands, model, protocols].into_iter().flatten().collect();
     (!policies.is_empty()).then_some(Component::Policies(policies))
@@ -313,7 +313,7 @@ const ORB_TYPE: u32 = 0x7274_6200;
 fn common_components() -> [Component; 2] {
     [
         Component::OrbType(ORB_TYPE),
-        Component::CodeSets(CodeSetComponentInfo::ours()),
+        Component::CodeSets(CodeSetComponentInfo::supported()),
     ]
 }
 

@@ -1,81 +1,17 @@
 //! From an IOR to the endpoints that lead to its object.
 
 use super::Orb;
-use crate::connection::Lines;
+use crate::connection::{EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::Endpoint;
-use crate::reference::Route;
 use crate::rt::{Priority, Protocol};
-use rtorb_os::sync::Mutex;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
-use rtorb_wire::giop::contexts::ListenPoint;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, ProfileBody, TaggedComponent, UiopProfile,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
-
-/// An endpoint as references and connections of one ORB share it: those that have the same one go together.
-#[derive(Debug)]
-pub(crate) struct SharedEndpoint {
-    pub(crate) endpoint: Arc<Endpoint>,
-    /// In which `char` data goes there. A connection tells its server one code set, and once, so that references which
-    /// do not agree on it have different connections (CORBA 3, 13.10.2.5).
-    pub(crate) char_code_set: CharCodeSet,
-    /// How connections there are set up, where a policy says so.
-    pub(crate) protocol: Option<Protocol>,
-    /// One reference's own: nobody finds it in the table (PrivateConnectionPolicy).
-    pub(crate) is_private: bool,
-    /// The connections that client threads share.
-    pub(crate) lines: Lines,
-}
-
-/// The endpoints that references in use lead to, so that those to one server share a thread's connection.
-#[derive(Debug, Default)]
-pub(crate) struct EndpointTable {
-    endpoints: Mutex<HashMap<Key, Weak<SharedEndpoint>>>,
-}
-
-type Key = (Endpoint, CharCodeSet, Option<Protocol>);
-
-/// Endpoints beyond this many make the table forget those that no reference has any more.
-const PURGE_AT: usize = 256;
-
-impl EndpointTable {
-    fn share(&self, key: Key) -> Arc<SharedEndpoint> {
-        let mut endpoints = self.endpoints.lock();
-        if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {
-            return shared;
-        }
-        if endpoints.len() >= PURGE_AT {
-            endpoints.retain(|_, shared| shared.strong_count() > 0);
-        }
-        let shared = Arc::new(SharedEndpoint::new(&key));
-        endpoints.insert(key, Arc::downgrade(&shared));
-        shared
-    }
-}
-
-impl SharedEndpoint {
-    fn new((endpoint, char_code_set, protocol): &Key) -> Self {
-        Self {
-            endpoint: Arc::new(endpoint.clone()),
-            char_code_set: *char_code_set,
-            protocol: *protocol,
-            is_private: false,
-            lines: Lines::default(),
-        }
-    }
-
-    fn private(key: &Key) -> Arc<Self> {
-        Arc::new(Self {
-            is_private: true,
-            ..Self::new(key)
-        })
-    }
-}
+use std::sync::Arc;
 
 /// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
 const ROUTES_MAX: usize = 64;
@@ -115,7 +51,7 @@ impl Profile {
     }
 
     /// What the object's adapter says to clients.
-    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::Policy> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
             .iter()
             .filter_map(|component| match component {
@@ -270,11 +206,16 @@ fn route_maker<'o>(
         if protocol.is_none() && !wanted.protocols.is_empty() {
             return None;
         }
-        let key = (endpoint, char_code_set, protocol.copied());
+        let key = EndpointKey {
+            endpoint,
+            char_code_set,
+            protocol: protocol.copied(),
+        };
         Some(Route {
-            endpoint: match wanted.is_private {
-                true => SharedEndpoint::private(&key),
-                false => orb.core.endpoints.share(key),
+            endpoint: if wanted.is_private {
+                Arc::new(SharedEndpoint::new(&key, true))
+            } else {
+                orb.core.endpoints.share(key)
             },
             version,
             object_key: Arc::clone(&object_key),
@@ -291,9 +232,9 @@ fn route_maker<'o>(
 fn char_code_set(components: &[Component]) -> CharCodeSet {
     let chosen = components.iter().find_map(|component| match component {
         Component::CodeSets(server) => {
-            let mut client = CodeSetComponentInfo::ours();
+            let mut client = CodeSetComponentInfo::supported();
             client.char_data.conversion.clear();
-            code_sets::choose(server, &client).ok()
+            code_sets::negotiate(server, &client).ok()
         }
         _ => None,
     });

@@ -309,7 +309,7 @@ impl Poa {
             self.orb.core.uncount_adapter();
         }
         if let Some(pool) = &self.adapter.rt.pool {
-            self.orb.core.rt.pools.give_back(pool.config.id);
+            self.orb.core.pools.give_back(pool.config.id);
         }
         if let Some(parent) = self.adapter.parent.upgrade() {
             let mut siblings = parent.children.lock();

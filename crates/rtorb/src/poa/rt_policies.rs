@@ -41,13 +41,13 @@ impl RtPolicies {
         let lent = match chosen.pool {
             None => None,
             Some((index, id)) => {
-                let lent = orb.rt.pools.lend(id);
+                let lent = orb.pools.lend(id);
                 Some(lent.ok_or(invalid(index, "the ORB has no such thread pool"))?)
             }
         };
         let checked = chosen.check(orb, lent.as_ref());
         if let (Err(_), Some(pool)) = (&checked, &lent) {
-            orb.rt.pools.give_back(pool.config.id);
+            orb.pools.give_back(pool.config.id);
         }
         checked?;
         Ok(Self {
@@ -139,7 +139,7 @@ pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
 }
 
 fn laned<'p>(orb: &'p OrbCore, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
-    let pool = own.or_else(|| orb.rt.own_pool.get())?;
+    let pool = own.or_else(|| orb.own_pool())?;
     pool.config.has_lanes.then_some(pool)
 }
 

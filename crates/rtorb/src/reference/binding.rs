@@ -1,11 +1,10 @@
 //! What the policies of a reference, of its ORB and of its object's adapter make of a call.
 
-use crate::connection::Channel;
 use crate::connection::banded::{Bands, NoBand};
+use crate::connection::{Channel, Route};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::orb::OrbCore;
 use crate::orb::routes::{Profile, Wanted};
-use crate::reference::Route;
 use crate::rt::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
     UnixDomainProtocolProperties, caller_priority,
@@ -42,9 +41,9 @@ struct Set {
     is_private: bool,
 }
 
-/// For one call: its priority, and what it needs of a route.
+/// The priority of one call, and its band.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct CallPriority {
     is_propagated: bool,
     priority: Priority,
     band: Option<PriorityBand>,
@@ -106,7 +105,7 @@ impl Policies {
         if self.exposed.model.is_none() && self.overrides_bands {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
-        let by_strategy = orb.strategies.connection == ConnectionStrategy::Banded;
+        let by_strategy = matches!(orb.strategies.connection, ConnectionStrategy::Banded { .. });
         let of_policy = match own.is_empty() {
             true => exposed,
             false => own,
@@ -167,18 +166,18 @@ impl Policies {
 }
 
 impl Binding {
-    /// What a call of the calling thread needs.
+    /// The priority of a call of the calling thread.
     ///
     /// # Errors
     /// DATA_CONVERSION 2 when the thread's priority is none in CORBA; INV_POLICY when no band has it.
     #[inline]
-    pub(crate) fn choose(
+    pub(crate) fn of_caller(
         &self,
         orb: &OrbCore,
         routes: &[Route],
-    ) -> Result<Choice, SystemException> {
+    ) -> Result<CallPriority, SystemException> {
         let own = caller_priority(&orb.rt)?;
-        self.choose_at(self.sent(own, orb, routes)?)
+        self.at(self.sent(own, orb, routes)?)
     }
 
     /// What a caller's priority becomes on its way out.
@@ -198,13 +197,13 @@ impl Binding {
         }
     }
 
-    /// What a call of that priority needs.
+    /// The priority of a call, given as a number, with its band.
     ///
     /// # Errors
     /// INV_POLICY when no band has it.
-    pub(crate) fn choose_at(&self, priority: Priority) -> Result<Choice, SystemException> {
+    pub(crate) fn at(&self, priority: Priority) -> Result<CallPriority, SystemException> {
         let band = self.bands.band(priority);
-        Ok(Choice {
+        Ok(CallPriority {
             is_propagated: self.is_propagated,
             priority,
             band: band.map_err(|NoBand| invalid(inconsistent::NO_BAND))?,
@@ -220,7 +219,7 @@ impl Binding {
     }
 }
 
-impl Choice {
+impl CallPriority {
     /// True if the call may go by that route: to an endpoint that is for no lane, or for the call's own.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
@@ -233,9 +232,9 @@ impl Choice {
         }
     }
 
-    /// What the server shall be told.
+    /// The priority to send with the request.
     #[inline]
-    pub(crate) fn priority(&self) -> Option<Priority> {
+    pub(crate) fn sent(&self) -> Option<Priority> {
         self.is_propagated.then_some(self.priority)
     }
 
@@ -268,25 +267,25 @@ impl Set {
         }
     }
 
-    fn take_exposed(&mut self, policy: &ior::Policy) {
+    fn take_exposed(&mut self, policy: &ior::ExposedPolicy) {
         match policy {
-            ior::Policy::PriorityModel {
+            ior::ExposedPolicy::PriorityModel {
                 model,
                 server_priority,
             } => {
                 self.model = Some(*model);
                 self.server_priority = Priority::new(*server_priority).unwrap_or_default();
             }
-            ior::Policy::PriorityBands(bands) => self.bands.clone_from(bands),
-            ior::Policy::ClientProtocols(protocols) => {
+            ior::ExposedPolicy::PriorityBands(bands) => self.bands.clone_from(bands),
+            ior::ExposedPolicy::ClientProtocols(protocols) => {
                 self.protocols = protocols.iter().map(protocol).collect();
             }
-            ior::Policy::Other(_) => {}
+            ior::ExposedPolicy::Other(_) => {}
         }
     }
 }
 
-fn protocol(exposed: &ior::Protocol) -> Protocol {
+fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     // The standard has signed numbers, of which no negative one says anything.
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {

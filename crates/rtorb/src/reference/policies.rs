@@ -1,11 +1,11 @@
 //! The policies of a reference: setting them, looking at them, and finding out beforehand whether calls can go.
 
-use super::{ObjectRef, Question};
-use crate::connection::Ask;
+use super::ObjectRef;
+use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::rt::{Policy, Priority};
-use rtorb_wire::Decode;
 use rtorb_wire::giop::Response;
+use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;
 
 impl ObjectRef {
@@ -88,28 +88,24 @@ impl ObjectRef {
     }
 
     fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
-        let question = Question {
-            ask: Ask::Whereabouts,
-            operation: "_non_existent",
-            response: Response::FromTarget,
-            at,
-        };
+        let (kind, response) = (InvocationKind::Locate, Response::FromTarget);
         let mut is_gone = false;
         let mut ask = || {
-            // Only a Reply has results: a LocateReply says no more than its status.
-            self.ask(&question, &|_| Ok(()), &mut |_, r| {
+            // Only a Reply has results: a LocateReply has no more than its status.
+            let results = &mut |_, r: &mut Reader<'_>| {
                 is_gone = bool::decode(r)?;
                 Ok(())
-            })
+            };
+            self.invoke_at(kind, "_non_existent", response, at, &|_| Ok(()), results)
         };
         match ask() {
-            // GIOP 1.0 and 1.1 know the operation by an older name; but whoever answered has seen the code set.
+            // GIOP 1.0 and 1.1 know the operation by an older name; but a server that replied has seen the code sets.
             Err(exception) if exception.kind == ExceptionKind::BadOperation => ask()?,
             answer => answer?,
         }
-        match is_gone {
-            true => Err(ExceptionKind::ObjectNotExist.into()),
-            false => Ok(()),
+        if is_gone {
+            return Err(ExceptionKind::ObjectNotExist.into());
         }
+        Ok(())
     }
 }

@@ -27,7 +27,7 @@ pub struct RtMutex<T = ()> {
 }
 
 impl<T> RtMutex<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self {
             shared: Arc::new(Mutex::new(value)),
         }
@@ -137,7 +137,7 @@ pub(crate) struct NamedMutexes {
 
 impl NamedMutexes {
     /// The mutex of that name, and whether it was made for this.
-    pub(super) fn create(&self, name: &str) -> (RtMutex, bool) {
+    pub(crate) fn create(&self, name: &str) -> (RtMutex, bool) {
         let mut by_name = self.by_name.lock();
         if let Some(shared) = by_name.get(name).and_then(Weak::upgrade) {
             return (RtMutex { shared }, false);
@@ -149,7 +149,7 @@ impl NamedMutexes {
         (made, true)
     }
 
-    pub(super) fn open(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
+    pub(crate) fn open(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
         let shared = self.by_name.lock().get(name).and_then(Weak::upgrade);
         shared
             .map(|shared| RtMutex { shared })

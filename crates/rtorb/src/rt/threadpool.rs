@@ -90,7 +90,7 @@ pub struct RequestBuffering {
 /// No pool has that id (RTCORBA::RTORB::InvalidThreadpool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidThreadpool {
-    pub(super) id: ThreadpoolId,
+    pub(crate) id: ThreadpoolId,
 }
 
 impl fmt::Display for InvalidThreadpool {

@@ -91,14 +91,14 @@ impl Session {
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         self.is_answered.store(true, Ordering::Relaxed);
         match self.is_shared.load(Ordering::Relaxed) {
-            false => outgoing::send(&self.orb, &self.stream, message),
+            false => outgoing::send(&self.stream, message, self.orb.fragment_octets),
             true => self.send_in_turn(message),
         }
     }
 
     fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
         let _sending = self.sending.lock();
-        let sent = outgoing::send(&self.orb, &self.stream, message);
+        let sent = outgoing::send(&self.stream, message, self.orb.fragment_octets);
         if sent.is_err() {
             // The next message must not stand behind half of this one; and who reads learns that it is over.
             self.stream.shut();

@@ -108,7 +108,7 @@ fn invoke<'m>(
         call.reply.send_exception(call.out, &exception);
     }
     if let Some(timing) = call.timing.take() {
-        timing.end(orb);
+        timing.end(&orb.timing, &orb.rt);
     }
     thread.end(&orb.rt, &running);
     Ok(())

@@ -1,26 +1,73 @@
 //! Events between the thread that a channel calls and the one that takes them, in memory that goes round between the two.
 
-use super::{Arrival, Received};
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::SystemException;
+use rtorb::any::Any;
 use rtorb::cdr::{Decode, Reader};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
+
+/// An event, and when it came; made anew, it is an empty one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrival {
+    /// What came.
+    pub event: Event,
+    /// When, of CLOCK_MONOTONIC in nanoseconds.
+    pub arrived_ns: u64,
+    /// How many events the channel pushed together with it, and it among them: more than 1 where all events of a
+    /// conjunction come together.
+    pub together: usize,
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self {
+            event: Event {
+                header: EventHeader {
+                    r#type: 0,
+                    source: 0,
+                    ttl: 0,
+                    creation_time: 0,
+                    ec_recv_time: 0,
+                    ec_send_time: 0,
+                },
+                data: EventData {
+                    pad1: 0,
+                    payload: Vec::new(),
+                    any_value: Any::NULL,
+                },
+            },
+            arrived_ns: 0,
+            together: 0,
+        }
+    }
+}
+
+/// What a receiver has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// An event, which is in the caller's arrival now.
+    Event,
+    /// None came until then.
+    Nothing,
+    /// None will come: the channel has disconnected the receiver.
+    Disconnected,
+}
 
 /// Arrivals that wait to be taken, at most so many; of others it is counted that they were missed.
 #[derive(Debug)]
 pub(super) struct Inbox {
     /// Where events are read into before they wait. One thread at a time reads: events keep the order in which they came.
     coming: Mutex<Vec<Arrival>>,
-    waiting: Mutex<Waiting>,
+    queued: Mutex<QueuedArrivals>,
     changed: Condvar,
     events_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedArrivals {
     arrivals: VecDeque<Arrival>,
     /// Taken before; their memory is for those that come.
     used: Vec<Arrival>,
@@ -31,7 +78,7 @@ impl Inbox {
     pub(super) fn new(events_max: usize) -> Self {
         Self {
             coming: Mutex::default(),
-            waiting: Mutex::default(),
+            queued: Mutex::default(),
             changed: Condvar::new(),
             events_max,
         }
@@ -55,19 +102,19 @@ impl Inbox {
             read_over(&mut arrival.event, arguments)?;
             (arrival.arrived_ns, arrival.together) = (arrived_ns, together);
         }
-        let mut waiting = self.waiting.lock();
+        let mut queued = self.queued.lock();
         for arrival in &mut coming[..together] {
-            match waiting.arrivals.len() < self.events_max {
+            match queued.arrivals.len() < self.events_max {
                 true => {
-                    let used = waiting.used.pop().unwrap_or_default();
+                    let used = queued.used.pop().unwrap_or_default();
                     let whole = core::mem::replace(arrival, used);
-                    waiting.arrivals.push_back(whole);
+                    queued.arrivals.push_back(whole);
                 }
-                false => waiting.missed += 1,
+                false => queued.missed += 1,
             }
         }
-        drop(waiting);
-        self.changed.notify_one(&self.waiting);
+        drop(queued);
+        self.changed.notify_one(&self.queued);
         coming.truncate(KEPT_MAX);
         Ok(())
     }
@@ -79,12 +126,12 @@ impl Inbox {
         deadline_ns: u64,
         was_disconnected: &AtomicBool,
     ) -> Received {
-        let mut waiting = self.waiting.lock();
+        let mut queued = self.queued.lock();
         loop {
-            if let Some(next) = waiting.arrivals.pop_front() {
+            if let Some(next) = queued.arrivals.pop_front() {
                 let used = core::mem::replace(arrival, next);
-                if waiting.used.len() < KEPT_MAX && octets(&used) <= KEPT_OCTETS_MAX {
-                    waiting.used.push(used);
+                if queued.used.len() < KEPT_MAX && octets(&used) <= KEPT_OCTETS_MAX {
+                    queued.used.push(used);
                 }
                 return Received::Event;
             }
@@ -94,21 +141,21 @@ impl Inbox {
             if monotonic_ns() >= deadline_ns {
                 return Received::Nothing;
             }
-            self.changed.wait_until(&mut waiting, deadline_ns);
+            self.changed.wait_until(&mut queued, deadline_ns);
         }
     }
 
     /// Says that nothing will come any more.
     pub(super) fn close(&self, was_disconnected: &AtomicBool) {
         // Under the lock: who is about to wait must not miss it.
-        let waiting = self.waiting.lock();
+        let queued = self.queued.lock();
         was_disconnected.store(true, Ordering::Release);
-        drop(waiting);
-        self.changed.notify_all(&self.waiting);
+        drop(queued);
+        self.changed.notify_all(&self.queued);
     }
 
     pub(super) fn missed(&self) -> u64 {
-        self.waiting.lock().missed
+        self.queued.lock().missed
     }
 }
 

@@ -1,7 +1,16 @@
 //! The events that the conjunctions of a tree remember, one behind the other in memory that is kept.
 
-use super::delivery::EventOctets;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
+
+/// One event as it is forwarded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventOctets<'a> {
+    /// What its octets say of it.
+    pub header: &'a EventHeader,
+    /// The event in native byte order, as laid out from a place that is 4 modulo 8: where the first event of a set is, behind the
+    /// count. Elsewhere 4 octets of padding come between `ttl` and `creation_time`; all else is the same at both places.
+    pub octets: &'a [u8],
+}
 
 #[derive(Debug)]
 pub(super) struct Memory {

@@ -2,9 +2,11 @@
 
 use super::error::{Needed, Problem, SubscriptionError};
 use super::key::Key;
+use super::kind::FilterKind;
+use super::limits::FilterLimits;
 use super::timeout::{NS_PER_UNIT, Recurrence, Timeout};
 use super::tree::{Construct, Masks, Node, Tree};
-use super::{FilterKind, FilterLimits, types};
+use super::types;
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;

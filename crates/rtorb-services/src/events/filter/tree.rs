@@ -1,9 +1,9 @@
 //! One tree of a subscription: what it makes of an event, and what it remembers.
 
-use super::FilterLimits;
-use super::delivery::{Delivery, EventOctets};
+use super::delivery::Delivery;
 use super::key::Key;
-use super::memory::Memory;
+use super::limits::FilterLimits;
+use super::memory::{EventOctets, Memory};
 use super::timeout::{Timeout, TimeoutEvent};
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 

@@ -6,9 +6,9 @@ use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
-use super::passing::Passing;
-use super::waiting::{Next, Waiting, Wanted};
-use super::{End, Ends, GatewayConfig, News};
+use super::config::{End, Ends, GatewayConfig, News};
+use super::message::ForwardedMessage;
+use super::work_queue::{Next, SubscribedEntry, WorkQueue};
 use crate::events::client::{
     ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
 };
@@ -23,7 +23,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, Push
 
 /// A gateway while it is connected.
 pub(super) struct Link {
-    waiting: Arc<Waiting>,
+    work: Arc<WorkQueue>,
     objects: Objects,
     from: EventChannel,
     to: EventChannel,
@@ -31,11 +31,11 @@ pub(super) struct Link {
     observer: u32,
     consumer: Option<ProxyPushSupplier>,
     /// What the consumer has subscribed to.
-    subscribed: Vec<Wanted>,
+    subscribed: Vec<SubscribedEntry>,
 }
 
 /// Why it is connected no more.
-pub(super) enum Ended {
+pub(super) enum LinkEnd {
     Stopped,
     Lost {
         end: End,
@@ -50,13 +50,13 @@ impl Link {
     pub(super) fn open(
         ends: &Ends,
         poa: &Poa,
-        waiting: &Arc<Waiting>,
+        work: &Arc<WorkQueue>,
     ) -> Result<Self, (End, ConnectError)> {
         let at = |end| move |error: ConnectError| (end, error);
         let from = (ends.from)().map_err(|exception| at(End::From)(exception.into()))?;
         let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
-        let number = waiting.begin();
-        let objects = Objects::activate(poa, waiting, number).map_err(at(End::To))?;
+        let number = work.begin();
+        let objects = Objects::activate(poa, work, number).map_err(at(End::To))?;
         let supplier = connect_supplier(&to, Some(&objects.supplier), &publication());
         let supplier = supplier.map_err(at(End::To))?;
         let observer = match to.append_observer(Some(&objects.observer)) {
@@ -67,7 +67,7 @@ impl Link {
             }
         };
         Ok(Self {
-            waiting: Arc::clone(waiting),
+            work: Arc::clone(work),
             objects,
             from,
             to,
@@ -79,27 +79,27 @@ impl Link {
     }
 
     /// Passes events on until a channel is lost or the gateway shall stop.
-    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> Ended {
+    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> LinkEnd {
         let period_ns = config.ping_every.as_nanos() as u64;
         let mut ping_ns = monotonic_ns() + period_ns;
         loop {
-            let next = self.waiting.next(ping_ns);
+            let next = self.work.next(ping_ns);
             let done = match next {
-                Next::Stop => return Ended::Stopped,
+                Next::Stop => return LinkEnd::Stopped,
                 Next::Lost(end) => {
                     let exception = None;
-                    return Ended::Lost { end, exception };
+                    return LinkEnd::Lost { end, exception };
                 }
-                Next::Pass(passing) => self.pass(&passing),
+                Next::Forward(message) => self.pass(&message),
                 Next::Subscribe(wanted) => {
                     let entries = wanted.len();
                     match self.subscribe(wanted, config.rt_info) {
                         Ok(()) => tell(&News::Subscribed { entries }),
                         Err(ConnectError::System(exception)) => {
                             let (end, exception) = (End::From, Some(exception));
-                            return Ended::Lost { end, exception };
+                            return LinkEnd::Lost { end, exception };
                         }
-                        Err(error) => return Ended::Refused(error),
+                        Err(error) => return LinkEnd::Refused(error),
                     }
                     Ok(())
                 }
@@ -114,7 +114,7 @@ impl Link {
             });
             if let Err((end, exception)) = done {
                 let exception = Some(exception);
-                return Ended::Lost { end, exception };
+                return LinkEnd::Lost { end, exception };
             }
         }
     }
@@ -128,15 +128,15 @@ impl Link {
         let _ = self.supplier.disconnect_push_consumer();
     }
 
-    fn pass(&self, passing: &Passing) -> Result<(), (End, SystemException)> {
+    fn pass(&self, message: &ForwardedMessage) -> Result<(), (End, SystemException)> {
         let object = self.supplier.as_object();
-        match object.invoke_oneway("push", |w| passing.write(w)) {
+        match object.invoke_oneway("push", |w| message.write(w)) {
             Ok(()) => {
-                self.waiting.count_forwarded(passing.events);
+                self.work.count_forwarded(message.events);
                 Ok(())
             }
             Err(exception) => {
-                self.waiting.count_lost(passing.events);
+                self.work.count_lost(message.events);
                 // What cannot be written for the other side is a matter of this event alone.
                 match exception.kind {
                     ExceptionKind::DataConversion
@@ -163,7 +163,7 @@ impl Link {
     /// and where what is wanted is another lane's by now, what comes between the goodbye and the new subscription is missed.
     fn subscribe(
         &mut self,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<SubscribedEntry>,
         rt_info: Option<i32>,
     ) -> Result<(), ConnectError> {
         wanted.sort_unstable();
@@ -208,18 +208,21 @@ struct Objects {
 }
 
 impl Objects {
-    fn activate(poa: &Poa, waiting: &Arc<Waiting>, link: u64) -> Result<Self, ConnectError> {
-        let side = |end| Side {
-            waiting: Arc::clone(waiting),
+    fn activate(poa: &Poa, work: &Arc<WorkQueue>, link: u64) -> Result<Self, ConnectError> {
+        let callback = |end| Callback {
+            work: Arc::clone(work),
             link,
             end,
         };
-        let (observer, consumer) = (Watching(side(End::To)), Consuming(side(End::From)));
+        let (observer, consumer) = (
+            GatewayObserver(callback(End::To)),
+            GatewayConsumer(callback(End::From)),
+        );
         Ok(Self {
             poa: poa.clone(),
             observer: poa.activate(observer)?,
             consumer: poa.activate(consumer)?,
-            supplier: poa.activate(Supplying(side(End::To)))?,
+            supplier: poa.activate(GatewaySupplier(callback(End::To)))?,
         })
     }
 }
@@ -238,18 +241,18 @@ impl Drop for Objects {
     }
 }
 
-struct Side {
-    waiting: Arc<Waiting>,
+struct Callback {
+    work: Arc<WorkQueue>,
     link: u64,
     end: End,
 }
 
-struct Watching(Side);
+struct GatewayObserver(Callback);
 
-impl ObserverServant for Watching {
+impl ObserverServant for GatewayObserver {
     fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
-        let Side { waiting, link, .. } = &self.0;
-        waiting.want(*link, wanted(&sub.dependencies));
+        let Callback { work, link, .. } = &self.0;
+        work.want(*link, wanted(&sub.dependencies));
         Ok(())
     }
 
@@ -258,19 +261,19 @@ impl ObserverServant for Watching {
     }
 }
 
-struct Supplying(Side);
+struct GatewaySupplier(Callback);
 
-impl PushSupplierServant for Supplying {
+impl PushSupplierServant for GatewaySupplier {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
-        self.0.waiting.lose(self.0.link, self.0.end);
+        self.0.work.lose(self.0.link, self.0.end);
         Ok(())
     }
 }
 
 /// Served by hand: events are not taken apart, but for their time to live.
-struct Consuming(Side);
+struct GatewayConsumer(Callback);
 
-impl ServedBy<Consuming> for PushConsumer {
+impl ServedBy<GatewayConsumer> for PushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
         static TABLE: OperationTable<2, 8> =
             OperationTable::new(["push", "disconnect_push_consumer"]);
@@ -278,19 +281,19 @@ impl ServedBy<Consuming> for PushConsumer {
     }
 
     fn dispatch(
-        Consuming(side): &Consuming,
+        GatewayConsumer(callback): &GatewayConsumer,
         operation: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException> {
         match operation {
             0 => {
-                let taken = Passing::take(call.arguments());
-                let taken = taken.inspect_err(|_| side.waiting.count_malformed())?;
-                side.waiting.put(side.link, taken);
+                let taken = ForwardedMessage::take(call.arguments());
+                let taken = taken.inspect_err(|_| callback.work.count_malformed())?;
+                callback.work.put(callback.link, taken);
                 call.reply(|_| Ok(()))
             }
             1 => {
-                side.waiting.lose(side.link, side.end);
+                callback.work.lose(callback.link, callback.end);
                 call.reply(|_| Ok(()))
             }
             _ => Err(unknown_operation()),
@@ -308,7 +311,7 @@ fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
 
 /// What of a union of subscriptions a gateway must bring: timeouts come from the consumers' own channel, groups say nothing of
 /// which events they hold, and whatever looks at events in another way than by type and source may want any.
-fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
+fn wanted(dependencies: &[Dependency]) -> Vec<SubscribedEntry> {
     let entries = dependencies.iter().filter_map(|dependency| {
         let header = &dependency.event.header;
         let (event_type, source) = match header.r#type {
@@ -317,7 +320,7 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
             reserved if reserved < types::UNDEFINED => return None,
             event_type => (event_type, header.source),
         };
-        Some(Wanted {
+        Some(SubscribedEntry {
             event_type,
             source,
             rt_info: dependency.rt_info,
@@ -327,8 +330,8 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
 }
 
 /// A disjunction of what is wanted.
-fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
-    let entry = |wanted: &Wanted| {
+fn subscription(wanted: &[SubscribedEntry], rt_info: Option<i32>) -> ConsumerQos {
+    let entry = |wanted: &SubscribedEntry| {
         let event = Interest::event(wanted.source, wanted.event_type);
         event.rt_info(rt_info.unwrap_or(wanted.rt_info))
     };

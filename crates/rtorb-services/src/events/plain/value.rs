@@ -2,7 +2,7 @@
 
 use rtorb::any::Any;
 
-use super::PlainConfig;
+use super::config::PlainConfig;
 use crate::events::pushing::event_time;
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 

@@ -1,10 +1,22 @@
 //! One state of the subscriptions, made once and never changed: lists of subscribers by key.
 
-use super::Entry;
 use crate::events::filter::Key;
 use core::hash::{BuildHasher, Hasher};
 use std::collections::HashMap;
 use std::hash::RandomState;
+
+/// Names one subscriber among those of its [`Subscriptions`](super::Subscriptions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subscriber(pub(super) u64);
+
+/// A subscriber, and what it can want.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<T> {
+    pub(super) subscriber: Subscriber,
+    pub(super) urgency: i32,
+    pub(super) keys: Vec<Key>,
+    pub(super) value: T,
+}
 
 #[derive(Debug)]
 pub(super) struct Table<T> {

@@ -1,6 +1,6 @@
 //! What is bound in a context, a bounded part at a time.
 
-use super::Name;
+use super::name::Name;
 use crate::stubs::naming::cos_naming::{Binding, BindingIterator, BindingType, NamingContext};
 use rtorb::SystemException;
 use std::vec::IntoIter;

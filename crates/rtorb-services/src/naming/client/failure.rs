@@ -1,14 +1,10 @@
-//! Why a naming service did not do what was asked, in words that say which part of the name it is about.
+//! FailureReason a naming service did not do what was asked, in words that say which part of the name it is about.
 
-use super::{Name, format_name};
-use crate::stubs::naming::cos_naming::naming_context::{
-    AlreadyBound, CannotProceed, InvalidName, NotEmpty, NotFound, NotFoundReason,
-};
-use crate::stubs::naming::cos_naming::{
-    NameComponent, NamingContextBindContextError, NamingContextBindError,
-    NamingContextBindNewContextError, NamingContextDestroyError, NamingContextRebindContextError,
-    NamingContextRebindError, NamingContextResolveError, NamingContextUnbindError,
-};
+use super::name::{Name, format_name};
+use crate::naming::exception::NamingException;
+use crate::naming::failure::StoreFailure;
+use crate::stubs::naming::cos_naming::NameComponent;
+use crate::stubs::naming::cos_naming::naming_context::{NotFound, NotFoundReason};
 use core::fmt;
 use rtorb::{ExceptionKind, ObjectRef, SystemException};
 
@@ -18,13 +14,13 @@ pub struct Failure {
     /// The name that was asked about; empty for the context itself.
     pub name: Name,
     /// What the server said, or why it could not be asked.
-    pub why: Why,
+    pub reason: FailureReason,
 }
 
 /// What a naming service says, or why it could not be asked.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum FailureReason {
     /// The first step of this rest of the name is not bound.
     MissingNode(Name),
     /// The first step of this rest of the name is bound to an object, where a context is needed.
@@ -48,49 +44,51 @@ pub enum Why {
 }
 
 impl Failure {
-    pub(super) fn new(name: &[NameComponent], why: Why) -> Self {
+    pub(super) fn new(name: &[NameComponent], reason: FailureReason) -> Self {
         Self {
             name: name.to_vec(),
-            why,
+            reason,
         }
     }
 
-    pub(super) fn raised(name: &[NameComponent], raised: Raised) -> Self {
-        let why = match raised {
-            Raised::NotFound(NotFound { why, rest_of_name }) => match why {
-                NotFoundReason::MissingNode => Why::MissingNode(rest_of_name),
-                NotFoundReason::NotContext => Why::NotContext(rest_of_name),
-                NotFoundReason::NotObject => Why::NotObject(rest_of_name),
+    pub(super) fn raised(name: &[NameComponent], raised: NamingException) -> Self {
+        let reason = match raised {
+            NamingException::NotFound(NotFound { why, rest_of_name }) => match why {
+                NotFoundReason::MissingNode => FailureReason::MissingNode(rest_of_name),
+                NotFoundReason::NotContext => FailureReason::NotContext(rest_of_name),
+                NotFoundReason::NotObject => FailureReason::NotObject(rest_of_name),
             },
-            Raised::CannotProceed(elsewhere) => Why::CannotProceed(elsewhere.rest_of_name),
-            Raised::InvalidName => Why::InvalidName,
-            Raised::AlreadyBound => Why::AlreadyBound,
-            Raised::NotEmpty => Why::NotEmpty,
-            Raised::System(exception) => Why::System(exception),
+            NamingException::CannotProceed(elsewhere) => {
+                FailureReason::CannotProceed(elsewhere.rest_of_name)
+            }
+            NamingException::InvalidName(_) => FailureReason::InvalidName,
+            NamingException::AlreadyBound(_) => FailureReason::AlreadyBound,
+            NamingException::NotEmpty(_) => FailureReason::NotEmpty,
+            NamingException::System(exception) => FailureReason::System(exception),
         };
-        Self::new(name, why)
+        Self::new(name, reason)
     }
 
     pub(super) fn cannot_proceed(name: &[NameComponent], rest: Name) -> Self {
-        Self::new(name, Why::CannotProceed(rest))
+        Self::new(name, FailureReason::CannotProceed(rest))
     }
 
-    /// Why an object could not be taken for a context.
+    /// FailureReason an object could not be taken for a context.
     pub(super) fn about_context(object: &ObjectRef, exception: SystemException) -> Self {
         let is_other = exception.kind == ExceptionKind::BadParam && exception.cause.is_none();
         Self::new(
             &[],
             match is_other {
-                true => Why::NoContext(object.type_id().to_owned()),
-                false => Why::System(exception),
+                true => FailureReason::NoContext(object.type_id().to_owned()),
+                false => FailureReason::System(exception),
             },
         )
     }
 
     /// True when the server, and not the name, is the trouble: another name would fare no better.
     pub fn is_of_server(&self) -> bool {
-        match &self.why {
-            Why::System(exception) => !matches!(
+        match &self.reason {
+            FailureReason::System(exception) => !matches!(
                 exception.kind,
                 ExceptionKind::BadParam
                     | ExceptionKind::Marshal
@@ -121,8 +119,8 @@ impl fmt::Display for Failure {
             true => "the context".to_owned(),
             false => format!("`{}`", format_name(&self.name)),
         };
-        match &self.why {
-            Why::MissingNode(rest) => {
+        match &self.reason {
+            FailureReason::MissingNode(rest) => {
                 let (missing, before) = self.parts(rest);
                 match before.is_empty() {
                     true => write!(f, "{whole} is not found: `{missing}` is not bound"),
@@ -132,91 +130,72 @@ impl fmt::Display for Failure {
                     ),
                 }
             }
-            Why::NotContext(rest) => {
+            FailureReason::NotContext(rest) => {
                 let (object, _) = self.parts(rest);
                 write!(
                     f,
                     "{whole} is not found: `{object}` is bound to an object, where a context is needed"
                 )
             }
-            Why::NotObject(rest) => {
+            FailureReason::NotObject(rest) => {
                 let (context, _) = self.parts(rest);
                 write!(
                     f,
                     "{whole} is not found: `{context}` is bound to a context, where an object is needed"
                 )
             }
-            Why::CannotProceed(rest) => write!(
+            FailureReason::CannotProceed(rest) => write!(
                 f,
                 "{whole}: the server cannot go on at `{}`: the context there is of another server that does not answer it",
                 self.parts(rest).0
             ),
-            Why::InvalidName => write!(f, "{whole} is no name to the server (InvalidName)"),
-            Why::AlreadyBound => write!(f, "{whole} is bound already"),
-            Why::NotEmpty => write!(f, "{whole} is not empty: unbind what is in it first"),
-            Why::Nil => write!(f, "{whole} is the nil reference, where a context is needed"),
-            Why::NoContext(id) if id.is_empty() => write!(f, "{whole} is no naming context"),
-            Why::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
-            Why::System(exception) => write!(f, "{whole}: {exception}"),
+            FailureReason::InvalidName => {
+                write!(f, "{whole} is no name to the server (InvalidName)")
+            }
+            FailureReason::AlreadyBound => write!(f, "{whole} is bound already"),
+            FailureReason::NotEmpty => {
+                write!(f, "{whole} is not empty: unbind what is in it first")
+            }
+            FailureReason::Nil => {
+                write!(f, "{whole} is the nil reference, where a context is needed")
+            }
+            FailureReason::NoContext(id) if id.is_empty() => {
+                write!(f, "{whole} is no naming context")
+            }
+            FailureReason::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
+            FailureReason::System(exception) => {
+                write!(f, "{whole}: {exception}")?;
+                match StoreFailure::of_exception(exception) {
+                    Some(failure) => write!(
+                        f,
+                        ": the naming service could not store the change, because {failure}; {}",
+                        failure.advice()
+                    ),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
 
 impl std::error::Error for Failure {}
 
-/// What any operation of a context raises.
-#[derive(Debug)]
-pub(super) enum Raised {
-    NotFound(NotFound),
-    CannotProceed(CannotProceed),
-    InvalidName,
-    AlreadyBound,
-    NotEmpty,
-    System(SystemException),
-}
-
-macro_rules! raised_by {
-    ($($error:ident: $($raised:ident $(($value:ident))?),*;)*) => {
-        $(impl From<$error> for Raised {
-            fn from(error: $error) -> Self {
-                match error {
-                    $($error::$raised(raised_by!(@pattern $raised $($value)?)) => Self::$raised $(($value))?,)*
-                    $error::System(exception) => Self::System(exception),
-                }
-            }
-        })*
-    };
-    (@pattern $raised:ident $value:ident) => { $value };
-    (@pattern $raised:ident) => { $raised };
-}
-
-raised_by! {
-    NamingContextBindError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextRebindError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextBindContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextRebindContextError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextResolveError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextUnbindError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextBindNewContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextDestroyError: NotEmpty;
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::parse_name;
+    use super::super::name::parse_name;
     use super::*;
 
     fn name(text: &str) -> Name {
         parse_name(text).expect("a name")
     }
 
-    fn said(why: impl Fn(Name) -> Why, rest: &str) -> String {
+    fn said(why: impl Fn(Name) -> FailureReason, rest: &str) -> String {
         Failure::new(&name("plant/press.line/drive"), why(name(rest))).to_string()
     }
 
     #[test]
     fn the_part_of_the_name_that_is_missing_is_told() {
-        let text = said(Why::MissingNode, "press.line/drive");
+        let text = said(FailureReason::MissingNode, "press.line/drive");
         for part in [
             "`plant/press.line/drive`",
             "`plant/press.line` is not bound",
@@ -224,14 +203,14 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let first = said(Why::MissingNode, "plant/press.line/drive");
+        let first = said(FailureReason::MissingNode, "plant/press.line/drive");
         assert!(first.ends_with("`plant` is not bound"), "{first}");
-        let context = said(Why::NotContext, "press.line/drive");
+        let context = said(FailureReason::NotContext, "press.line/drive");
         assert!(
             context.contains("`plant/press.line` is bound to an object"),
             "{context}"
         );
-        let object = said(Why::NotObject, "drive");
+        let object = said(FailureReason::NotObject, "drive");
         assert!(
             object.contains("`plant/press.line/drive` is bound to a context"),
             "{object}"
@@ -244,19 +223,20 @@ mod tests {
             ("elsewhere", "`elsewhere` is not bound"),
             ("a/b/c/d/e", "`a/b/c/d/e` is"),
         ] {
-            let text = said(Why::MissingNode, rest);
+            let text = said(FailureReason::MissingNode, rest);
             assert!(text.contains(shown), "{text}");
         }
-        let empty = Failure::new(&name("a"), Why::MissingNode(Vec::new())).to_string();
+        let empty = Failure::new(&name("a"), FailureReason::MissingNode(Vec::new())).to_string();
         assert!(empty.contains("`a` is not found"), "{empty}");
     }
 
     #[test]
     fn trouble_of_the_server_is_told_from_that_of_a_name() {
-        let failure = |kind: ExceptionKind| Failure::new(&name("a"), Why::System(kind.into()));
+        let failure =
+            |kind: ExceptionKind| Failure::new(&name("a"), FailureReason::System(kind.into()));
         assert!(failure(ExceptionKind::CommFailure).is_of_server());
         assert!(failure(ExceptionKind::PersistStore).is_of_server());
         assert!(!failure(ExceptionKind::BadParam).is_of_server());
-        assert!(!Failure::new(&name("a"), Why::AlreadyBound).is_of_server());
+        assert!(!Failure::new(&name("a"), FailureReason::AlreadyBound).is_of_server());
     }
 }

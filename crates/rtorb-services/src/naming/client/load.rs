@@ -1,10 +1,8 @@
 //! Many names bound over several connections: the server can then put many bindings into one commit of its store.
 
-mod line;
-
-pub use line::{Line, LineError, Target};
-
-use super::{Context, Existing, Failure, Why};
+use super::context::{Context, Existing};
+use super::failure::{Failure, FailureReason};
+use super::line::{Line, Target};
 use rtorb::ObjectRef;
 use rtorb_os::Refused;
 use rtorb_os::clock::monotonic_ns;
@@ -43,7 +41,7 @@ pub struct Loaded {
     pub progress: Progress,
     /// The first of those that failed, at most [`Load::NOT_BOUND_MAX`], in the order of their lines.
     pub not_bound: Vec<NotBound>,
-    /// Why it ended before the last line; none if it did not.
+    /// FailureReason it ended before the last line; none if it did not.
     pub stopped: Option<NotBound>,
 }
 
@@ -52,7 +50,7 @@ pub struct Loaded {
 pub struct NotBound {
     /// Which line, from 1; 0 when it is about none.
     pub line: u64,
-    /// Why.
+    /// FailureReason.
     pub reason: String,
 }
 
@@ -203,7 +201,7 @@ impl Work {
         let bound = self.bind_once(line);
         match bound {
             Err(Trouble::Naming(Failure {
-                why: Why::MissingNode(rest),
+                reason: FailureReason::MissingNode(rest),
                 ..
             })) if self.how.makes_parents && rest.len() > 1 => {
                 self.context.make_parents(&line.name)?;
@@ -227,7 +225,7 @@ impl Work {
                 self.context.bind_context(name, &bound, existing)?;
             }
             Target::NewContext => match self.context.bind_new_context(name) {
-                Err(failure) if failure.why == Why::AlreadyBound => {
+                Err(failure) if failure.reason == FailureReason::AlreadyBound => {
                     self.context.context(name)?;
                 }
                 made => {
@@ -263,7 +261,7 @@ impl Work {
     }
 }
 
-/// Why a line was not carried out.
+/// FailureReason a line was not carried out.
 enum Trouble {
     Naming(Failure),
     Reference(String),

@@ -1,6 +1,8 @@
 //! A tree of contexts, each listed once however many names lead to it.
 
-use super::{Context, Failure, Name, Why};
+use super::context::Context;
+use super::failure::{Failure, FailureReason};
+use super::name::Name;
 use crate::stubs::naming::cos_naming::{BindingType, NameComponent};
 use std::collections::HashMap;
 
@@ -86,11 +88,11 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
                             })?;
                         }
                         Ok((name, BindingType::Ncontext)) => contexts.push(name),
-                        Err(exception) => self.failed(Why::System(exception))?,
+                        Err(exception) => self.failed(FailureReason::System(exception))?,
                     }
                 }
             }
-            Err(exception) => self.failed(Why::System(exception))?,
+            Err(exception) => self.failed(FailureReason::System(exception))?,
         }
         for name in contexts {
             self.at(&name, |walking| walking.enter(context, &name))?;
@@ -108,7 +110,7 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
             Ok(context) => context,
             Err(failure) => {
                 (self.visit)(Step::Context(&self.name, Inside::Follows))?;
-                return self.failed(failure.why);
+                return self.failed(failure.reason);
             }
         };
         let reference = context.as_object().to_string();
@@ -120,7 +122,7 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
         self.list(&context)
     }
 
-    fn failed(&mut self, why: Why) -> Result<(), E> {
+    fn failed(&mut self, why: FailureReason) -> Result<(), E> {
         let failure = Failure::new(&self.name, why);
         (self.visit)(Step::Failed(&failure))
     }

@@ -86,7 +86,7 @@ impl<'p> Chosen<'p> {
             Some((_, (PriorityModel::ServerDeclared, priority))) => Some(priority),
             _ => None,
         };
-        let pool = pool.or_else(|| orb.rt.own_pool.get());
+        let pool = pool.or_else(|| orb.own_pool());
         let endpoints: Vec<_> = match pool {
             Some(pool) => pool
                 .lanes
