@@ -402,7 +402,7 @@ impl Parser<'_> {
             self.diagnostics.push(
                 Diagnostic::error(format!("`{foreign}` cannot be in a name")).at(
                     token.location,
-                    "names are made of the letters A to Z and a to z, digits and underscores",
+                    "a name consists of the letters A to Z and a to z, digits and underscores",
                 ),
             );
         }
@@ -506,5 +506,5 @@ fn keyword_collision(word: &str, keyword: keywords::Collision, location: Locatio
     };
     diagnostic
         .at(location, label)
-        .help(format!("an underscore makes it a name: `_{word}`"))
+        .help(format!("write `_{word}` to use it as a name"))
 }

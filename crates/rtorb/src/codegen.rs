@@ -24,9 +24,9 @@ pub trait UserException: Encode + Decode + std::error::Error {
     const REPOSITORY_ID: &'static str;
 }
 
-/// The items of a file generated from IDL. They keep the rules of their generator, not the lints of the crate around them.
+/// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
 ///
-/// The file is taken in by `include!`, so it cannot begin with an inner attribute of its own.
+/// `#![allow]` is not possible, because `include!` reads the file.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! generated {
