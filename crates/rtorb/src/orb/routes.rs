@@ -2,7 +2,7 @@
 
 use super::Orb;
 use crate::connection::{EndpointKey, Route, SharedEndpoint};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, host_name};
 use crate::rt::{Priority, Protocol};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
@@ -252,12 +252,4 @@ fn readable(
         .iter()
         .filter_map(|component| read(component).ok())
         .collect()
-}
-
-/// The name of this host, as it calls itself.
-pub(super) fn host_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
 }

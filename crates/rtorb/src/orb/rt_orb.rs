@@ -77,8 +77,8 @@ impl RtOrb {
     /// # Errors
     /// InvalidThreadpool; BAD_INV_ORDER while an adapter uses it, and 3 in a servant: a thread would wait for itself.
     pub fn destroy_threadpool(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
-        let core = &self.orb.core;
-        if is_in_upcall(core) {
+        let core = &self.orb.core.adapters;
+        if is_in_upcall(&core.server) {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
         }
         core.pools.destroy(id)
@@ -158,8 +158,8 @@ impl RtOrb {
         pool: LanedThreadpool,
         has_lanes: bool,
     ) -> Result<ThreadpoolId, SystemException> {
-        let core = &self.orb.core;
-        core.check_running()?;
+        let core = &self.orb.core.adapters;
+        core.server.check_running()?;
         check(&pool.lanes)?;
         let lanes = pool.lanes.iter();
         let threads = lanes
@@ -177,12 +177,12 @@ impl RtOrb {
                 allow_borrowing: pool.allow_borrowing,
                 buffering: pool.request_buffering.map(buffering),
             };
-            Pool::start(core, config, listeners).map_err(not_started)
+            Pool::start(&core.server, config, listeners).map_err(not_started)
         })
     }
 
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
-        let core = &self.orb.core;
+        let core = &self.orb.core.adapters.server;
         // The pool makes its threads' policy of the priority, and could not say what was wrong with it.
         core.rt.to_native(lane.lane_priority)?;
         let threads = ThreadConfig {

@@ -6,7 +6,6 @@ use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
@@ -103,7 +102,7 @@ fn locate_request(
     let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
         Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
-            let elsewhere = published::forward(orb, object, key);
+            let elsewhere = object.adapter.forward(object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {
