@@ -6,7 +6,6 @@ mod config_file;
 mod initial_references;
 mod object_url;
 mod options;
-pub(crate) mod routes;
 mod rt_current;
 mod rt_orb;
 mod settings;
@@ -16,26 +15,21 @@ pub use builder::{OrbBuilder, OrbError};
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::{EndpointTable, OpenConnections};
+use crate::connection::{Client, ClientCore, Host};
 use crate::dispatch::{self, DispatchError};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::rt::RtCore;
-use crate::server::{is_in_upcall, is_serving_own};
+use crate::server::{is_in_servant, is_in_upcall, is_serving_own};
 use crate::strategies::Strategies;
-use crate::timing::{OperationCounts, Watch};
+use crate::timing::OperationCounts;
 use crate::trace::trace_event;
-use crate::wait::reactor::Reactor;
-use crate::wait::watchdog::Watchdog;
+use core::any::Any;
 use core::fmt;
 use initial_references::InitialReferences;
-use rtorb_os::thread::ThreadConfig;
-use rtorb_wire::ByteOrder;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// An object request broker; cheap to clone.
 ///
@@ -46,24 +40,10 @@ pub struct Orb {
     pub(crate) core: Arc<OrbCore>,
 }
 
-/// What all parts of an ORB share; fixed once built, apart from tables that have locks or counters of their own.
+/// The two sides of an ORB, and the names of its initial references.
 pub(crate) struct OrbCore {
-    pub(crate) limits: Limits,
     pub(crate) strategies: Strategies,
-    pub(crate) byte_order: ByteOrder,
-    pub(crate) fragment_octets: Option<usize>,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) round_trip_timeout: Option<Duration>,
-    pub(crate) watchdog_thread: ThreadConfig,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) reactor: Reactor,
-    /// True if servers are told the priorities of each new connection that is for a band.
-    pub(crate) binds_priority_bands: bool,
-    pub(crate) max_version: rtorb_wire::giop::Version,
-    pub(crate) rt: Arc<RtCore>,
-    pub(crate) timing: Arc<Watch>,
-    pub(crate) endpoints: EndpointTable,
-    pub(crate) open_connections: OpenConnections,
+    pub(crate) client: Arc<ClientCore>,
     pub(crate) adapters: Arc<Adapters>,
     initial_references: InitialReferences,
 }
@@ -188,13 +168,13 @@ impl Orb {
 
     /// The bounds that it was built with.
     pub fn limits(&self) -> &Limits {
-        &self.core.limits
+        &self.core.client.limits
     }
 
     /// What was counted of the operations that are annotated with their timing: of each that is served here, and of each that was
     /// called, in the order of their names. The counters are not of one moment: calls go on meanwhile.
     pub fn timing(&self) -> Vec<OperationCounts> {
-        self.core.timing.snapshot()
+        self.core.client.timing.snapshot()
     }
 
     /// The strategies that it was built with.
@@ -202,10 +182,18 @@ impl Orb {
         self.core.strategies
     }
 
+    /// The client side, for a reference.
+    fn client(&self) -> Client {
+        Client {
+            core: Arc::clone(&self.core.client),
+            host: Arc::clone(&self.core) as Arc<dyn Host>,
+        }
+    }
+
     fn root(&self) -> Poa {
         let adapters = &self.core.adapters;
         Poa::new(
-            self.clone(),
+            self.client(),
             Arc::clone(adapters),
             Arc::clone(&adapters.root),
         )
@@ -226,16 +214,37 @@ impl OrbCore {
 
     pub(crate) fn stop(&self) {
         trace_event!(INFO, "the ORB stops");
+        self.client.close();
         self.adapters.stop();
     }
+}
 
-    /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
-    pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+impl Host for OrbCore {
+    fn is_in_servant(&self) -> bool {
+        is_in_servant()
+    }
+
+    fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
         let Adapters {
             dispatch, server, ..
         } = &*self.adapters;
         dispatch::pool::would_wait_for_itself(endpoint)
             || is_serving_own(server) && dispatch::would_deadlock(dispatch, server, endpoint)
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl ObjectRef {
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> Orb {
+        let host = Arc::clone(&self.client().host).into_any();
+        let core = host
+            .downcast()
+            .expect("the host of every reference is an `OrbCore`");
+        Orb { core }
     }
 }
 
@@ -243,7 +252,7 @@ impl fmt::Debug for OrbCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Orb")
             .field("strategies", &self.strategies)
-            .field("limits", &self.limits)
+            .field("limits", &self.client.limits)
             .finish_non_exhaustive()
     }
 }

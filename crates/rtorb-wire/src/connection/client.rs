@@ -346,3 +346,89 @@ impl<T> Pending<T> {
         requests.into_iter().map(|it| it.1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [ReplyError; 14] = [
+        ReplyError::NotSent,
+        ReplyError::SendTimedOut,
+        ReplyError::SendFailed {
+            os_error: 104,
+            is_stale: true,
+        },
+        ReplyError::SendFailed {
+            os_error: 104,
+            is_stale: false,
+        },
+        ReplyError::ClosedBefore,
+        ReplyError::Closed,
+        ReplyError::TimedOut,
+        ReplyError::Ended,
+        ReplyError::Failed { os_error: 104 },
+        ReplyError::OutOfPlace,
+        ReplyError::Malformed(DecodeError::BadMagic),
+        ReplyError::BadResults(DecodeError::BadString),
+        ReplyError::NeedsAddressingMode,
+        ReplyError::BadResults(DecodeError::Interrupted),
+    ];
+
+    #[test]
+    fn only_a_request_that_did_not_run_is_sent_again() {
+        for error in ALL {
+            assert!(!error.is_stale() || error.completion() == Completion::No);
+        }
+        assert_eq!(ALL.iter().filter(|error| error.is_stale()).count(), 3);
+    }
+
+    #[test]
+    fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
+        for error in ALL {
+            let late = error.when_late();
+            let expected = match error.is_of_sending() {
+                true => ReplyError::SendTimedOut,
+                false => ReplyError::TimedOut,
+            };
+            assert_eq!(late, expected);
+            assert!(!late.is_stale() && late.completion() == Completion::Maybe);
+        }
+    }
+
+    #[test]
+    fn a_connection_is_stale_for_sending_only_once_a_reply_came() {
+        let state = ClientState::new(CharCodeSet::Latin1);
+        assert!(!state.needs_code_sets());
+        assert!(!state.send_failed(32).is_stale());
+        state.note_reply(MessageType::LocateReply);
+        assert!(state.send_failed(32).is_stale());
+    }
+
+    #[test]
+    //= GIOP 1.2 §15.4.2.2
+    //% test
+    fn request_ids_differ_whichever_way_they_are_taken() {
+        let mut state = ClientState::new(CharCodeSet::Latin1);
+        let ids = [
+            state.next_request_id(),
+            state.next_shared_request_id(),
+            state.next_request_id(),
+        ];
+        assert_eq!(ids, [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_retired_connection_keeps_those_that_wait() {
+        let mut pending = Pending::default();
+        pending.insert(2, 'a');
+        pending.insert(4, 'b');
+        pending.retire();
+        assert!(!pending.is_open());
+        assert_eq!(pending.remove(2), Some('a'));
+        assert_eq!(pending.remove(2), None);
+        assert_eq!(pending.get_mut(4), Some(&mut 'b'));
+        assert_eq!(pending.iter().collect::<Vec<_>>(), [&'b']);
+        assert_eq!(pending.end(ReplyError::Ended).collect::<Vec<_>>(), ['b']);
+        assert!(pending.is_empty());
+    }
+}

@@ -142,7 +142,7 @@ impl RtOrb {
 
     /// The mutex of that name in this ORB, and true if it was made for this call. The name goes with its last clone.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
-        self.orb.core.rt.named_mutexes.create(name)
+        self.orb.core.client.rt.named_mutexes.create(name)
     }
 
     /// The mutex of that name in this ORB.
@@ -150,7 +150,7 @@ impl RtOrb {
     /// # Errors
     /// [`MutexNotFound`] when nobody has one of that name.
     pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
-        self.orb.core.rt.named_mutexes.open(name)
+        self.orb.core.client.rt.named_mutexes.open(name)
     }
 
     fn start(

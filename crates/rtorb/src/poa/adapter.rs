@@ -6,9 +6,9 @@ use super::published::{self, Published};
 use super::rt_poa::priority_is_settled;
 use super::rt_policies::RtPolicies;
 use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
+use crate::connection::Client;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
-use crate::orb::Orb;
 use crate::reference::ObjectRef;
 use crate::rt::{CallPriority, Priority};
 use crate::server::object_key::{self, ObjectKey};
@@ -36,7 +36,7 @@ use std::sync::{Arc, Weak};
 /// ```
 #[derive(Clone)]
 pub struct Poa {
-    orb: Orb,
+    client: Client,
     pub(super) core: Arc<Adapters>,
     pub(super) adapter: Arc<Adapter>,
 }
@@ -143,12 +143,16 @@ impl From<SystemException> for PoaError {
 }
 
 impl Poa {
-    pub(crate) fn new(orb: Orb, core: Arc<Adapters>, adapter: Arc<Adapter>) -> Self {
-        Self { orb, core, adapter }
+    pub(crate) fn new(client: Client, core: Arc<Adapters>, adapter: Arc<Adapter>) -> Self {
+        Self {
+            client,
+            core,
+            adapter,
+        }
     }
 
     fn with_adapter(&self, adapter: Arc<Adapter>) -> Self {
-        Self::new(self.orb.clone(), Arc::clone(&self.core), adapter)
+        Self::new(self.client.clone(), Arc::clone(&self.core), adapter)
     }
 
     /// Activates a servant under an id that the adapter makes, and answers its reference.
@@ -242,7 +246,8 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongAdapter`] for a reference of another adapter, and of a transient object that is not active any more.
     pub fn reference_to_id(&self, object: &ObjectRef) -> Result<Vec<u8>, PoaError> {
-        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key =
+            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
             ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => {
@@ -476,7 +481,7 @@ impl Poa {
             priority,
         };
         let ior = published::ior(&self.core, &published);
-        I::unchecked_narrow(ObjectRef::new(self.orb.clone(), ior))
+        I::unchecked_narrow(ObjectRef::new(self.client.clone(), ior))
     }
 
     /// Ends the object with that id, if it still has that place: another one may have been activated meanwhile.
@@ -506,7 +511,8 @@ impl Poa {
 
     /// Where the object of one of this ORB's references is.
     fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
-        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key =
+            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),

@@ -2,6 +2,7 @@
 
 use super::listeners::Server;
 use super::object_table::ObjectTable;
+use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
@@ -27,6 +28,8 @@ pub(crate) struct ServerCore {
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
+    /// The client of references in requests.
+    pub(crate) client: WeakClient,
     pub(crate) state: ServerState,
 }
 
