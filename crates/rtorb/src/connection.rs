@@ -20,7 +20,7 @@ mod shared;
 mod single;
 pub(crate) mod without_waiting;
 
-pub(crate) use client::{ClientCore, Host, Sharing};
+pub(crate) use client::{Client, ClientCore, Host, Sharing, WeakClient};
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};

@@ -7,6 +7,7 @@ use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
 use crate::rt::RtCore;
 use crate::strategies::ConnectionStrategy;
+use crate::timing::Watch;
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
@@ -14,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::Version;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The client side of an ORB: its choices, its endpoints, and what its connections need of each other.
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub(crate) struct ClientCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
+    pub(crate) timing: Arc<Watch>,
     pub(crate) byte_order: ByteOrder,
     /// Messages larger than this go in fragments.
     pub(crate) fragment_bytes: Option<usize>,
@@ -47,16 +49,48 @@ pub(crate) enum Sharing {
     Banded(Multiplexed),
 }
 
-/// The process that a client is in, as invocations need to know it.
+/// The ORB around a client, as references and invocations need it.
 pub(crate) trait Host: Debug + Send + Sync {
-    /// What references in a reply belong to.
-    fn context(&self) -> &(dyn Any + Send + Sync);
-
     /// True if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;
 
     /// True if a call to that endpoint would wait for the calling thread itself.
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The client side of an ORB as references hold it: they keep their ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Arc<dyn Host>,
+}
+
+/// The same as a server holds it, which must not keep its ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakClient {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Weak<dyn Host>,
+}
+
+impl WeakClient {
+    fn upgrade(&self) -> Option<Client> {
+        Some(Client {
+            core: Arc::clone(&self.core),
+            host: self.host.upgrade()?,
+        })
+    }
+}
+
+impl Client {
+    /// The client of the references in a message, from the context of its reader; `None` outside of a call.
+    pub(crate) fn of_context(context: &(dyn Any + Send + Sync)) -> Option<Self> {
+        match context.downcast_ref::<Self>() {
+            Some(client) => Some(client.clone()),
+            None => context.downcast_ref::<WeakClient>()?.upgrade(),
+        }
+    }
 }
 
 impl Sharing {

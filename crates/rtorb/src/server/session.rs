@@ -1,8 +1,8 @@
 //! What all threads that answer on one connection share: its stream, and whose turn it is to send.
 
-use crate::orb::OrbCore;
 use crate::outgoing;
 use crate::rt::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use rtorb_os::sync::Mutex;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// It is closed when the last of them is done.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) orb: Arc<OrbCore>,
+    pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
@@ -33,7 +33,7 @@ const NO_MINOR: u8 = u8::MAX;
 
 impl Session {
     /// A connection that one thread answers on.
-    pub(super) fn new(orb: Arc<OrbCore>, stream: Stream, pool: ThreadpoolId) -> Self {
+    pub(super) fn new(orb: Arc<ServerCore>, stream: Stream, pool: ThreadpoolId) -> Self {
         Self {
             orb,
             stream,

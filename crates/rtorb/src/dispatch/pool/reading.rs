@@ -6,14 +6,14 @@ use super::events::Event;
 use super::lane::Lane;
 use super::queue::Queue;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Session, TakenRequest, Workspace};
 use core::mem;
 use std::sync::Arc;
 
 /// That thread at work.
 pub(super) struct Reader<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     queue: &'p Queue,
@@ -24,7 +24,7 @@ pub(super) struct Reader<'p> {
 
 impl<'p> Reader<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         queue: &'p Queue,
