@@ -2,22 +2,22 @@
 
 mod binding;
 mod policies;
+pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
-    self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results, Route,
+    self, Arguments, Channel, Client, Invocation, InvocationKind, Outcome, Results, Route,
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::orb::routes::{Profile, routes};
-use crate::orb::{Orb, OrbCore};
 use crate::rt::{Policy, Priority};
 use crate::timing::OperationTiming;
-use binding::{Binding, CallPriority, Policies, invalid};
+use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, Response};
@@ -37,7 +37,7 @@ pub struct ObjectRef {
 }
 
 struct Inner {
-    orb: Orb,
+    client: Client,
     ior: Ior,
     /// The reference's own policies, which go with it to where the object moves.
     overrides: Arc<[Policy]>,
@@ -65,19 +65,19 @@ enum Timeout {
 }
 
 impl ObjectRef {
-    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
-        Self::with_policies(orb, ior, Arc::default())
+    pub(crate) fn new(client: Client, ior: Ior) -> Self {
+        Self::with_policies(client, ior, Arc::default())
     }
 
-    fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>) -> Self {
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&orb.core, &overrides, &profiles);
+        let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&orb, &profiles, &wanted);
+            let routes = routes(&client.core, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&orb.core, &routes)?;
+            let binding = policies.binding(&client.core, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -85,7 +85,7 @@ impl ObjectRef {
             Err(exception) => (Vec::new(), Some(Err(exception))),
         };
         Self::of(Inner {
-            orb,
+            client,
             ior,
             overrides,
             policies: Arc::new(policies),
@@ -108,6 +108,8 @@ impl ObjectRef {
     /// The same object with another bound on the time from sending a request to having its reply
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
+    //= RT-CORBA 1.2 §Invocation Timeout
+    //# A client may bound the time of a call, which then fails with TIMEOUT.
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::of(Inner {
             timeout: Timeout::Own(timeout),
@@ -115,9 +117,9 @@ impl ObjectRef {
         })
     }
 
-    /// The ORB that the reference belongs to.
-    pub fn orb(&self) -> &Orb {
-        &self.inner.orb
+    /// The client side of its ORB.
+    pub(crate) fn client(&self) -> &Client {
+        &self.inner.client
     }
 
     /// What goes over the wire when the reference is passed on.
@@ -260,8 +262,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        let orb = &self.inner.orb.core;
-        orb.timing.call(operation, &orb.rt, call)
+        let core = &self.inner.client.core;
+        core.timing.call(operation, &core.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -269,7 +271,7 @@ impl ObjectRef {
     /// Generated code calls this when it makes its own reference of it, so that no call has to.
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.orb.core.timing.prepare(operations);
+        self.inner.client.core.timing.prepare(operations);
         self
     }
 
@@ -283,8 +285,8 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.orb.core;
-        core.check_running()?;
+        let core = &self.inner.client.core;
+        core.check_open()?;
         let invocation = self.inner.invocation(kind, operation, response)?;
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
@@ -293,9 +295,11 @@ impl ObjectRef {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
             match inner.try_routes(&invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
+                //= GIOP 1.2 §15.6
+                //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.orb.clone(), ior, overrides);
+                    let next = Self::with_policies(self.inner.client.clone(), ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -369,13 +373,13 @@ impl Inner {
         operation: &'x str,
         response: Response,
     ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.orb.core;
+        let core = &self.client.core;
         let Some(route) = self.routes.first() else {
             return Err(self.unusable());
         };
         Ok(Invocation {
             core,
-            context: core,
+            client: &self.client,
             kind,
             operation,
             response,
@@ -394,7 +398,7 @@ impl Inner {
     fn by_route<'x>(
         &'x self,
         template: &Invocation<'x>,
-        priority: Option<&CallPriority>,
+        priority: Option<&BandedPriority>,
         index: usize,
     ) -> Option<Invocation<'x>> {
         let route = &self.routes[index];
@@ -403,7 +407,7 @@ impl Inner {
         };
         priority.accepts(route).then(|| Invocation {
             route,
-            channel: priority.channel(&self.orb.core, route),
+            channel: priority.channel(&self.client.core, route),
             priority: priority.sent(),
             ..*template
         })
@@ -430,7 +434,7 @@ impl Inner {
     /// The same reference once more, with the same connections and knowing of no move.
     fn copy(&self) -> Self {
         Self {
-            orb: self.orb.clone(),
+            client: self.client.clone(),
             ior: self.ior.clone(),
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
@@ -446,13 +450,16 @@ impl Inner {
 
     /// The priority of a call, where calls are not all the same; the calling thread's unless `at` has another.
     #[inline]
-    fn call_priority(&self, at: Option<Priority>) -> Result<Option<CallPriority>, SystemException> {
+    fn call_priority(
+        &self,
+        at: Option<Priority>,
+    ) -> Result<Option<BandedPriority>, SystemException> {
         let Some(binding) = self.binding.as_deref() else {
             return Ok(None);
         };
         let binding = binding.as_ref().map_err(Clone::clone)?;
         let priority = match at {
-            None => binding.of_caller(&self.orb.core, &self.routes)?,
+            None => binding.of_caller(&self.client.core, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))
@@ -555,20 +562,13 @@ impl Reference for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let core = r
-            .context()
-            .and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
-        let Some(core) = core else {
+        let client = r.context().and_then(Client::of_context);
+        let Some(client) = client else {
             return Err(DecodeError::BadTag {
                 what: "a reference outside of a call",
                 value: 0,
             });
         };
-        Ok(Some(Self::new(
-            Orb {
-                core: Arc::clone(core),
-            },
-            ior,
-        )))
+        Ok(Some(Self::new(client, ior)))
     }
 }

@@ -74,6 +74,8 @@ fn a_host_that_nobody_knows_is_found_out_at_resolve() {
     );
 }
 
+//= RT-CORBA 1.2 §Invocation Timeout
+//% test
 #[test]
 fn a_silent_server_is_a_timeout_while_awaiting_the_reply() {
     let server = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
@@ -223,6 +225,8 @@ fn a_reply_that_is_none_is_marshal() {
     }
 }
 
+//= GIOP 1.2 §15.4.8
+//% test
 #[test]
 fn a_message_error_is_a_communication_failure() {
     let server = FakeServer::new(|_, mut peer: Peer| {
@@ -260,6 +264,8 @@ fn a_reply_beyond_the_limit_is_refused_before_it_is_read() {
     );
 }
 
+//= GIOP 1.2 §15.4.9
+//% test
 #[test]
 fn a_flood_of_fragments_is_refused() {
     let limits = Limits::with(|limits| limits.message_octets_max = 4096);
@@ -290,6 +296,8 @@ fn a_flood_of_fragments_is_refused() {
     );
 }
 
+//= GIOP 1.2 §15.4.7
+//% test
 #[test]
 fn close_connection_is_not_seen_by_the_caller() {
     // Between two calls, and while one waits for its reply: what was not answered was not carried out.
@@ -496,6 +504,8 @@ fn the_late_reply_to_a_call_given_up_is_nobody_s() {
     assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
+//= GIOP 1.2 §15.4.4
+//% test
 #[test]
 fn a_reply_to_another_request_is_passed_over() {
     let server = FakeServer::new(|_, mut peer: Peer| {
@@ -514,6 +524,8 @@ fn a_reply_to_another_request_is_passed_over() {
     assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
+//= GIOP 1.2 §15.6
+//% test
 #[test]
 fn a_forward_is_followed_and_one_in_a_circle_is_not() {
     let ours = Ours::serve();
@@ -555,6 +567,8 @@ fn a_forward_is_followed_and_one_in_a_circle_is_not() {
     );
 }
 
+//= GIOP 1.2 §15.4.3.2
+//% test
 #[test]
 fn an_object_that_is_gone_from_where_it_had_moved_to_is_asked_for_where_it_was_known() {
     let first = Ours::serve();

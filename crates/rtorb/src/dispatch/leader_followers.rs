@@ -6,7 +6,7 @@
 
 use super::reactor::Reactor;
 use super::{DispatchError, join};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{
     Next, Served, Server, Session, TakenRequest, ThreadPriority, Token, Workspace,
 };
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     server: &Server,
     threads_max: usize,
 ) -> Result<(), DispatchError> {
@@ -66,7 +66,7 @@ struct Leading {
     failed: Option<Errno>,
 }
 
-fn follow_and_lead(orb: &Arc<OrbCore>, server: &Server, token: &Mutex<Leading>) {
+fn follow_and_lead(orb: &Arc<ServerCore>, server: &Server, token: &Mutex<Leading>) {
     let mut workspace = Workspace::new(ThreadPriority::returning());
     let mut request = TakenRequest::with_room();
     loop {
@@ -84,7 +84,7 @@ impl Leading {
     /// Waits for a request and takes it; `None` when the ORB stops.
     fn take(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
         (workspace, request): (&mut Workspace, &mut TakenRequest),
     ) -> Option<Arc<Session>> {
@@ -126,7 +126,7 @@ impl Leading {
     }
 
     /// Waits for octets of a connection and receives them.
-    fn receive(&mut self, orb: &Arc<OrbCore>, server: &Server) -> Option<(Token, Served)> {
+    fn receive(&mut self, orb: &Arc<ServerCore>, server: &Server) -> Option<(Token, Served)> {
         match self.reactor.next(orb, server) {
             Ok(number) => {
                 let number = number?;

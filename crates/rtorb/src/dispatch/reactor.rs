@@ -1,6 +1,6 @@
 //! One thread that waits for all connections of a server; what it does with those that have bytes is a strategy's.
 
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{
     Event, EventLoop, EventRoom, Served, ServedConnection, Server, Token, Trigger, refuse,
 };
@@ -22,7 +22,7 @@ const EVENTS_MAX: usize = 64;
 
 impl Reactor {
     /// Begins to watch a server's listeners.
-    pub(super) fn new(orb: &OrbCore, server: &Server) -> Result<Self, Errno> {
+    pub(super) fn new(orb: &ServerCore, server: &Server) -> Result<Self, Errno> {
         Ok(Self {
             events: server.event_loop(orb.limits.send_timeout, Trigger::Level)?,
             connections: HashMap::new(),
@@ -33,7 +33,7 @@ impl Reactor {
     /// Passes each connection that has bytes to `serve` until the ORB is stopped; one that is over is dropped.
     pub(super) fn run(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
         mut serve: impl FnMut(&mut ServedConnection) -> Served,
     ) -> Result<(), Errno> {
@@ -59,7 +59,7 @@ impl Reactor {
     /// Waits until one connection has bytes; `None` when it was something else, which is dealt with.
     pub(super) fn next(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
     ) -> Result<Option<Token>, Errno> {
         let mut room: EventRoom<1> = [MaybeUninit::uninit()];
@@ -88,7 +88,7 @@ impl Reactor {
     fn connection_of(
         &mut self,
         event: Option<Event>,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
     ) -> Option<Token> {
         match event? {
@@ -101,7 +101,7 @@ impl Reactor {
         }
     }
 
-    fn accept(&mut self, orb: &Arc<OrbCore>, server: &Server, number: usize) {
+    fn accept(&mut self, orb: &Arc<ServerCore>, server: &Server, number: usize) {
         server.accept_waiting(orb, &self.events, number, |connection| {
             self.accepted = self.accepted.wrapping_add(1);
             let token = Token::new(0, self.accepted);

@@ -81,6 +81,8 @@ impl RequestQueue {
         workspace: &mut Workspace,
     ) {
         if !self.admit(request.octets(), threads) {
+            //= RT-CORBA 1.2 §Threadpools
+            //# A request for which the buffer has no room is refused with TRANSIENT 1.
             return request.refuse(session, workspace, &NO_ROOM);
         }
         let next = self.spare.pop().unwrap_or_default();

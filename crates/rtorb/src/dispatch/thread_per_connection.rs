@@ -1,7 +1,7 @@
 //! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
 
 use super::{DispatchError, await_connection, join};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Admission, Server, ThreadPriority, Workspace, refuse};
 use rtorb_os::Resource;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
@@ -9,7 +9,7 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let config = orb.rt.obtainable(&orb.server_threads);
     let mut number = 0u64;

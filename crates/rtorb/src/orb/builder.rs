@@ -3,32 +3,30 @@
 use super::initial_references::InitialReferences;
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::{EndpointTable, OpenConnections};
+use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::object_table::ObjectTable;
-use crate::poa::{Adapter, PoaError};
+use crate::poa::{Adapters, PoaError};
 use crate::rt::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
+use crate::server::{ObjectTable, ServerCore, ServerState};
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
-use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicUsize};
+use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
-use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
@@ -400,7 +398,6 @@ impl OrbBuilder {
     pub fn build(self) -> Result<Orb, OrbError> {
         self.check_client_policies()?;
         self.check_lanes()?;
-        let objects = ObjectTable::new(self.limits.objects_max);
         let listen = match self.listen.is_empty() {
             true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
             false => self.listen,
@@ -428,37 +425,54 @@ impl OrbBuilder {
             })),
             DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
         };
-        let core = OrbCore {
-            strategies: self.strategies,
+        let rt = Arc::new(rt);
+        let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
+        let client = Arc::new(ClientCore {
+            limits: self.limits,
             byte_order: self.byte_order,
-            fragment_octets: self.fragment_octets,
+            fragment_bytes: self.fragment_octets,
+            max_version: self.max_version,
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout,
-            server_threads: rt.obtainable(&self.server_threads),
-            watchdog_thread: rt.obtainable(&self.watchdog_thread),
-            watchdog: Watchdog::default(),
-            reactor: Reactor::new(rt.obtainable(&self.reactor_thread)),
             binds_priority_bands: self.binds_priority_bands,
-            max_version: self.max_version,
-            rt,
-            timing: Watch::new(self.execution_clock, self.timing_hook),
-            dispatch,
-            pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
-            limits: self.limits,
-            epoch: epoch(),
-            objects,
+            sharing: Sharing::new(
+                self.strategies.connection,
+                rt.obtainable(&self.reactor_thread),
+            ),
+            watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
             endpoints: EndpointTable::default(),
-            open_connections: OpenConnections::default(),
-            initial_references: InitialReferences::new(self.initial_references),
-            adapters: AtomicUsize::new(1),
-            root: Arc::new(Adapter::root()),
-            server: OnceLock::new(),
-            opening: Mutex::new(()),
-            stopping: AtomicBool::new(false),
-        };
-        Ok(Orb {
-            core: Arc::new(core),
-        })
+            is_closed: AtomicBool::new(false),
+            rt: Arc::clone(&rt),
+            timing: Arc::clone(&timing),
+        });
+        let pools = Pools::new(listen, self.lane_endpoints, client.limits.pool_threads_max);
+        let initial_references = InitialReferences::new(self.initial_references);
+        let server_threads = client.rt.obtainable(&self.server_threads);
+        let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
+            let server = ServerCore {
+                timing,
+                byte_order: self.byte_order,
+                fragment_octets: self.fragment_octets,
+                server_threads,
+                epoch: epoch(),
+                objects: ObjectTable::new(client.limits.objects_max),
+                client: WeakClient {
+                    core: Arc::clone(&client),
+                    host: host.clone() as Weak<dyn Host>,
+                },
+                state: ServerState::default(),
+                limits: client.limits.clone(),
+                rt,
+            };
+
+            OrbCore {
+                strategies: self.strategies,
+                client,
+                adapters: Adapters::new(Arc::new(server), dispatch, pools),
+                initial_references,
+            }
+        });
+        Ok(Orb { core })
     }
 
     fn check_client_policies(&self) -> Result<(), OrbError> {

@@ -4,8 +4,8 @@ use super::closing::close_all;
 use super::connection::ServedConnection;
 use super::event_loop::{EventLoop, Trigger};
 use super::session::{self, Session};
-use crate::orb::OrbCore;
 use crate::rt::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::{Listener, Stream};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
@@ -114,7 +114,7 @@ impl Server {
     /// Accepts the clients that wait at the listener of that number, a few at a time, for an event loop.
     pub(crate) fn accept_waiting(
         &self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         events: &EventLoop,
         number: usize,
         mut take: impl FnMut(ServedConnection),
@@ -136,7 +136,7 @@ impl Server {
     ///
     /// Beyond `Limits::connections_max`, and when the process has no file descriptor left, the connection that has been idle
     /// for the longest time gives way; if none is idle, the client is refused with CloseConnection.
-    pub(crate) fn accept(&self, orb: &Arc<OrbCore>, listener: &Listener) -> Admission {
+    pub(crate) fn accept(&self, orb: &Arc<ServerCore>, listener: &Listener) -> Admission {
         let stream = match listener.accept() {
             Ok(stream) => stream,
             Err(Errno::AGAIN) => return Admission::Empty,

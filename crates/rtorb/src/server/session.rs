@@ -1,8 +1,8 @@
 //! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
 
 use super::event_loop::{EventLoop, Token};
-use crate::orb::OrbCore;
 use crate::rt::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock, Weak};
 /// A client's connection. It is closed when the last thread is done that replies on it.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) orb: Arc<OrbCore>,
+    pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
@@ -61,7 +61,7 @@ const NO_MINOR: u8 = u8::MAX;
 impl Session {
     /// A connection that one thread replies on.
     pub(super) fn new(
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         stream: Stream,
         pool: ThreadpoolId,
         accepted: &Arc<AtomicU64>,
@@ -196,6 +196,8 @@ impl Session {
     /// To be called when all that were taken are replied to: a client may take those as not carried out.
     pub(crate) fn say_closing(&self) {
         let version = self.version().unwrap_or(Version::V1_0);
+        //= GIOP 1.2 §15.5.1.1
+        //# A server that closes a connection sends CloseConnection first.
         self.say(|w| giop::write_close_connection(w, version));
     }
 
@@ -203,6 +205,8 @@ impl Session {
     #[cold]
     pub(super) fn say_error(&self) {
         let version = self.version().unwrap_or(Version::V1_2);
+        //= GIOP 1.2 §15.4.8
+        //# A peer that receives a message that it does not understand sends MessageError.
         self.say(|w| giop::write_message_error(w, version));
     }
 

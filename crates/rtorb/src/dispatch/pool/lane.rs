@@ -4,8 +4,8 @@ use super::super::request_queue::RequestQueue;
 use super::connection::Connection;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
-use crate::orb::OrbCore;
 use crate::rt::Priority;
+use crate::server::ServerCore;
 use crate::server::{
     Event, EventLoop, EventRoom, Server, ThreadPriority, Token, Trigger, Workspace, refuse,
 };
@@ -52,7 +52,7 @@ const GIVING_WAY_MAX: usize = 64;
 impl Lane {
     /// Makes lane `number` of a pool, without its threads.
     pub(super) fn open(
-        orb: &OrbCore,
+        orb: &ServerCore,
         pool: &PoolConfig,
         number: usize,
         listeners: Vec<Listener>,
@@ -88,7 +88,7 @@ impl Lane {
         })
     }
 
-    fn how_threads_run(orb: &OrbCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+    fn how_threads_run(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
         let Some(priority) = config.priority else {
             return Ok(config.threads.clone());
         };
@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// Accepts the clients that connect to one of the listening endpoints.
-    pub(super) fn accept(&self, orb: &Arc<OrbCore>, listener: usize) {
+    pub(super) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
         self.server
             .accept_waiting(orb, &self.events, listener, |connection| {
                 let session = Arc::clone(&connection.session);

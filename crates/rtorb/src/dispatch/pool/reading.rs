@@ -4,13 +4,13 @@ use super::super::request_queue::RequestQueue;
 use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Event, Session, TakenRequest, Workspace};
 use std::sync::Arc;
 
 /// That thread at work.
 pub(super) struct Reader<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     queue: &'p RequestQueue,
@@ -21,7 +21,7 @@ pub(super) struct Reader<'p> {
 
 impl<'p> Reader<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         queue: &'p RequestQueue,
