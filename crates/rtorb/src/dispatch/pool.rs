@@ -7,7 +7,6 @@
 
 mod connection;
 pub(crate) mod endpoints;
-mod events;
 mod lane;
 mod queue;
 mod reading;

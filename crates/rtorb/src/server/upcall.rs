@@ -66,6 +66,7 @@ pub(super) fn serve<'m>(
     if let Err(exception) = answered {
         call.reply.send_exception(call.out, &exception);
     }
+    call.reply.session.note_answered();
     match call.reply.is_broken {
         false => Next::Done,
         true => Next::Over,
