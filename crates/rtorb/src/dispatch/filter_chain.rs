@@ -8,7 +8,7 @@
 use super::DispatchError;
 use super::stations::{self, Station};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{CallPriority, Priority, ThreadpoolLane};
+use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
 use crate::server::ActiveObject;
 use crate::server::{Server, ServerCore, Session, TakenRequest, Workspace, propagated};
 use rtorb_os::thread::ThreadConfig;

@@ -4,7 +4,7 @@ use super::reactor::Reactor;
 use super::request_queue::{NO_ROOM, RequestQueue};
 use super::{DispatchError, join};
 use crate::exception::SystemException;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use crate::server::{
     Next, Served, ServedConnection, Server, ServerCore, Session, TakenRequest, ThreadPriority,
     Workspace,

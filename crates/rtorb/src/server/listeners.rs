@@ -4,7 +4,7 @@ use super::closing::close_all;
 use super::connection::ServedConnection;
 use super::event_loop::{EventLoop, Trigger};
 use super::session::{self, Session};
-use crate::rt::ThreadpoolId;
+use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::{Listener, Stream};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

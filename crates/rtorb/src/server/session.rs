@@ -2,7 +2,7 @@
 
 use super::event_loop::{EventLoop, Token};
 use super::outbox::Outbox;
-use crate::rt::ThreadpoolId;
+use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::queue::Queue;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use crate::server::{
     Event, EventLoop, EventRoom, Server, ServerCore, ThreadPriority, Token, Trigger, Workspace,
     refuse,
