@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::rt::{Policy, Priority};
+use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
 use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;

@@ -7,13 +7,16 @@
 
 mod answer;
 mod call;
+mod closing;
 mod connection;
 mod core;
+mod event_loop;
 mod listeners;
 mod manager_state;
 mod names;
 pub(crate) mod object_key;
 mod object_table;
+mod outbox;
 mod reading;
 mod request;
 mod servant;
@@ -25,7 +28,8 @@ mod workspace;
 pub use call::ServerCall;
 pub(crate) use connection::{Served, ServedConnection};
 pub(crate) use core::{ServerCore, ServerState, bind, not_opened};
-pub(crate) use listeners::Server;
+pub(crate) use event_loop::{Event, EventLoop, EventRoom, Readiness, Token, Trigger};
+pub(crate) use listeners::{Admission, Server, refuse};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;
 pub(crate) use names::{LocatedId, NameCache, Unbindable};

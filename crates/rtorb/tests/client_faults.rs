@@ -1,6 +1,8 @@
 //! What wrong servers do to our client: each its own exception, in bounded time, naming endpoint and phase.
 
 use std::net::TcpListener;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rtorb::cdr::Encode;
@@ -8,8 +10,11 @@ use rtorb::exception::{OMG, Phase};
 use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{CLOSE_CONNECTION, FRAGMENT, MESSAGE_ERROR, REPLY, Stream};
+use rtorb_tests::raw::{
+    CLOSE_CONNECTION, Connection, FRAGMENT, MESSAGE_ERROR, REPLY, Request, Stream,
+};
 use rtorb_tests::running::PATIENCE;
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
 
 /// The round-trip timeout of these tests, where none is meant to be met.
 const LONG: Duration = Duration::from_secs(20);
@@ -392,17 +397,27 @@ fn a_request_over_a_unix_socket_may_take_longer_to_go_than_connecting() {
 }
 
 #[test]
-fn a_server_that_is_full_is_transient() {
+fn a_server_that_is_full_of_busy_connections_is_transient() {
     let limits = Limits::with(|limits| limits.connections_max = 1);
     let ours = Ours::serve_as(Orb::builder().limits(limits));
-    ours.cubit.cube_void().expect("one is served");
     let text = ours.text(ours.cubit.as_object());
+    // Half a message keeps nobody out: its connection is idle.
+    let mut silent = Connection::to(ours.address());
+    silent.send(b"GIOP");
+    let (entered, is_entered) = channel();
+    let held = Held {
+        entered,
+        gate: Mutex::default(),
+    };
+    let held = Arc::new(held);
+    let party: Party = ours.poa.activate(Arc::clone(&held)).expect("room");
+    let closed = held.gate.lock().expect("nobody panics");
+    let mut busy = Connection::to(ours.address());
+    let key = ours.key(party.as_object());
+    busy.send(&Request::two_way(&key, "_get_level").empty());
+    is_entered.recv().expect("the call comes");
     for _ in 0..20 {
-        // Another thread has a connection of its own, and there is none left for it.
-        let text = text.clone();
-        let failed = std::thread::spawn(move || call(Orb::builder(), &text))
-            .join()
-            .expect("no panic");
+        let failed = call(Orb::builder(), &text);
         let endpoint = format!("iiop://{}", ours.address());
         expect(
             &failed,
@@ -411,6 +426,32 @@ fn a_server_that_is_full_is_transient() {
             Phase::AwaitReply,
             &endpoint,
         );
+        assert!(failed.to_string().contains("connections_max"), "{failed}");
+    }
+    drop(closed);
+    assert_eq!(busy.answer().map(|reply| reply.kind), Some(REPLY));
+    drop(busy);
+}
+
+/// A party whose level is told when the gate is open.
+struct Held {
+    entered: Sender<()>,
+    gate: Mutex<()>,
+}
+
+impl PartyServant for Held {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        self.entered.send(()).expect("the test waits for it");
+        let _open = self.gate.lock().expect("nobody panics");
+        Ok(1)
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
     }
 }
 

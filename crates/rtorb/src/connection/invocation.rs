@@ -3,7 +3,7 @@
 use super::Channel;
 use super::client::{Client, ClientCore};
 use super::route::Route;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};

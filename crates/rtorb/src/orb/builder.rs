@@ -10,7 +10,7 @@ use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError};
-use crate::rt::{
+use crate::realtime::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
@@ -194,7 +194,7 @@ impl OrbBuilder {
 
     /// What packets of a CORBA priority are marked with, on connections whose protocol properties say
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
-    /// ([`NetworkPriorityTable::even`](crate::rt::NetworkPriorityTable::even)).
+    /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
     #[must_use]
     pub fn network_priority_mapping(
         mut self,

@@ -3,7 +3,7 @@
 use super::ObjectRef;
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{Policy, Priority};
+use crate::realtime::{Policy, Priority};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;

@@ -25,7 +25,7 @@ pub enum SyncScope {
     ///
     /// It needs a connection that one thread uses at a time: with the wait strategies `reactor` and `leader_followers` it is
     /// INV_POLICY. With connections by thread (`exclusive`) a thread has to open its own; with `multiplexed`, or `banded`,
-    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::rt::Policy::PrivateConnection) it is this
+    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::realtime::Policy::PrivateConnection) it is this
     /// reference's alone. What is kept goes with the connection: when it breaks, when the last reference with a private one is
     /// dropped, or when the ORB has so many that one is closed for another ([`Limits`](crate::Limits)), which is one that
     /// keeps nothing as long as there is one.

@@ -2,12 +2,10 @@
 
 use super::Pool;
 use super::connection::Connection;
-use super::events::Event;
 use super::lane::Lane;
 use super::queue::Queue;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::server::ServerCore;
-use crate::server::{Session, TakenRequest, Workspace};
+use crate::server::{Event, ServerCore, Session, TakenRequest, Workspace};
 use core::mem;
 use std::sync::Arc;
 
@@ -43,9 +41,9 @@ impl<'p> Reader<'p> {
     pub(super) fn run(mut self) {
         let lane = self.lane;
         while !self.pool.is_stopping() {
-            match lane.events.next(None) {
-                Some(Event::Connection(key, told)) => {
-                    Connection::read(&mut self, (lane, key), told);
+            match lane.next_event(None) {
+                Some(Event::Connection(token, readiness)) => {
+                    Connection::read(&mut self, (lane, token), readiness);
                 }
                 Some(Event::Listener(number)) => lane.accept(self.orb, number),
                 Some(Event::Help | Event::Stop) | None => {}
