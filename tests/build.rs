@@ -1,6 +1,7 @@
 //! Compiles the IDL of the tests and the IDL of the back end's snapshots.
 
 fn main() {
+    rtorb_idl::compile("../idl/greeter.idl"); // of the front page of the documentation
     rtorb_idl::compile("idl/echo.idl");
     rtorb_idl::compile("idl/inheritance.idl");
     rtorb_idl::compile("idl/failures.idl");

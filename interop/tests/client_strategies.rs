@@ -8,9 +8,10 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rtorb::exception::OMG;
 use rtorb::{
-    CompletionStatus, ConnectionStrategy, ExceptionKind, OMG, ObjectRef, Orb, OrbBuilder,
-    Strategies, SystemException, WaitStrategy,
+    CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, Strategies,
+    SystemException, WaitStrategy,
 };
 use rtorb_interop::omniorb::{Endpoint, omniorb};
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};

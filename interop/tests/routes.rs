@@ -3,7 +3,8 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use rtorb::{ExceptionKind, OMG, Orb, OrbBuilder};
+use rtorb::exception::OMG;
+use rtorb::{ExceptionKind, Orb, OrbBuilder};
 use rtorb_interop::omniorb::omniorb;
 use rtorb_tests::fake::reference_at;
 use rtorb_tests::ours::Ours;

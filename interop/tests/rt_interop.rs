@@ -1,11 +1,12 @@
 //! Objects with priorities and other ORBs: omniORB calls ours, ours reads the references of TAO.
 
 use rtorb::cdr::Encode;
+use rtorb::exception::OMG;
 use rtorb::rt::{
     LanedThreadpool, LinearMapping, Policy, PriorityBand, PriorityMapping, PriorityModel,
     ThreadpoolLane,
 };
-use rtorb::{ExceptionKind, OMG, Orb, OrbBuilder, PoaPolicies, SystemException};
+use rtorb::{ExceptionKind, Orb, OrbBuilder, PoaPolicies, SystemException};
 use rtorb_interop::omniorb::{decoded, omniorb};
 use rtorb_interop::tao::{Model, TaoReference};
 use rtorb_tests::fake::{FakeServer, Peer, reply, request_id};
@@ -262,9 +263,9 @@ fn the_priority_is_that_of_the_native_thread_where_none_was_set() {
         bands: Vec::new(),
         big: false,
     };
-    let config = rtorb::ThreadConfig {
-        policy: Some(rtorb::SchedPolicy::Fifo(50)),
-        ..rtorb::ThreadConfig::default()
+    let config = rtorb::thread::ThreadConfig {
+        policy: Some(rtorb::thread::SchedPolicy::Fifo(50)),
+        ..rtorb::thread::ThreadConfig::default()
     };
     let text = reference.text();
     let calling = rtorb_os::thread::spawn("fifo", &config, move || {

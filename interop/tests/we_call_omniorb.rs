@@ -1,6 +1,7 @@
 //! Our client against omniORB's server: every operation, every version, both transports and byte orders.
 
-use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, Version};
+use rtorb::giop::Version;
+use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
 use rtorb_tests::ours::{Wide, check_cubit, check_desk, check_nested};
 use rtorb_tests::scratch::Scratch;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rtorb::{OperationCounts, Orb, SystemException, TimingSide};
+use rtorb::timing::{OperationCounts, TimingSide};
+use rtorb::{Orb, SystemException};
 use rtorb_os::clock::thread_cpu_ns;
 
 use crate::running::until;

@@ -83,3 +83,7 @@ pub fn skip(why: &str) {
     // One write, so that tests beside this one do not write in between. Without standard error, nobody looks.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
+/// The programs on the front page of `rtorb`'s documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../crates/rtorb/src/lib.md")]
+struct FrontPage;

@@ -23,10 +23,7 @@ impl Drop for Farewell {
 
 #[test]
 fn a_servant_over_the_limit_is_rejected_and_may_call_the_adapter_in_drop() {
-    let limits = Limits {
-        objects_max: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.objects_max = 1);
     let orb = Orb::builder().limits(limits).build().expect("an ORB");
     let root = orb.root_poa().expect("a port");
     let _first: Listener = root.activate(Farewell(root.clone())).expect("room for one");

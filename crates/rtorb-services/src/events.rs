@@ -25,13 +25,13 @@ mod proxies;
 pub mod pushing;
 mod queue;
 mod registry;
+pub mod simple_subscription;
 pub mod statistics;
 pub mod subscribe;
 pub mod subscriptions;
 mod supplier;
 mod timer_queue;
 mod wake_signal;
-pub mod wish;
 
 pub use channel::{Channel, strategies};
 pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};

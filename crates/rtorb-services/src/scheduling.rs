@@ -35,7 +35,7 @@ mod table;
 pub use config::{SchedulingConfig, SchedulingError};
 pub use description::Description;
 pub use remote::RemoteScheduler;
-pub use schedule::{Computation, ComputeError, Level, Placed, Schedule};
+pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
 pub use service::Scheduling;
 
 pub use rtorb_sched::times::{parse_ns, text_of_ns};

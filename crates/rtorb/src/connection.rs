@@ -5,10 +5,11 @@
 //! `multiplexed` has one for each band.
 //!
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
-//! the stream of both, an `invocation` is what they send, a `reply` how it ends, and a `route` says where it goes.
+//! the stream of both, a `client` is what all connections share, an `invocation` is what they send, a `reply` how it ends, and a `route` says where it goes.
 //! `without_waiting` sends oneways that wait for nothing over `single` connections.
 
 pub(crate) mod banded;
+mod client;
 mod exclusive;
 mod invocation;
 mod multiplexed;
@@ -19,14 +20,13 @@ mod shared;
 mod single;
 pub(crate) mod without_waiting;
 
+pub(crate) use client::{ClientCore, Host, Sharing};
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
-pub(crate) use multiplexed::OpenConnections;
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 
 use crate::exception::SystemException;
 use crate::rt::{NetworkPriority, PriorityBand};
-use crate::strategies::ConnectionStrategy;
 
 /// Which of the connections to one endpoint a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +52,10 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    match invocation.core.strategies.connection {
-        ConnectionStrategy::Exclusive => exclusive::call(invocation, arguments, results),
-        ConnectionStrategy::Multiplexed { .. } | ConnectionStrategy::Banded { .. } => {
-            multiplexed::call(invocation, arguments, results)
+    match &invocation.core.sharing {
+        Sharing::Exclusive => exclusive::call(invocation, arguments, results),
+        Sharing::Multiplexed(shared) | Sharing::Banded(shared) => {
+            multiplexed::call(shared, invocation, arguments, results)
         }
     }
 }

@@ -7,7 +7,6 @@ mod initial_references;
 mod object_url;
 mod options;
 pub(crate) mod published;
-pub(crate) mod routes;
 mod rt_current;
 mod rt_orb;
 mod settings;
@@ -17,7 +16,7 @@ pub use builder::{OrbBuilder, OrbError};
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::{EndpointTable, OpenConnections};
+use crate::connection::{ClientCore, Host};
 use crate::dispatch::pool::Pool;
 use crate::dispatch::{self, Dispatch, DispatchError, Pools};
 use crate::endpoint::Endpoint;
@@ -27,12 +26,12 @@ use crate::poa::object_table::ObjectTable;
 use crate::poa::{Adapter, Poa};
 use crate::reference::ObjectRef;
 use crate::rt::RtCore;
-use crate::server::{Server, is_in_upcall, is_serving_own};
+use crate::server::{Server, is_in_servant, is_in_upcall, is_serving_own};
 use crate::strategies::Strategies;
 use crate::timing::{OperationCounts, Watch};
+use crate::trace::trace_event;
 use crate::transport::Listener;
-use crate::wait::reactor::Reactor;
-use crate::wait::watchdog::Watchdog;
+use core::any::Any;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
@@ -41,7 +40,6 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// An object request broker; cheap to clone.
 ///
@@ -58,16 +56,10 @@ pub(crate) struct OrbCore {
     pub(crate) strategies: Strategies,
     pub(crate) byte_order: ByteOrder,
     pub(crate) fragment_octets: Option<usize>,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) round_trip_timeout: Option<Duration>,
     pub(crate) server_threads: ThreadConfig,
-    pub(crate) watchdog_thread: ThreadConfig,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) reactor: Reactor,
-    /// True if servers are told the priorities of each new connection that is for a band.
-    pub(crate) binds_priority_bands: bool,
-    pub(crate) max_version: rtorb_wire::giop::Version,
-    pub(crate) rt: RtCore,
+    pub(crate) rt: Arc<RtCore>,
+    /// What references and connections share.
+    pub(crate) client: Arc<ClientCore>,
     pub(crate) timing: Watch,
     pub(crate) dispatch: Dispatch,
     /// The application's thread pools.
@@ -75,8 +67,6 @@ pub(crate) struct OrbCore {
     /// Tells this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
-    pub(crate) endpoints: EndpointTable,
-    pub(crate) open_connections: OpenConnections,
     initial_references: InitialReferences,
     adapters: AtomicUsize,
     root: Arc<Adapter>,
@@ -167,12 +157,8 @@ impl Orb {
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
-                SystemException::from(ExceptionKind::Internal).with_cause(Cause {
-                    phase: Phase::Listen,
-                    endpoint: None,
-                    elapsed: Duration::ZERO,
-                    errno: Some(errno),
-                }),
+                SystemException::from(ExceptionKind::Internal)
+                    .with_cause(Cause::host(Phase::Listen, errno)),
             ),
         })
     }
@@ -245,7 +231,9 @@ impl OrbCore {
     }
 
     pub(crate) fn stop(&self) {
+        trace_event!(INFO, "the ORB stops");
         self.stopping.store(true, Ordering::SeqCst);
+        self.client.close();
         // Who opens the server meanwhile either has done so, or sees that it shall stop.
         let _opening = self.opening.lock();
         if let Some(server) = self.server.get() {
@@ -294,12 +282,6 @@ impl OrbCore {
         self.adapters.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
-    pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
-        dispatch::pool::would_wait_for_itself(endpoint)
-            || is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
-    }
-
     /// What it listens with; with lanes, only the signal to stop.
     pub(crate) fn server(&self) -> Option<&Server> {
         self.server.get()
@@ -324,6 +306,23 @@ impl OrbCore {
         };
         let server = published::listen(listen)?;
         Ok(self.server.get_or_init(|| server))
+    }
+}
+
+/// Behind the pointer, which references of this ORB are made of.
+impl Host for Arc<OrbCore> {
+    #[inline]
+    fn context(&self) -> &(dyn Any + Send + Sync) {
+        self
+    }
+
+    fn is_in_servant(&self) -> bool {
+        is_in_servant()
+    }
+
+    fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+        dispatch::pool::would_wait_for_itself(endpoint)
+            || is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod binding;
 mod policies;
+pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
@@ -11,13 +12,13 @@ use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::orb::routes::{Profile, routes};
 use crate::orb::{Orb, OrbCore};
 use crate::rt::{Policy, Priority};
 use crate::timing::OperationTiming;
-use binding::{Binding, CallPriority, Policies, invalid};
+use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, Response};
@@ -71,13 +72,13 @@ impl ObjectRef {
 
     fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&orb.core, &overrides, &profiles);
+        let policies = Policies::new(&orb.core.client, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&orb, &profiles, &wanted);
+            let routes = routes(&orb.core.client, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&orb.core, &routes)?;
+            let binding = policies.binding(&orb.core.client, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -283,8 +284,8 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.orb.core;
-        core.check_running()?;
+        let core = &self.inner.orb.core.client;
+        core.check_open()?;
         let invocation = self.inner.invocation(kind, operation, response)?;
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
@@ -369,13 +370,13 @@ impl Inner {
         operation: &'x str,
         response: Response,
     ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.orb.core;
+        let core = &self.orb.core.client;
         let Some(route) = self.routes.first() else {
             return Err(self.unusable());
         };
         Ok(Invocation {
             core,
-            context: core,
+            host: &self.orb.core,
             kind,
             operation,
             response,
@@ -394,7 +395,7 @@ impl Inner {
     fn by_route<'x>(
         &'x self,
         template: &Invocation<'x>,
-        priority: Option<&CallPriority>,
+        priority: Option<&BandedPriority>,
         index: usize,
     ) -> Option<Invocation<'x>> {
         let route = &self.routes[index];
@@ -403,7 +404,7 @@ impl Inner {
         };
         priority.accepts(route).then(|| Invocation {
             route,
-            channel: priority.channel(&self.orb.core, route),
+            channel: priority.channel(&self.orb.core.client, route),
             priority: priority.sent(),
             ..*template
         })
@@ -446,13 +447,16 @@ impl Inner {
 
     /// The priority of a call, where calls are not all the same; the calling thread's unless `at` has another.
     #[inline]
-    fn call_priority(&self, at: Option<Priority>) -> Result<Option<CallPriority>, SystemException> {
+    fn call_priority(
+        &self,
+        at: Option<Priority>,
+    ) -> Result<Option<BandedPriority>, SystemException> {
         let Some(binding) = self.binding.as_deref() else {
             return Ok(None);
         };
         let binding = binding.as_ref().map_err(Clone::clone)?;
         let priority = match at {
-            None => binding.of_caller(&self.orb.core, &self.routes)?,
+            None => binding.of_caller(&self.orb.core.client, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))

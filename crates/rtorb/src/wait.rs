@@ -10,11 +10,13 @@ pub(crate) mod read;
 pub(crate) mod waiter;
 pub(crate) mod watchdog;
 
+use crate::exception::Phase;
 use crate::transport::Stream;
 use core::fmt::Debug;
 use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
+use std::sync::Weak;
 use std::time::Duration;
 
 /// A connection that several threads wait on, and one thread reads for all of them.
@@ -36,6 +38,42 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
 
     /// Stops waiting for a reply; false if it is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
+}
+
+/// How threads wait for replies on a connection that they share.
+#[derive(Debug)]
+pub(crate) enum SharedWait {
+    /// Each reads for itself, and has the connection for itself meanwhile.
+    Read,
+    /// A thread of the ORB reads for all.
+    Reactor(reactor::Reactor),
+    /// One of the waiting threads reads for all.
+    LeaderFollowers,
+}
+
+/// Waits until the reply to the request of that id is with the waiter; false if the deadline passed first.
+pub(crate) type AwaitReply = fn(&dyn ReplySource, &waiter::Waiter, u32, Option<u64>) -> bool;
+
+impl SharedWait {
+    /// What a thread does that waits.
+    pub(crate) fn await_reply(&self) -> AwaitReply {
+        match self {
+            Self::Reactor(_) => reactor::await_reply,
+            Self::Read | Self::LeaderFollowers => leader_followers::await_reply,
+        }
+    }
+
+    /// Adds a new connection.
+    pub(crate) fn add(
+        &self,
+        source: Weak<dyn ReplySource>,
+        stream: &Stream,
+    ) -> Result<(), (Phase, Errno)> {
+        match self {
+            Self::Reactor(reactor) => reactor.watch(source, stream),
+            Self::Read | Self::LeaderFollowers => Ok(()),
+        }
+    }
 }
 
 /// Whether a thread is to read for all that wait.

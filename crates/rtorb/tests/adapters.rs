@@ -1,15 +1,13 @@
 //! What object adapters promise: names that can be used again, and references that never lead to another object.
 
-use rtorb::{IdAssignment, Limits, Orb, Poa, PoaError, PoaPolicies};
+use rtorb::poa::IdAssignment;
+use rtorb::{Limits, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::Cubit;
 
 #[test]
 fn the_name_of_a_destroyed_adapter_is_free_again() {
-    let limits = Limits {
-        adapters_max: 4,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.adapters_max = 4);
     let (orb, root) = served(limits);
     for _ in 0..10 {
         let outer = root

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use rtorb::exception::OMG;
+use rtorb::giop::Version;
 use rtorb::ior::{
     Component, ExposedPolicy as Exposed, IiopProfile, Ior, TaoEndpoint as LaneEndpoint,
     TaoUnixEndpoint, UiopProfile,
@@ -14,8 +16,8 @@ use rtorb::rt::{
     TcpProtocolProperties, UnixDomainProtocolProperties,
 };
 use rtorb::{
-    ConnectionStrategy, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, SyncScope,
-    SystemException, Version, WaitStrategy,
+    ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SyncScope,
+    SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
 use rtorb_tests::ours::Ours;
@@ -172,10 +174,7 @@ fn threads_share_a_connection_a_band_or_a_priority_or_have_their_own() {
 
 #[test]
 fn connections_beyond_the_limit_take_the_place_of_unused_ones() {
-    let limits = Limits {
-        shared_connections_max: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.shared_connections_max = 2);
     for connection in waits_of(BANDED) {
         let lane = Lane::new();
         let builder = Orb::builder().limits(limits.clone());

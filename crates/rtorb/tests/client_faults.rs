@@ -4,10 +4,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rtorb::cdr::Encode;
-use rtorb::{
-    CompletionStatus, ExceptionKind, Limits, OMG, ObjectRef, Orb, OrbBuilder, Phase,
-    SystemException,
-};
+use rtorb::exception::{OMG, Phase};
+use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, FRAGMENT, MESSAGE_ERROR, REPLY, Stream};
@@ -259,10 +257,7 @@ fn a_reply_beyond_the_limit_is_refused_before_it_is_read() {
 
 #[test]
 fn a_flood_of_fragments_is_refused() {
-    let limits = Limits {
-        message_octets_max: 4096,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.message_octets_max = 4096);
     let server = FakeServer::new(|_, mut peer: Peer| {
         let Some(id) = peer.request() else { return };
         let mut first = Stream::new(REPLY, 2, false);
@@ -390,10 +385,7 @@ fn a_request_over_a_unix_socket_may_take_longer_to_go_than_connecting() {
 
 #[test]
 fn a_server_that_is_full_is_transient() {
-    let limits = Limits {
-        connections_max: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.connections_max = 1);
     let ours = Ours::serve_as(Orb::builder().limits(limits));
     ours.cubit.cube_void().expect("one is served");
     let text = ours.text(ours.cubit.as_object());

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rtorb::{ExceptionKind, OMG, ObjectRef, Orb};
+use rtorb::exception::OMG;
+use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_tests::fake::{FakeServer, Peer, reply};
 
 const TIMEOUT: Duration = Duration::from_millis(2);

@@ -81,10 +81,7 @@ fn a_bound_key_leads_to_the_object_of_the_time() {
 
 #[test]
 fn keys_that_cannot_be_bound_are_refused_with_the_reason() {
-    let limits = Limits {
-        bound_keys_max: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.bound_keys_max = 2);
     let ours = Ours::serve_as(Orb::builder().limits(limits));
     let object = ours.cubit.as_object();
     let bind = |key: &[u8]| ours.orb.bind_object_key(key, object);

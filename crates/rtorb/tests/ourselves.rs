@@ -1,6 +1,7 @@
 //! What a server knows of itself when one of its servants calls it.
 
-use rtorb::{DispatchStrategy, ExceptionKind, OMG, Orb};
+use rtorb::exception::OMG;
+use rtorb::{DispatchStrategy, ExceptionKind, Orb};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::stubs::exchange::Party;
 

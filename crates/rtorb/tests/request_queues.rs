@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use rtorb::dispatch::FilteredRequest;
 use rtorb::rt::{Priority, PriorityModel};
 use rtorb::{
-    DispatchStrategy, ExceptionKind, FilteredRequest, Limits, ObjectRef, Orb, OrbBuilder, Poa,
-    SystemException,
+    DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, Poa, SystemException,
 };
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, LOCATE_REQUEST, Request, Stream};
@@ -26,10 +26,7 @@ const QUEUED: [DispatchStrategy; 2] = [DispatchStrategy::WorkerPool, DispatchStr
 #[test]
 fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
     for dispatch in QUEUED {
-        let limits = Limits {
-            queued_requests_max: 2,
-            ..Limits::default()
-        };
+        let limits = Limits::with(|limits| limits.queued_requests_max = 2);
         let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
         let mut busy = closed.call(1);
         closed.until_entered(1);
@@ -60,10 +57,7 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
 #[test]
 fn requests_that_are_large_together_are_bounded_by_their_octets() {
     for dispatch in QUEUED {
-        let limits = Limits {
-            message_octets_max: 4096,
-            ..Limits::default()
-        };
+        let limits = Limits::with(|limits| limits.message_octets_max = 4096);
         let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
         let mut busy = closed.call(1);
         closed.until_entered(1);

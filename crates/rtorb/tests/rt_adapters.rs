@@ -1,10 +1,11 @@
 //! Adapters with policies of RT-CORBA: which go together, what objects with a priority may be, and what servants see.
 
+use rtorb::poa::IdAssignment;
 use rtorb::rt::{
     DestroyThreadpoolError, LanedThreadpool, Policy, Priority, PriorityModel, Protocol,
     RequestBuffering, Threadpool, ThreadpoolLane,
 };
-use rtorb::{ExceptionKind, IdAssignment, Orb, PoaError, PoaPolicies, SystemException};
+use rtorb::{ExceptionKind, Orb, PoaError, PoaPolicies, SystemException};
 use rtorb_tests::relay::{Served, bands, lane, laned_pool, model, priority};
 use rtorb_tests::stubs::Relay;
 

@@ -71,11 +71,10 @@ fn a_discriminator_that_no_enumerator_has_is_refused() {
 
 #[test]
 fn fragments_beyond_the_limit_end_the_connection() {
-    let limits = Limits {
-        message_octets_max: 4096,
-        fragment_chains_max: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| {
+        limits.message_octets_max = 4096;
+        limits.fragment_chains_max = 2;
+    });
     let ours = Ours::serve_as(Orb::builder().limits(limits));
     let mut good = Good::to(&ours);
     let endless = |id: u32| {

@@ -21,10 +21,7 @@ fn an_orb_that_is_shut_down_before_it_listens_never_does() {
 #[test]
 fn odd_times_are_made_ones_that_the_system_takes() {
     for odd in [std::time::Duration::ZERO, std::time::Duration::MAX] {
-        let limits = rtorb::Limits {
-            send_timeout: odd,
-            ..rtorb::Limits::default()
-        };
+        let limits = rtorb::Limits::with(|limits| limits.send_timeout = odd);
         let ours = Ours::serve_as(Orb::builder().limits(limits));
         let builder = Orb::builder().connect_timeout(odd.max(std::time::Duration::from_secs(1)));
         let client = builder.round_trip_timeout(Some(std::time::Duration::MAX));

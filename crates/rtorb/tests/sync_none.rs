@@ -248,11 +248,10 @@ fn a_connection_on_which_many_wait_at_once_is_refused() {
 fn a_connection_that_keeps_something_is_closed_for_another_only_as_the_last_choice() {
     for connection in [ConnectionStrategy::Exclusive, MULTIPLEXED] {
         let servers = [(); 4].map(|()| Slow::new());
-        let limits = Limits {
-            thread_connections_max: 2,
-            shared_connections_max: 2,
-            ..Limits::default()
-        };
+        let limits = Limits::with(|limits| {
+            limits.thread_connections_max = 2;
+            limits.shared_connections_max = 2;
+        });
         let orb = with(Orb::builder().limits(limits), connection);
         let objects = servers.each_ref().map(|server| server.object_of(&orb));
         let open = |number: usize| {

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rtorb::TimingSide::{Client, Server};
 use rtorb::rt::{Policy, PriorityModel};
-use rtorb::{
-    DispatchStrategy, ExceptionKind, ExecutionClock, Orb, OrbBuilder, PoaPolicies, SchedPolicy,
-    ThreadConfig, TimingLimit, TimingSide, TimingViolation,
-};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::timing::TimingSide::{Client, Server};
+use rtorb::timing::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaPolicies};
 use rtorb_os::sched::current_affinity;
 use rtorb_tests::clockwork::{Works, counted, execute};
 use rtorb_tests::relay::{Served, has_priorities, priority};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::{DispatchStrategy, ExecutionClock, Orb, OrbBuilder};
+use rtorb::timing::ExecutionClock;
+use rtorb::{DispatchStrategy, Orb, OrbBuilder};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_tests::clockwork::Works;

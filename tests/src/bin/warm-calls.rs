@@ -10,7 +10,8 @@ use std::error::Error;
 use std::fs;
 
 use rtorb::rt::Policy;
-use rtorb::{ConnectionStrategy, ExecutionClock, Orb, OrbBuilder, SyncScope, WaitStrategy};
+use rtorb::timing::ExecutionClock;
+use rtorb::{ConnectionStrategy, Orb, OrbBuilder, SyncScope, WaitStrategy};
 use rtorb_tests::clockwork::Works;
 use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::Cubit;

@@ -1,9 +1,8 @@
-//! Federation of two channels: what consumers of the one want of the other.
+//! Federation of two channels: a gateway brings the consumers of one channel the events of another.
 //!
-//! A gateway is a consumer of one channel, `from`, and a supplier of another, `to`. What the consumers of `to` want, it is told
-//! as an observer of `to`, and subscribes to that at `from`. It says of itself that it is a gateway, so that two gateways in
-//! opposite directions do not want each other's events for ever; and it passes an event on only while its `ttl` is above 0, with
-//! one less.
+//! A gateway is a consumer of one channel, `from`, and a supplier of another, `to`. As an observer of `to` it learns what its
+//! consumers subscribe to, and subscribes to that at `from`. It declares itself a gateway, so two gateways in opposite directions
+//! do not subscribe to each other's events for ever. It forwards an event only while its `ttl` is above 0, and decreases it.
 
 mod config;
 mod link;
@@ -22,7 +21,7 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use link::{Link, LinkEnd};
 use work_queue::WorkQueue;
 
-/// A gateway from one channel to another. It ends when it is dropped.
+/// A gateway from one channel to another. Dropping it stops it.
 #[derive(Debug)]
 pub struct Gateway {
     work: Arc<WorkQueue>,
@@ -30,12 +29,12 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Begins a gateway with objects of `orb`, which must serve, and have timeouts for its calls. What happens is told to `tell`,
-    /// on the gateway's own thread.
+    /// Starts a gateway with objects of `orb`. The ORB must serve, and its calls should have timeouts. The gateway reports to
+    /// `tell` on its own thread.
     ///
     /// # Errors
-    /// A choice out of its range, or what the ORB or the host refuses. That a channel cannot be reached is no error: it is told,
-    /// and tried again.
+    /// A value out of its range, or an error of the ORB or the host. A channel that cannot be reached is no error: the gateway
+    /// reports it and tries again.
     pub fn start(
         orb: &Orb,
         ends: Ends,
@@ -59,24 +58,24 @@ impl Gateway {
         })
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub fn statistics(&self) -> GatewayStatistics {
         self.work.statistics()
     }
 
-    /// Whether it has ended: by [`stop`](Self::stop), or because it gave up.
+    /// True if it has ended: by [`stop`](Self::stop), or because it gave up.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.work.has_ended()
     }
 
-    /// Disconnects from both channels, and waits for that as long as the ORB's timeouts allow. What waits is discarded.
+    /// Disconnects from both channels and waits for that, as long as the ORB's timeouts allow. Discards what waits.
     pub fn stop(&self) {
         self.work.stop();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
-            // Its end is all that is asked for.
+            // A thread that panicked has ended as well.
             let _ = thread.join();
         }
     }
@@ -88,7 +87,7 @@ impl Drop for Gateway {
     }
 }
 
-/// What the gateway's thread has.
+/// The gateway's thread.
 struct Run {
     poa: rtorb::Poa,
     ends: Ends,

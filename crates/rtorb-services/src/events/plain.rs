@@ -1,10 +1,10 @@
-//! The plain face of a channel: CosEventChannelAdmin's push model, for clients that know no types and sources.
+//! A plain channel: CosEventChannelAdmin's push model on a channel, for clients that know no types and sources.
 //!
-//! What a plain supplier pushes becomes an event with that any, of one type and source that are chosen; what the channel brings
-//! goes to plain consumers as its any. The face is a supplier and a consumer of the channel like others, so that it works with
-//! any channel. Plain pushes are two-way: each consumer has a thread that waits for it, and none can delay another.
+//! The any of a plain supplier becomes an event with a configured type and source; plain consumers get the any of each event. A
+//! plain channel is an ordinary supplier and consumer of its channel, so it works with any channel. Plain pushes are two-way:
+//! each consumer has a thread that waits for its reply, so no consumer delays another.
 //!
-//! The pull model is not there: NO_IMPLEMENT.
+//! The pull model is not implemented: NO_IMPLEMENT.
 
 mod config;
 mod consumer;
@@ -18,7 +18,8 @@ pub use config::{PlainConfig, PlainError, PlainStatistics};
 
 use std::sync::Arc;
 
-use rtorb::{ExceptionKind, Poa, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{ExceptionKind, Poa, SystemException};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 
@@ -29,7 +30,7 @@ use crate::stubs::cos_event::cos_event_channel_admin::{
 use crate::stubs::rtec_event::rtec_event_channel_admin as rtec;
 use core::PlainCore;
 
-/// The plain face of a channel; it ends when it is dropped.
+/// A plain channel. It ends when it is dropped.
 #[derive(Debug)]
 pub struct PlainChannel {
     core: Arc<PlainCore>,
@@ -38,11 +39,11 @@ pub struct PlainChannel {
 }
 
 impl PlainChannel {
-    /// Makes the face of `channel`, with objects of `poa`. A thread of its own connects it to the channel, as a supplier at once
-    /// and as a consumer while there are plain consumers; suppliers get TRANSIENT while the channel cannot be reached.
+    /// Serves a plain channel on `channel` with objects in `poa`. Its own thread connects it: as a supplier at once, as a
+    /// consumer while it has plain consumers. Plain suppliers get TRANSIENT while the channel cannot be reached.
     ///
     /// # Errors
-    /// A choice out of its range, or what the ORB or the host refuses.
+    /// A value out of its range, or an error of the ORB or the host.
     pub fn serve(
         poa: &Poa,
         channel: &rtec::EventChannel,
@@ -62,26 +63,26 @@ impl PlainChannel {
         })
     }
 
-    /// The face as an object.
+    /// Its object.
     #[must_use]
     pub fn reference(&self) -> &EventChannel {
         &self.reference
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub fn statistics(&self) -> PlainStatistics {
         self.core.statistics()
     }
 
-    /// Disconnects everybody, and waits for that: at most `push_timeout` for each who does not answer.
+    /// Disconnects all clients and waits for that: at most `push_timeout` for each that does not answer.
     pub fn destroy(&self) {
         self.core.stop();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }
-        // An adapter that is destroyed has ended it already.
+        // It fails if the adapter is destroyed, and the object with it.
         let _ = self.core.poa().deactivate(self.reference.as_object());
     }
 }
@@ -92,7 +93,7 @@ impl Drop for PlainChannel {
     }
 }
 
-/// The object of the channel itself.
+/// The servant of the plain channel.
 struct Root(Arc<PlainCore>);
 
 impl EventChannelServant for Root {
@@ -112,7 +113,7 @@ impl EventChannelServant for Root {
     }
 }
 
-/// Gives out proxies.
+/// The servant of both administrations.
 struct Admin(Arc<PlainCore>);
 
 impl ConsumerAdminServant for Admin {

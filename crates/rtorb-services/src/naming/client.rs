@@ -13,7 +13,7 @@ pub use bindings::Bindings;
 pub use context::{Context, Existing};
 pub use failure::{Failure, FailureReason};
 pub use line::{Line, LineError, Target};
-pub use load::{Load, Loaded, NotBound, Progress};
+pub use load::{FailedLine, Load, LoadReport, Progress};
 pub use location::{PORT, ServiceLocation};
 pub use name::{Name, format_name, parse_name};
 pub use walk::{Inside, Step, Walk};

@@ -1,4 +1,4 @@
-//! What the operations of a context raise, before each operation's own error is made of it.
+//! The exceptions of CosNaming, which each operation converts to its own error.
 
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, InvalidName, NotEmpty, NotFound,
@@ -10,7 +10,7 @@ use crate::stubs::naming::cos_naming::{
 };
 use rtorb::{ExceptionKind, SystemException};
 
-/// Any exception of CosNaming.
+/// Any exception of CosNaming or a system exception.
 #[derive(Debug)]
 pub(super) enum NamingException {
     NotFound(NotFound),
@@ -27,7 +27,7 @@ impl From<SystemException> for NamingException {
     }
 }
 
-/// There and back: an operation's error, and what other servers raise of it.
+/// Conversions to and from the error of an operation.
 macro_rules! errors {
     ($($error:ident { $($exception:ident),* })*) => {$(
         impl From<NamingException> for $error {
@@ -35,7 +35,7 @@ macro_rules! errors {
                 match raised {
                     $(NamingException::$exception(exception) => Self::$exception(exception),)*
                     NamingException::System(exception) => Self::System(exception),
-                    // The rules of no operation come to what it does not declare.
+                    // No operation raises an exception that it does not declare.
                     #[allow(unreachable_patterns, reason = "an operation may declare all")]
                     _ => Self::System(ExceptionKind::Internal.into()),
                 }

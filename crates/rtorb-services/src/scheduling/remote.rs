@@ -5,7 +5,7 @@ use rtorb::{ExceptionKind, SystemException};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
-use super::schedule::{Level, Placed, Schedule};
+use super::schedule::{Level, Schedule, ScheduledOperation};
 use super::table::UNIT_NS;
 use crate::events::{DispatchOrder, PrioritySource, Urgency, UrgencyError};
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
@@ -79,7 +79,7 @@ impl Schedule {
             known.threads = known
                 .threads
                 .saturating_add(u32::try_from(info.threads).unwrap_or(0));
-            operations.push(Placed {
+            operations.push(ScheduledOperation {
                 deadline_ns: deadline_ns(&info)
                     .or(known.periods_ns.first().copied())
                     .unwrap_or(0),

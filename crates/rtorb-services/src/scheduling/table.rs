@@ -200,9 +200,10 @@ impl Table {
 
     /// Whether there is such an operation.
     pub(super) fn check(&self, handle: i32) -> Result<(), SchedulerException> {
-        match self.entries.contains_key(&handle) {
-            true => Ok(()),
-            false => Err(SchedulerException::UnknownTask),
+        if self.entries.contains_key(&handle) {
+            Ok(())
+        } else {
+            Err(SchedulerException::UnknownTask)
         }
     }
 

@@ -1,12 +1,12 @@
 //! One connection a thread and endpoint: found without a lock, used without waiting for another thread.
 
 use super::Channel;
+use super::client::ClientCore;
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results};
 use super::route::SharedEndpoint;
 use super::single::SingleConnection;
 use crate::exception::SystemException;
-use crate::orb::OrbCore;
 use crate::wait;
 use core::cell::RefCell;
 use rtorb_wire::connection::Deadline;
@@ -26,7 +26,7 @@ struct Own {
     endpoint: Arc<SharedEndpoint>,
     channel: Channel,
     /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
-    core: Weak<OrbCore>,
+    core: Weak<ClientCore>,
 }
 
 /// Calls on this thread's connection; on a new one if that was closed meanwhile.
@@ -91,7 +91,7 @@ impl Own {
     /// is gone.
     fn is_abandoned(&self) -> bool {
         let is_unreachable = self.endpoint.is_private && Arc::strong_count(&self.endpoint) == 1;
-        is_unreachable || self.core.upgrade().is_none_or(|core| core.is_stopping())
+        is_unreachable || self.core.upgrade().is_none_or(|core| core.is_closed())
     }
 }
 

@@ -1,10 +1,9 @@
 //! One invocation of an object by one of its routes, and how its request is written.
 
 use super::Channel;
+use super::client::{ClientCore, Host};
 use super::route::Route;
-use crate::orb::OrbCore;
 use crate::rt::Priority;
-use core::any::Any;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};
@@ -15,9 +14,8 @@ use std::time::Duration;
 /// An invocation of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Invocation<'x> {
-    pub(crate) core: &'x Arc<OrbCore>,
-    /// What references in the reply belong to.
-    pub(crate) context: &'x (dyn Any + Send + Sync),
+    pub(crate) core: &'x Arc<ClientCore>,
+    pub(crate) host: &'x dyn Host,
     pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,

@@ -12,37 +12,38 @@ use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
-use crate::orb::OrbCore;
-use crate::server::is_in_servant;
 use crate::strategies::WaitStrategy;
-use crate::wait;
+use crate::wait::reactor::Reactor;
+use crate::wait::{self, SharedWait};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
+use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::connection::ReplyError;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Calls on the connection that all threads use; on a new one if that was closed meanwhile.
-pub(crate) fn call<'a>(
+pub(super) fn call<'a>(
+    multiplexed: &Multiplexed,
     invocation: &Invocation<'_>,
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     let endpoint = &invocation.route.endpoint;
-    if invocation.core.would_deadlock(&endpoint.endpoint) {
+    if invocation.host.would_deadlock(&endpoint.endpoint) {
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
-    let slot = endpoint.connections.slot(invocation);
+    let slot = endpoint.connections.slot(multiplexed, invocation);
     let current = match &slot.connection {
         Place::Single(single) => {
-            return call_single(invocation, single, &slot, arguments, results);
+            return multiplexed.call_single(invocation, &slot, single, arguments, results);
         }
         Place::Shared(current) => current,
     };
     let mut retries_left = RETRIES_MAX;
     loop {
-        let (shared, is_new) = current_of(&slot, current, invocation)?;
+        let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
         // The server may serve one request of a connection at a time, and those before may wait for this upcall.
-        let is_nested = is_in_servant();
+        let is_nested = invocation.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
         let deadline = wait::deadline(invocation.timeout);
         let error = match shared.call(invocation, others, deadline, arguments, results) {
@@ -130,15 +131,21 @@ impl SharedConnections {
     }
 
     #[inline]
-    fn slot(&self, invocation: &Invocation<'_>) -> Arc<ConnectionSlot> {
-        let first = self.first.get_or_init(|| ConnectionSlot::new(invocation));
+    fn slot(&self, multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<ConnectionSlot> {
+        let first = self
+            .first
+            .get_or_init(|| ConnectionSlot::new(multiplexed, invocation));
         if first.channel == invocation.channel {
             return Arc::clone(first);
         }
-        self.further_slot(invocation)
+        self.further_slot(multiplexed, invocation)
     }
 
-    fn further_slot(&self, invocation: &Invocation<'_>) -> Arc<ConnectionSlot> {
+    fn further_slot(
+        &self,
+        multiplexed: &Multiplexed,
+        invocation: &Invocation<'_>,
+    ) -> Arc<ConnectionSlot> {
         let mut further = self.further.lock();
         let known = further
             .iter()
@@ -149,7 +156,7 @@ impl SharedConnections {
         if further.len() >= invocation.core.limits.shared_connections_max {
             further.retain(|slot| Arc::strong_count(slot) > 1 || slot.is_open());
         }
-        let slot = ConnectionSlot::new(invocation);
+        let slot = ConnectionSlot::new(multiplexed, invocation);
         further.push(Arc::clone(&slot));
         slot
     }
@@ -157,14 +164,12 @@ impl SharedConnections {
 
 impl ConnectionSlot {
     /// The slot for the connection of such calls, without one yet.
-    fn new(invocation: &Invocation<'_>) -> Arc<Self> {
+    fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: invocation.channel,
-            connection: match invocation.core.strategies.connection.wait() {
-                WaitStrategy::Read => Place::Single(Mutex::default()),
-                WaitStrategy::Reactor | WaitStrategy::LeaderFollowers => {
-                    Place::Shared(Mutex::default())
-                }
+            connection: match multiplexed.wait {
+                SharedWait::Read => Place::Single(Mutex::default()),
+                _ => Place::Shared(Mutex::default()),
             },
         })
     }
@@ -211,9 +216,10 @@ impl ConnectionSlot {
     }
 }
 
-/// The open shared connections of one ORB.
-#[derive(Debug, Default)]
-pub(crate) struct OpenConnections {
+/// The state of the strategy: how threads wait, and the connections that are open.
+#[derive(Debug)]
+pub(crate) struct Multiplexed {
+    wait: SharedWait,
     open: Mutex<Vec<OpenConnection>>,
 }
 
@@ -224,21 +230,100 @@ struct OpenConnection {
     _endpoint: Option<Arc<SharedEndpoint>>,
 }
 
-impl OpenConnections {
-    /// Notes a connection that is about to be opened. When there are too many, one that no thread uses is closed for it; false if
-    /// there is none.
-    fn note(
+impl Multiplexed {
+    /// The state of a client without connections. If there is a reactor, its thread will run as `reactor_thread` says.
+    pub(crate) fn new(wait: WaitStrategy, reactor_thread: ThreadConfig) -> Self {
+        Self {
+            wait: match wait {
+                WaitStrategy::Read => SharedWait::Read,
+                WaitStrategy::Reactor => SharedWait::Reactor(Reactor::new(reactor_thread)),
+                WaitStrategy::LeaderFollowers => SharedWait::LeaderFollowers,
+            },
+            open: Mutex::default(),
+        }
+    }
+
+    /// Calls while holding the connection; the time until it can be held counts.
+    fn call_single<'a>(
         &self,
-        orb: &OrbCore,
-        endpoint: &Arc<SharedEndpoint>,
+        invocation: &Invocation<'_>,
         slot: &Arc<ConnectionSlot>,
-    ) -> bool {
+        connection: &Mutex<Option<Box<SingleConnection>>>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, SystemException> {
+        let endpoint = &invocation.route.endpoint.endpoint;
+        let deadline = wait::deadline(invocation.timeout);
+        let held = match (connection.try_lock(), deadline.at_ns()) {
+            (Some(held), _) => Some(held),
+            // The thread that holds it may wait for this very upcall.
+            (None, _) if invocation.host.is_in_servant() => {
+                return exclusive::call(invocation, arguments, results);
+            }
+            (None, None) => Some(connection.lock()),
+            (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
+        };
+        let Some(mut held) = held else {
+            return Err(CallError::NoReply(ReplyError::NotSent).into_exception(endpoint, deadline));
+        };
+        if let Some(mut own) = held.take() {
+            let ended = own.call(invocation, deadline, arguments, results);
+            if own.is_sound_after(&ended) {
+                *held = Some(own);
+            }
+            match ended {
+                Err(error) if error.is_stale() => {}
+                ended => return ended.map_err(|error| error.into_exception(endpoint, deadline)),
+            }
+        }
+        self.note_opening(invocation, slot)?;
+        let mut own = Box::new(SingleConnection::open(invocation)?);
+        let deadline = wait::deadline(invocation.timeout);
+        let ended = own.call(invocation, deadline, arguments, results);
+        if own.is_sound_after(&ended) {
+            *held = Some(own);
+        }
+        ended.map_err(|error| error.into_exception(endpoint, deadline))
+    }
+
+    /// The connection of a slot, opened if there is none, and whether it was opened just now.
+    fn current_of(
+        &self,
+        slot: &Arc<ConnectionSlot>,
+        current: &Mutex<Option<Arc<SharedConnection>>>,
+        invocation: &Invocation<'_>,
+    ) -> Result<(Arc<SharedConnection>, bool), SystemException> {
+        let mut current = locked(current, invocation)?;
+        if let Some(shared) = current.as_ref().filter(|shared| !shared.is_closed()) {
+            return Ok((Arc::clone(shared), false));
+        }
+        *current = None;
+        self.note_opening(invocation, slot)?;
+        let stream = opening::open(invocation)?;
+        let opened = SharedConnection::new(invocation, stream, &self.wait)?;
+        opening::bind_band(invocation, |bind, deadline, results| {
+            opened.call(bind, Others::Any, deadline, &|_| Ok(()), results)
+        })?;
+        *current = Some(Arc::clone(&opened));
+        Ok((opened, true))
+    }
+
+    /// Notes a connection that is about to be opened. When there are too many, one that no thread uses is closed for it.
+    ///
+    /// # Errors
+    /// NO_RESOURCES when all are used.
+    fn note_opening(
+        &self,
+        invocation: &Invocation<'_>,
+        slot: &Arc<ConnectionSlot>,
+    ) -> Result<(), SystemException> {
+        let endpoint = &invocation.route.endpoint;
         let mut open = self.open.lock();
         open.retain(|other| {
             let other = other.slot.upgrade();
             other.is_some_and(|other| !Arc::ptr_eq(&other, slot) && other.is_open())
         });
-        if open.len() >= orb.limits.shared_connections_max {
+        if open.len() >= invocation.core.limits.shared_connections_max {
             let close_one = |close: fn(&ConnectionSlot) -> bool| {
                 open.iter().position(|other| {
                     let slot = other.slot.upgrade();
@@ -248,36 +333,15 @@ impl OpenConnections {
             let closed = close_one(ConnectionSlot::close_if_flushed);
             match closed.or_else(|| close_one(ConnectionSlot::close_if_unused)) {
                 Some(place) => drop(open.remove(place)),
-                None => return false,
+                None => return Err(ExceptionKind::NoResources.into()),
             }
         }
         open.push(OpenConnection {
             slot: Arc::downgrade(slot),
             _endpoint: (!endpoint.is_private).then(|| Arc::clone(endpoint)),
         });
-        true
+        Ok(())
     }
-}
-
-/// The connection of a slot, opened if there is none, and whether it was opened just now.
-fn current_of(
-    slot: &Arc<ConnectionSlot>,
-    current: &Mutex<Option<Arc<SharedConnection>>>,
-    invocation: &Invocation<'_>,
-) -> Result<(Arc<SharedConnection>, bool), SystemException> {
-    let mut current = locked(current, invocation)?;
-    if let Some(shared) = current.as_ref().filter(|shared| !shared.is_closed()) {
-        return Ok((Arc::clone(shared), false));
-    }
-    *current = None;
-    note_opening(invocation, slot)?;
-    let stream = opening::open(invocation)?;
-    let shared = SharedConnection::new(invocation, stream)?;
-    opening::bind_band(invocation, |bind, deadline, results| {
-        shared.call(bind, Others::Any, deadline, &|_| Ok(()), results)
-    })?;
-    *current = Some(Arc::clone(&shared));
-    Ok((shared, true))
 }
 
 /// Locks a slot's connection. Another thread may be opening it: this one waits for that as long as it would to open it.
@@ -300,57 +364,4 @@ fn locked<'l, T>(
             errno: None,
         })
     })
-}
-
-fn note_opening(
-    invocation: &Invocation<'_>,
-    slot: &Arc<ConnectionSlot>,
-) -> Result<(), SystemException> {
-    let (core, endpoint) = (invocation.core, &invocation.route.endpoint);
-    if core.open_connections.note(core, endpoint, slot) {
-        return Ok(());
-    }
-    Err(ExceptionKind::NoResources.into())
-}
-
-/// Calls while holding the connection; the time until it can be held counts.
-fn call_single<'a>(
-    invocation: &Invocation<'_>,
-    connection: &Mutex<Option<Box<SingleConnection>>>,
-    slot: &Arc<ConnectionSlot>,
-    arguments: Arguments<'_, 'a>,
-    results: Results<'_>,
-) -> Result<Outcome, SystemException> {
-    let endpoint = &invocation.route.endpoint.endpoint;
-    let deadline = wait::deadline(invocation.timeout);
-    let held = match (connection.try_lock(), deadline.at_ns()) {
-        (Some(held), _) => Some(held),
-        // The thread that holds it may wait for this very upcall.
-        (None, _) if is_in_servant() => {
-            return exclusive::call(invocation, arguments, results);
-        }
-        (None, None) => Some(connection.lock()),
-        (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
-    };
-    let Some(mut held) = held else {
-        return Err(CallError::NoReply(ReplyError::NotSent).into_exception(endpoint, deadline));
-    };
-    if let Some(mut own) = held.take() {
-        let ended = own.call(invocation, deadline, arguments, results);
-        if own.is_sound_after(&ended) {
-            *held = Some(own);
-        }
-        match ended {
-            Err(error) if error.is_stale() => {}
-            ended => return ended.map_err(|error| error.into_exception(endpoint, deadline)),
-        }
-    }
-    note_opening(invocation, slot)?;
-    let mut own = Box::new(SingleConnection::open(invocation)?);
-    let deadline = wait::deadline(invocation.timeout);
-    let ended = own.call(invocation, deadline, arguments, results);
-    if own.is_sound_after(&ended) {
-        *held = Some(own);
-    }
-    ended.map_err(|error| error.into_exception(endpoint, deadline))
 }

@@ -8,11 +8,10 @@ use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use crate::exception::{Cause, ExceptionKind, SystemException};
 use crate::outgoing;
-use crate::strategies::WaitStrategy;
 use crate::transport::Stream;
 use crate::wait::read::failed;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
-use crate::wait::{Lead, ReplySource, leader_followers, reactor};
+use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::cdr::CharCodeSet;
@@ -27,6 +26,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct SharedConnection {
     stream: Stream,
+    await_reply: AwaitReply,
     char_code_set: CharCodeSet,
     message_bytes_max: usize,
     state: ClientState,
@@ -77,11 +77,13 @@ impl SharedConnection {
     pub(super) fn new(
         invocation: &Invocation<'_>,
         stream: Stream,
+        wait: &SharedWait,
     ) -> Result<Arc<Self>, SystemException> {
         let core = invocation.core;
         let char_code_set = invocation.route.endpoint.char_code_set;
         let shared = Arc::new(Self {
             stream,
+            await_reply: wait.await_reply(),
             char_code_set,
             message_bytes_max: core.limits.message_octets_max,
             state: ClientState::new(char_code_set),
@@ -90,18 +92,15 @@ impl SharedConnection {
             waiting: Mutex::default(),
             receiver: Mutex::new(Receiver::new(Side::Client, core.limits.receive())),
         });
-        if core.strategies.connection.wait() == WaitStrategy::Reactor {
-            let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
-            let watched = core.reactor.watch(source, &shared.stream);
-            watched.map_err(|(phase, errno)| {
-                SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
-                    phase,
-                    endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
-                    elapsed: Duration::ZERO,
-                    errno: Some(errno),
-                })
-            })?;
-        }
+        let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
+        wait.add(source, &shared.stream).map_err(|(phase, errno)| {
+            SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
+                phase,
+                endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+                elapsed: Duration::ZERO,
+                errno: Some(errno.into()),
+            })
+        })?;
         Ok(shared)
     }
 
@@ -135,7 +134,7 @@ impl SharedConnection {
             if invocation.response == Response::None {
                 return Ok(Outcome::Done);
             }
-            self.await_reply(invocation, slot, request_id, deadline)?;
+            self.wait_for_reply(slot, request_id, deadline)?;
             self.read_delivery(invocation, &slot.waiter, request_id, results)
         })
     }
@@ -154,7 +153,7 @@ impl SharedConnection {
         }
         self.register(caller, is_awaited)?;
         let deadline_ns = caller.deadline.at_ns();
-        let fragment_bytes = invocation.core.fragment_octets;
+        let fragment_bytes = invocation.core.fragment_bytes;
         let sent = outgoing::send_by(&self.stream, message, fragment_bytes, deadline_ns);
         let Err(unsent) = sent else { return Ok(()) };
         if unsent.has_begun || unsent.errno != Errno::AGAIN {
@@ -183,18 +182,13 @@ impl SharedConnection {
         }
     }
 
-    fn await_reply(
+    fn wait_for_reply(
         &self,
-        invocation: &Invocation<'_>,
         slot: &CallSlot,
         request_id: u32,
         deadline: Deadline,
     ) -> Result<(), ReplyError> {
-        let await_reply = match invocation.core.strategies.connection.wait() {
-            WaitStrategy::Reactor => reactor::await_reply,
-            _ => leader_followers::await_reply,
-        };
-        if await_reply(self, &slot.waiter, request_id, deadline.at_ns()) {
+        if (self.await_reply)(self, &slot.waiter, request_id, deadline.at_ns()) {
             return Ok(());
         }
         // The server may be stuck with this request, and then every other one behind it would be too.
@@ -219,7 +213,7 @@ impl SharedConnection {
         let mut reader = header
             .reader(bytes)
             .with_char_code_set(self.char_code_set)
-            .with_context(invocation.context);
+            .with_context(invocation.host.context());
         let ended = read_reply(header.message_type, &mut reader, request_id, results)?;
         ended.ok_or_else(|| {
             let other = DecodeError::BadTag {

@@ -111,7 +111,7 @@ impl SingleConnection {
         let mut w = invocation.writer(core::mem::take(&mut self.out));
         let written = self.write(invocation, &mut w, arguments).map(|_| ());
         let sent = written.and_then(|()| {
-            let fragment_bytes = invocation.core.fragment_octets;
+            let fragment_bytes = invocation.core.fragment_bytes;
             self.offer(&w, fragment_bytes)
                 .map_err(|errno| self.broken_by(errno))
         });
@@ -161,7 +161,7 @@ impl SingleConnection {
         let mut w = invocation.writer(core::mem::take(&mut self.out));
         let written = self.write(invocation, &mut w, arguments);
         let sent = written.and_then(|request_id| {
-            let fragment_bytes = invocation.core.fragment_octets;
+            let fragment_bytes = invocation.core.fragment_bytes;
             outgoing::send(&self.wait.stream, &w, fragment_bytes)
                 .map(|()| request_id)
                 .map_err(|errno| send_error(&self.state, errno).into())
@@ -221,7 +221,7 @@ impl SingleConnection {
             let mut reader = message
                 .reader()
                 .with_char_code_set(self.char_code_set)
-                .with_context(invocation.context);
+                .with_context(invocation.host.context());
             if unread.left > 0 {
                 reader = reader.with_remainder(&mut unread);
             }
@@ -263,16 +263,13 @@ impl SingleConnection {
         invocation: &Invocation<'_>,
         timeout: Duration,
     ) -> Result<(), SystemException> {
-        let core = invocation.core;
-        let watched = core
-            .watchdog
-            .watch(&self.wait, timeout, &core.watchdog_thread);
+        let watched = invocation.core.watchdog.watch(&self.wait, timeout);
         watched.map_err(|refused| {
             SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
                 phase: Phase::Send,
                 endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
                 elapsed: Duration::ZERO,
-                errno: Some(refused.errno),
+                errno: Some(refused.errno.into()),
             })
         })?;
         self.watched = Some(timeout);

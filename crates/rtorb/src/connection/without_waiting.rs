@@ -2,11 +2,10 @@
 
 use super::invocation::{Arguments, Invocation};
 use super::single::{SendNowError, SingleConnection};
-use super::{exclusive, multiplexed};
+use super::{Sharing, exclusive, multiplexed};
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::strategies::{ConnectionStrategy, WaitStrategy};
 use crate::wait;
 use rtorb_wire::connection::Deadline;
 use std::sync::Arc;
@@ -64,13 +63,9 @@ fn at_once<T>(
     invocation: &Invocation<'_>,
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Result<T, Unavailable> {
-    let connection = invocation.core.strategies.connection;
-    match connection {
-        ConnectionStrategy::Exclusive => {
-            exclusive::at_once(invocation, act).ok_or(Unavailable::Unconnected)
-        }
-        _ if connection.wait() == WaitStrategy::Read => multiplexed::at_once(invocation, act),
-        _ => Err(Unavailable::Shared),
+    match &invocation.core.sharing {
+        Sharing::Exclusive => exclusive::at_once(invocation, act).ok_or(Unavailable::Unconnected),
+        Sharing::Multiplexed(_) | Sharing::Banded(_) => multiplexed::at_once(invocation, act),
     }
 }
 

@@ -61,7 +61,8 @@ impl Orb {
         if !is_fit {
             return Err(ObjectKeyError::Unfit);
         }
-        let own = super::routes::object_key(object.ior()).ok_or(ObjectKeyError::NotOwn)?;
+        let own =
+            crate::reference::routes::object_key(object.ior()).ok_or(ObjectKeyError::NotOwn)?;
         if !self.is_own(&own) {
             return Err(ObjectKeyError::NotOwn);
         }

@@ -3,7 +3,7 @@
 use super::initial_references::InitialReferences;
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::{EndpointTable, OpenConnections};
+use crate::connection::{ClientCore, EndpointTable, Sharing};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
@@ -17,7 +17,6 @@ use crate::rt::{
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
-use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
@@ -428,27 +427,37 @@ impl OrbBuilder {
             })),
             DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
         };
+        let rt = Arc::new(rt);
+        let client = ClientCore {
+            limits: self.limits.clone(),
+            rt: Arc::clone(&rt),
+            byte_order: self.byte_order,
+            fragment_bytes: self.fragment_octets,
+            max_version: self.max_version,
+            connect_timeout: self.connect_timeout,
+            round_trip_timeout: self.round_trip_timeout,
+            binds_priority_bands: self.binds_priority_bands,
+            sharing: Sharing::new(
+                self.strategies.connection,
+                rt.obtainable(&self.reactor_thread),
+            ),
+            watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
+            endpoints: EndpointTable::default(),
+            is_closed: AtomicBool::new(false),
+        };
         let core = OrbCore {
             strategies: self.strategies,
             byte_order: self.byte_order,
             fragment_octets: self.fragment_octets,
-            connect_timeout: self.connect_timeout,
-            round_trip_timeout: self.round_trip_timeout,
             server_threads: rt.obtainable(&self.server_threads),
-            watchdog_thread: rt.obtainable(&self.watchdog_thread),
-            watchdog: Watchdog::default(),
-            reactor: Reactor::new(rt.obtainable(&self.reactor_thread)),
-            binds_priority_bands: self.binds_priority_bands,
-            max_version: self.max_version,
             rt,
+            client: Arc::new(client),
             timing: Watch::new(self.execution_clock, self.timing_hook),
             dispatch,
             pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
             limits: self.limits,
             epoch: epoch(),
             objects,
-            endpoints: EndpointTable::default(),
-            open_connections: OpenConnections::default(),
             initial_references: InitialReferences::new(self.initial_references),
             adapters: AtomicUsize::new(1),
             root: Arc::new(Adapter::root()),
@@ -545,7 +554,18 @@ impl fmt::Display for OrbError {
     }
 }
 
-impl std::error::Error for OrbError {}
+impl std::error::Error for OrbError {
+    /// The text of an `OrbError` has that of the error in it, so its source is the source of that error.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Option { .. } | Self::ConfigFile { .. } => None,
+            Self::Endpoint(error) => error.source(),
+            Self::Refused(refused) => refused.source(),
+            Self::Poa(error) => error.source(),
+            Self::System(exception) => exception.source(),
+        }
+    }
+}
 
 impl From<PoaError> for OrbError {
     fn from(error: PoaError) -> Self {

@@ -1,12 +1,12 @@
 //! From listening endpoints to the references of the objects behind them.
 
 use super::OrbCore;
-use super::routes::host_name;
 use crate::dispatch::pool::{Lane, endpoints};
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::poa::object_table::ActiveObject;
 use crate::poa::rt_policies::{RtPolicies, goes_by};
+use crate::reference::routes::host_name;
 use crate::rt::{CallPriority, Priority, PriorityModel, Protocol, ThreadpoolId};
 use crate::server::Server;
 use crate::transport::Listener;

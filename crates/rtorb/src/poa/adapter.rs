@@ -111,7 +111,14 @@ impl fmt::Display for PoaError {
     }
 }
 
-impl std::error::Error for PoaError {}
+impl std::error::Error for PoaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(exception) => exception.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SystemException> for PoaError {
     fn from(exception: SystemException) -> Self {
@@ -215,7 +222,8 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongAdapter`] for a reference of another adapter, and of a transient object that is not active any more.
     pub fn reference_to_id(&self, object: &ObjectRef) -> Result<Vec<u8>, PoaError> {
-        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key =
+            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
             ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => {
@@ -475,7 +483,8 @@ impl Poa {
 
     /// Where the object of one of this ORB's references is.
     fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
-        let key = crate::orb::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key =
+            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),

@@ -1,15 +1,13 @@
 //! What the policies of a reference, of its ORB and of its object's adapter make of a call.
 
+use super::routes::{Profile, Wanted};
 use crate::connection::banded::{Bands, NoBand};
-use crate::connection::{Channel, Route};
+use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
-use crate::orb::OrbCore;
-use crate::orb::routes::{Profile, Wanted};
 use crate::rt::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
     UnixDomainProtocolProperties, caller_priority,
 };
-use crate::strategies::ConnectionStrategy;
 use rtorb_wire::ior::{self, ProtocolProperties};
 
 /// How the calls through a reference find their connections, where that is not the same for all of them.
@@ -43,7 +41,7 @@ struct Set {
 
 /// The priority of one call, and its band.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CallPriority {
+pub(crate) struct BandedPriority {
     is_propagated: bool,
     priority: Priority,
     band: Option<PriorityBand>,
@@ -51,9 +49,9 @@ pub(crate) struct CallPriority {
 
 impl Policies {
     /// The policies of the ORB with the reference's own in their place, and those of the profiles.
-    pub(crate) fn new(orb: &OrbCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
+    pub(crate) fn new(core: &ClientCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
         let mut own = Set::default();
-        own.take(&orb.rt.client_policies);
+        own.take(&core.rt.client_policies);
         own.take(overrides);
         let mut exposed = Set::default();
         // All profiles of an object say the same.
@@ -95,7 +93,7 @@ impl Policies {
     /// profiles but none of a wanted protocol.
     pub(crate) fn binding(
         &self,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
     ) -> Result<Option<Binding>, SystemException> {
         let (own, exposed) = (&self.own.bands, &self.exposed.bands);
@@ -105,7 +103,7 @@ impl Policies {
         if self.exposed.model.is_none() && self.overrides_bands {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
-        let by_strategy = matches!(orb.strategies.connection, ConnectionStrategy::Banded { .. });
+        let by_strategy = matches!(core.sharing, Sharing::Banded(_));
         let of_policy = match own.is_empty() {
             true => exposed,
             false => own,
@@ -173,11 +171,11 @@ impl Binding {
     #[inline]
     pub(crate) fn of_caller(
         &self,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
-    ) -> Result<CallPriority, SystemException> {
-        let own = caller_priority(&orb.rt)?;
-        self.at(self.sent(own, orb, routes)?)
+    ) -> Result<BandedPriority, SystemException> {
+        let own = caller_priority(&core.rt)?;
+        self.at(self.sent(own, core, routes)?)
     }
 
     /// What a caller's priority becomes on its way out.
@@ -188,11 +186,11 @@ impl Binding {
     pub(crate) fn sent(
         &self,
         own: Priority,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
     ) -> Result<Priority, SystemException> {
         match routes.first() {
-            Some(route) if self.is_propagated => orb.rt.outbound(own, &route.object_key),
+            Some(route) if self.is_propagated => core.rt.outbound(own, &route.object_key),
             _ => Ok(own),
         }
     }
@@ -201,9 +199,9 @@ impl Binding {
     ///
     /// # Errors
     /// INV_POLICY when no band has it.
-    pub(crate) fn at(&self, priority: Priority) -> Result<CallPriority, SystemException> {
+    pub(crate) fn at(&self, priority: Priority) -> Result<BandedPriority, SystemException> {
         let band = self.bands.band(priority);
-        Ok(CallPriority {
+        Ok(BandedPriority {
             is_propagated: self.is_propagated,
             priority,
             band: band.map_err(|NoBand| invalid(inconsistent::NO_BAND))?,
@@ -219,7 +217,7 @@ impl Binding {
     }
 }
 
-impl CallPriority {
+impl BandedPriority {
     /// True if the call may go by that route: to an endpoint that is for no lane, or for the call's own.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
@@ -240,10 +238,10 @@ impl CallPriority {
 
     /// Which of the connections of a route the call takes.
     #[inline]
-    pub(crate) fn channel(&self, orb: &OrbCore, route: &Route) -> Channel {
+    pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
         Channel {
             band: self.band,
-            marks: has_marks(route).then(|| orb.rt.network_priority(self.marked_as())),
+            marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
         }
     }
 

@@ -81,7 +81,7 @@ impl ObjectRef {
     pub fn validate_connection_at(&self, priority: Priority) -> Result<(), SystemException> {
         let inner = &self.inner;
         let sent = match inner.binding.as_deref() {
-            Some(Ok(binding)) => binding.sent(priority, &inner.orb.core, &inner.routes)?,
+            Some(Ok(binding)) => binding.sent(priority, &inner.orb.core.client, &inner.routes)?,
             _ => priority,
         };
         self.locate(Some(sent))

@@ -10,6 +10,7 @@ use rtorb_wire::giop::Response;
 ///
 /// Calls that have a reply are the same with each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SyncScope {
     /// Nowhere (SYNC_NONE): the caller waits for nothing, neither for room in the socket nor for a connection, nor for another
     /// thread.
@@ -97,7 +98,7 @@ impl ObjectRef {
         operation: &str,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.orb.core.check_running()?;
+        self.inner.orb.core.client.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let (kind, response) = (InvocationKind::Operation, Response::None);

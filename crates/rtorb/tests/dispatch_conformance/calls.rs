@@ -1,7 +1,8 @@
 //! Ordinary calls, and all the forms that requests of well-behaved clients have.
 
 use crate::Case;
-use rtorb::{Orb, OrbBuilder, Version};
+use rtorb::giop::Version;
+use rtorb::{Orb, OrbBuilder};
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
 use rtorb_tests::raw::{Answer, Connection, LOCATE_REQUEST, REPLY, Request, Stream, fragments};

@@ -114,10 +114,7 @@ pub(crate) fn a_client_that_leaves_while_its_request_is_served_harms_nobody(case
 }
 
 pub(crate) fn a_client_that_takes_its_reply_in_sips_is_left_and_the_others_are_served(case: Case) {
-    let limits = Limits {
-        send_timeout: Duration::from_millis(300),
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.send_timeout = Duration::from_millis(300));
     let ours = case.serve_as(case.builder().limits(limits));
     let mut good = Good::to(&ours);
     let mut greedy = TcpStream::connect(ours.address()).expect("the server listens");
@@ -149,10 +146,7 @@ pub(crate) fn a_client_that_takes_its_reply_in_sips_is_left_and_the_others_are_s
 }
 
 pub(crate) fn clients_that_take_no_replies_are_left_and_the_others_are_served(case: Case) {
-    let limits = Limits {
-        send_timeout: Duration::from_millis(100),
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.send_timeout = Duration::from_millis(100));
     let ours = case.serve_as(case.builder().limits(limits));
     let mut good = Good::to(&ours);
     let large = large_request(&good.key, 4 << 20);
@@ -177,10 +171,7 @@ pub(crate) fn clients_that_take_no_replies_are_left_and_the_others_are_served(ca
 }
 
 pub(crate) fn one_connection_too_many_is_told_and_one_that_leaves_makes_room(case: Case) {
-    let limits = Limits {
-        connections_max: 3,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.connections_max = 3);
     let ours = case.serve_as(case.builder().limits(limits));
     let mut served: Vec<_> = (0..3).map(|_| Good::to(&ours)).collect();
     served.iter_mut().for_each(Good::call);

@@ -2,7 +2,8 @@
 
 use crate::Case;
 use crate::servants::{Gate, activate, call_until_it_fails};
-use rtorb::{ExceptionKind, Orb, Phase, PoaError};
+use rtorb::exception::Phase;
+use rtorb::{ExceptionKind, Orb, PoaError};
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, REPLY, Request};
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;

@@ -1,7 +1,8 @@
 //! What servants may do: panic, take long, call their own server, be deactivated.
 
 use crate::Case;
-use rtorb::{ExceptionKind, OMG, Orb, SystemException};
+use rtorb::exception::OMG;
+use rtorb::{ExceptionKind, Orb, SystemException};
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::{Ours, check_nested};
 use rtorb_tests::running::until;

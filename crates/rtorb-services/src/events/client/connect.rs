@@ -10,39 +10,39 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier};
 
-/// Why a program is not connected to a channel.
+/// Why a program could not connect to a channel.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// A call to the channel, or of this program's own ORB, failed.
+    /// A call to the channel, or to this program's own ORB, failed.
     #[error(transparent)]
     System(#[from] SystemException),
-    /// The object that the channel is to call could not be made.
+    /// The object for the channel's calls could not be made.
     #[error(transparent)]
     Poa(#[from] PoaError),
-    /// The proxy that the channel gave out has somebody already: the channel is wrong.
+    /// The channel returned a proxy that is in use: an error of the channel.
     #[error("the channel gave out a proxy that is in use")]
     AlreadyConnected,
-    /// The channel does not understand the subscription.
+    /// The channel refuses the subscription.
     #[error("the channel refuses the subscription (TypeError): its filters do not know it")]
     TypeError,
-    /// The channel answered a nil reference where a proxy or an administration is due.
+    /// The channel returned a nil reference instead of a proxy or an administration.
     #[error("the channel answered a nil reference")]
     Nil,
 }
 
-/// The channel that an object is, asked if its reference does not tell.
+/// Narrows an object to a channel; asks the object if its reference does not tell.
 ///
 /// # Errors
-/// That it is none, or cannot be asked.
+/// If it is not a channel or cannot be reached.
 pub fn channel(object: &ObjectRef) -> Result<EventChannel, SystemException> {
     EventChannel::narrow(object)
 }
 
-/// The channel of a `REF`-like text, by this ORB.
+/// The channel of a stringified reference.
 ///
 /// # Errors
-/// What the ORB says of the text, or the object of itself.
+/// If the text is not a reference, or as [`channel`].
 pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException> {
     channel(&orb.string_to_object(text)?)
 }
@@ -58,7 +58,7 @@ pub(crate) fn connect_supplier(
     let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
         return Ok(proxy);
     };
-    // A proxy that nobody uses would count against the channel's bound.
+    // An unused proxy would count against the channel's limit.
     let _ = proxy.disconnect_push_consumer();
     Err(match error {
         ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
@@ -83,7 +83,7 @@ pub(crate) fn connect_consumer(
     Err(consumer_refused(error))
 }
 
-/// What a channel says of a subscription.
+/// Converts a channel's answer to a subscription.
 pub(crate) fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError) -> ConnectError {
     match error {
         ProxyPushSupplierConnectPushConsumerError::System(exception) => exception.into(),
@@ -94,11 +94,12 @@ pub(crate) fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError)
     }
 }
 
-/// OBJECT_NOT_EXIST when an object says that it is no more; otherwise what kept it from answering.
+/// Asks whether an object exists: OBJECT_NOT_EXIST if it does not, another exception if it cannot be reached.
 pub(crate) fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
-    match object.non_existent()? {
-        true => Err(ExceptionKind::ObjectNotExist.into()),
-        false => Ok(()),
+    if object.non_existent()? {
+        Err(ExceptionKind::ObjectNotExist.into())
+    } else {
+        Ok(())
     }
 }
 
@@ -118,7 +119,7 @@ impl<I: Interface> CallbackObject<I> {
 
 impl<I: Interface> Drop for CallbackObject<I> {
     fn drop(&mut self) {
-        // An adapter that is destroyed has ended it already.
+        // It fails if the adapter is destroyed, and the object with it.
         let _ = self.poa.deactivate(self.object.as_object());
     }
 }

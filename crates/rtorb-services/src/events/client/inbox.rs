@@ -1,65 +1,51 @@
-//! Events between the thread that a channel calls and the one that takes them, in memory that goes round between the two.
+//! The queue between the thread that serves the channel's pushes and the thread that takes the events. The memory of events goes
+//! round between the two.
 
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::events::event::{event_of, header};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::SystemException;
-use rtorb::any::Any;
 use rtorb::cdr::{Decode, Reader};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 
-/// An event, and when it came; made anew, it is an empty one.
+/// A received event. The default is an empty one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrival {
-    /// What came.
+    /// The event.
     pub event: Event,
-    /// When, of CLOCK_MONOTONIC in nanoseconds.
+    /// The arrival time in nanoseconds of CLOCK_MONOTONIC.
     pub arrived_ns: u64,
-    /// How many events the channel pushed together with it, and it among them: more than 1 where all events of a
-    /// conjunction come together.
+    /// The number of events in the same push, with this one: more than 1 for the events of a conjunction.
     pub together: usize,
 }
 
 impl Default for Arrival {
     fn default() -> Self {
         Self {
-            event: Event {
-                header: EventHeader {
-                    r#type: 0,
-                    source: 0,
-                    ttl: 0,
-                    creation_time: 0,
-                    ec_recv_time: 0,
-                    ec_send_time: 0,
-                },
-                data: EventData {
-                    pad1: 0,
-                    payload: Vec::new(),
-                    any_value: Any::NULL,
-                },
-            },
+            event: event_of(header(0, 0)),
             arrived_ns: 0,
             together: 0,
         }
     }
 }
 
-/// What a receiver has.
+/// The result of waiting for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// An event, which is in the caller's arrival now.
+    /// The caller's arrival has a new event.
     Event,
-    /// None came until then.
+    /// No event came before the deadline.
     Nothing,
-    /// None will come: the channel has disconnected the receiver.
+    /// No event will come: the channel has disconnected the receiver.
     Disconnected,
 }
 
-/// Arrivals that wait to be taken, at most so many; of others it is counted that they were missed.
+/// A bounded queue of arrivals. It counts the events that it has no room for.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// Where events are read into before they wait. One thread at a time reads: events keep the order in which they came.
+    /// The memory into which events are decoded. One thread at a time decodes, so events keep their order.
     coming: Mutex<Vec<Arrival>>,
     queued: Mutex<QueuedArrivals>,
     changed: Condvar,
@@ -69,7 +55,7 @@ pub(super) struct Inbox {
 #[derive(Debug, Default)]
 struct QueuedArrivals {
     arrivals: VecDeque<Arrival>,
-    /// Taken before; their memory is for those that come.
+    /// Arrivals that were taken; their memory is reused.
     used: Vec<Arrival>,
     missed: u64,
 }
@@ -84,10 +70,10 @@ impl Inbox {
         }
     }
 
-    /// Reads the argument of a `push`: all its events, or none where one of them is wrong.
+    /// Decodes the argument of a `push` and queues its events: all, or none if one is wrong.
     ///
     /// # Errors
-    /// MARSHAL and its like, when the octets are no events.
+    /// MARSHAL and similar if the bytes are not events.
     pub(super) fn put(&self, arguments: &mut Reader<'_>) -> Result<(), SystemException> {
         let arrived_ns = monotonic_ns();
         let body = arguments.remaining();
@@ -104,13 +90,12 @@ impl Inbox {
         }
         let mut queued = self.queued.lock();
         for arrival in &mut coming[..together] {
-            match queued.arrivals.len() < self.events_max {
-                true => {
-                    let used = queued.used.pop().unwrap_or_default();
-                    let whole = core::mem::replace(arrival, used);
-                    queued.arrivals.push_back(whole);
-                }
-                false => queued.missed += 1,
+            if queued.arrivals.len() < self.events_max {
+                let used = queued.used.pop().unwrap_or_default();
+                let whole = core::mem::replace(arrival, used);
+                queued.arrivals.push_back(whole);
+            } else {
+                queued.missed += 1
             }
         }
         drop(queued);
@@ -119,7 +104,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Takes the next arrival in the place of `arrival`, whose memory is used again.
+    /// Swaps `arrival` with the next one and keeps its memory.
     pub(super) fn take(
         &self,
         arrival: &mut Arrival,
@@ -145,9 +130,9 @@ impl Inbox {
         }
     }
 
-    /// Says that nothing will come any more.
+    /// Notes that no event will come any more.
     pub(super) fn close(&self, was_disconnected: &AtomicBool) {
-        // Under the lock: who is about to wait must not miss it.
+        // Under the lock, so that a thread that is about to wait sees it.
         let queued = self.queued.lock();
         was_disconnected.store(true, Ordering::Release);
         drop(queued);
@@ -159,7 +144,7 @@ impl Inbox {
     }
 }
 
-/// Reads an event in the place of another, into its memory.
+/// Decodes an event into the memory of another.
 fn read_over(event: &mut Event, r: &mut Reader<'_>) -> Result<(), SystemException> {
     event.header = EventHeader::decode(r)?;
     event.data.pad1 = i32::decode(r)?;
@@ -169,13 +154,13 @@ fn read_over(event: &mut Event, r: &mut Reader<'_>) -> Result<(), SystemExceptio
     Ok(event.data.any_value.decode_over(r)?)
 }
 
-/// What an arrival's payload can hold; its any is of the same message, and so of the same order.
+/// The capacity of an arrival's payload. Its any is of the same message, and so of similar size.
 fn octets(arrival: &Arrival) -> usize {
     arrival.event.data.payload.capacity()
 }
 
-/// Arrivals whose memory is kept while none of them is needed.
+/// The greatest number of unused arrivals.
 const KEPT_MAX: usize = 256;
 
-/// Octets of an event whose memory is kept: four times what a channel lets through by default.
+/// Larger events are freed: four times what a channel accepts by default.
 const KEPT_OCTETS_MAX: usize = 64 << 10;

@@ -12,9 +12,9 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::PushConsumer;
 
-/// A consumer of a channel, from whose queue a thread takes the events.
+/// A consumer of a channel with a queue, from which a thread takes the events.
 ///
-/// It is disconnected when it is dropped, as far as the channel answers.
+/// Dropping it disconnects it, if the channel answers.
 #[derive(Debug)]
 pub struct Receiver {
     proxy: ProxyPushSupplier,
@@ -24,11 +24,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Connects with an object of `poa`, whose ORB must serve. At most `events_max` events wait to be taken; of others it is
-    /// counted that they were missed.
+    /// Connects with an object in `poa`, whose ORB must serve. At most `events_max` events wait in the queue;
+    /// [`missed`](Self::missed) counts the others.
     ///
     /// # Errors
-    /// What the channel or the adapter answered.
+    /// The answer of the channel or of the adapter.
     pub fn connect(
         channel: &EventChannel,
         poa: &Poa,
@@ -55,42 +55,42 @@ impl Receiver {
         })
     }
 
-    /// Puts the next event in the place of `arrival`, at the latest at `deadline_ns` of CLOCK_MONOTONIC.
+    /// Replaces `arrival` with the next event. Waits for one until `deadline_ns` of CLOCK_MONOTONIC.
     ///
-    /// The memory of what was there takes an event that comes later: a receiver that has had its largest event and its longest
-    /// queue makes no heap call any more, nor does the thread that serves it, for events of up to 64 KiB whose any is of a
-    /// type without parameters (nothing, numbers).
+    /// Later events reuse the memory of `arrival`. Once a receiver has had its largest event and its longest queue, it and the
+    /// thread that serves it make no heap calls, for events of up to 64 KiB whose any has a type without parameters (none,
+    /// numbers).
     pub fn next(&self, arrival: &mut Arrival, deadline_ns: u64) -> Received {
         let was_disconnected = &self.callback.was_disconnected;
         self.inbox.take(arrival, deadline_ns, was_disconnected)
     }
 
-    /// Events that came while the queue was full, and are gone.
+    /// Events that were lost because the queue was full.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.inbox.missed()
     }
 
-    /// Has the channel send nothing until [`resume`](Self::resume); what comes meanwhile is lost.
+    /// Has the channel discard the receiver's events until [`resume`](Self::resume).
     ///
     /// # Errors
-    /// What kept the channel from taking note.
+    /// If the channel cannot be reached.
     pub fn suspend(&self) -> Result<(), SystemException> {
         self.proxy.suspend_connection()
     }
 
-    /// Has the channel send again.
+    /// Ends a [`suspend`](Self::suspend).
     ///
     /// # Errors
-    /// What kept the channel from taking note.
+    /// If the channel cannot be reached.
     pub fn resume(&self) -> Result<(), SystemException> {
         self.proxy.resume_connection()
     }
 
-    /// Asks the channel whether it still has this receiver.
+    /// Asks whether the channel still serves this receiver.
     ///
     /// # Errors
-    /// OBJECT_NOT_EXIST when it has not; otherwise what kept it from answering.
+    /// OBJECT_NOT_EXIST if it does not; another exception if the channel does not answer.
     pub fn is_served(&self) -> Result<(), SystemException> {
         is_there(self.proxy.as_object())
     }
@@ -98,7 +98,7 @@ impl Receiver {
     /// Disconnects.
     ///
     /// # Errors
-    /// What kept the channel from taking note.
+    /// If the channel cannot be reached.
     pub fn disconnect(mut self) -> Result<(), SystemException> {
         self.is_connected = false;
         self.proxy.disconnect_push_supplier()
@@ -118,7 +118,7 @@ struct ReceiverServant {
     was_disconnected: Arc<AtomicBool>,
 }
 
-/// Written by hand, since it reads events into memory that goes round, where a generated one makes values.
+/// Written by hand: it decodes events into reused memory, where a generated skeleton makes new values.
 impl ServedBy<ReceiverServant> for PushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
         static TABLE: OperationTable<2, 8> =

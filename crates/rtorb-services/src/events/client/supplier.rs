@@ -12,7 +12,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, PushSupplier, PushSupplie
 
 /// A supplier of a channel.
 ///
-/// It is disconnected when it is dropped, as far as the channel answers.
+/// Dropping it disconnects it, if the channel answers.
 #[derive(Debug)]
 pub struct Supplier {
     proxy: ProxyPushConsumer,
@@ -21,18 +21,18 @@ pub struct Supplier {
 }
 
 impl Supplier {
-    /// Connects without an object of its own: the channel cannot tell it that it ends, and the ORB need not serve.
+    /// Connects without an object of its own: the channel cannot notify the supplier when it ends, and the ORB need not serve.
     ///
     /// # Errors
-    /// What the channel answered.
+    /// The channel's answer.
     pub fn connect(channel: &EventChannel, qos: &SupplierQos) -> Result<Self, ConnectError> {
         Self::through(channel, None, qos)
     }
 
-    /// Connects with an object of `poa`, which the channel tells when it disconnects the supplier. The ORB must serve.
+    /// Connects with an object in `poa` that the channel calls when it disconnects the supplier. The ORB must serve.
     ///
     /// # Errors
-    /// What the channel or the adapter answered.
+    /// The answer of the channel or of the adapter.
     pub fn connect_served(
         channel: &EventChannel,
         poa: &Poa,
@@ -48,23 +48,23 @@ impl Supplier {
         Self::through(channel, Some(callback), qos)
     }
 
-    /// Pushes events, as one set. It is not known when, or whether, they have arrived: see [`arrived`](Self::arrived).
+    /// Pushes events as one set. A push is a oneway; use [`arrived`](Self::arrived) to wait until the channel has them.
     ///
     /// # Errors
-    /// What kept them from being sent.
+    /// If they could not be sent.
     pub fn push(&self, events: &[Event]) -> Result<(), SystemException> {
         self.proxy.push(events)
     }
 
-    /// Waits until the channel has taken what was pushed before from this thread.
+    /// Waits until the channel has received all earlier pushes of this thread.
     ///
     /// # Errors
-    /// OBJECT_NOT_EXIST when the channel has disconnected the supplier; otherwise what kept it from answering.
+    /// OBJECT_NOT_EXIST if the channel has disconnected the supplier; another exception if it does not answer.
     pub fn arrived(&self) -> Result<(), SystemException> {
         is_there(self.proxy.as_object())
     }
 
-    /// Whether the channel has disconnected the supplier; a supplier without an object of its own is never told.
+    /// True if the channel has notified the supplier that it is disconnected. Always false for a supplier without an object.
     #[must_use]
     pub fn was_disconnected(&self) -> bool {
         self.callback
@@ -75,7 +75,7 @@ impl Supplier {
     /// Disconnects.
     ///
     /// # Errors
-    /// What kept the channel from taking note.
+    /// If the channel cannot be reached.
     pub fn disconnect(mut self) -> Result<(), SystemException> {
         self.is_connected = false;
         self.proxy.disconnect_push_consumer()

@@ -2,16 +2,15 @@
 
 use super::*;
 use crate::events::connection::{NotSent, Progress};
-use crate::events::event::{Message, Octets};
+use crate::events::event::{self, Message, Octets, event_of};
 use crate::events::filter::Subscription;
 use crate::events::filter::{FilterKind, FilterLimits, types};
 use crate::events::subscriptions::Subscriptions;
 use crate::events::timer_queue::TimerQueue;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 use proptest::prelude::*;
 use rtorb::SystemException;
-use rtorb::any::Any;
 use rtorb::cdr::CharCodeSet;
 use rtorb::rt::Priority;
 use rtorb_os::heap::heap_calls;
@@ -220,34 +219,19 @@ const RETRY: Duration = Duration::from_micros(100);
 
 pub(crate) fn header(source: i32) -> EventHeader {
     EventHeader {
-        r#type: 16,
-        source,
         ttl: 1,
-        creation_time: 0,
-        ec_recv_time: 0,
-        ec_send_time: 0,
+        ..event::header(16, source)
     }
 }
 
 pub(crate) fn octets(source: i32) -> Octets {
-    let event = event(header(source));
+    let event = event_of(header(source));
     Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
-}
-
-fn event(header: EventHeader) -> Event {
-    Event {
-        header,
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
-    }
 }
 
 pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
     let dependency = |&(event_type, source): &(i32, i32)| Dependency {
-        event: event(EventHeader {
+        event: event_of(EventHeader {
             r#type: event_type,
             ..header(source)
         }),

@@ -3,31 +3,33 @@
 use core::fmt;
 use std::time::Duration;
 
-use rtorb::{SystemException, ThreadConfig};
+use rtorb::SystemException;
+use rtorb::thread::ThreadConfig;
 use rtorb_os::Refused;
 
 use crate::events::client::ConnectError;
 use crate::stubs::rtec_event::rtec_event_channel_admin::EventChannel;
 
-/// How a gateway shall behave. Everything that it keeps or tries has a bound.
+/// The configuration of a gateway. Everything that it keeps or tries has a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// Pushes that wait to be passed on, 1 to 1,048,576 (default 1,024). Beyond it the oldest is discarded, and counted.
+    /// The greatest number of pushes that wait to be forwarded, 1 to 1,048,576 (default 1,024). Beyond it the oldest is discarded
+    /// and counted.
     pub queue_pushes: usize,
-    /// Octets of them (default 1 MiB), 1 to 1 GiB.
+    /// Bytes of these pushes (default 1 MiB), 1 to 1 GiB.
     pub queue_octets: usize,
-    /// What the subscription at `from` says of its urgency; without it, each entry says what the consumer at `to` says, whose
+    /// The urgency of the subscription at `from`. By default each entry has the `rt_info` of the consumer at `to`, whose
     /// scheduler may be another one.
     pub rt_info: Option<i32>,
-    /// How often the two channels are asked whether they still have the gateway (default 1 s), 10 ms to 1 h.
+    /// How often it asks both channels whether they still serve it (default 1 s), 10 ms to 1 h.
     pub ping_every: Duration,
-    /// How often in a row it tries to connect before it gives up (default 60), 1 at least.
+    /// The number of attempts to connect before it gives up (default 60), at least 1.
     pub tries_max: u32,
-    /// The pause before another try (default 100 ms); it doubles from try to try up to `pause_max` (default 2 s).
+    /// The pause before the second attempt (default 100 ms). It doubles with each attempt up to `pause_max` (default 2 s).
     pub pause_min: Duration,
-    /// See `pause_min`.
+    /// The longest pause.
     pub pause_max: Duration,
-    /// How the thread runs that passes events on.
+    /// The configuration of the thread that forwards events.
     pub thread: ThreadConfig,
 }
 
@@ -46,14 +48,14 @@ impl Default for GatewayConfig {
     }
 }
 
-/// How a channel is found, each time when the gateway connects: a channel that was started again may be elsewhere.
+/// Finds a channel. The gateway calls it for each connection, because a restarted channel may be elsewhere.
 pub type Find = Box<dyn Fn() -> Result<EventChannel, SystemException> + Send>;
 
 /// The channels of a gateway.
 pub struct Ends {
-    /// Where events come from.
+    /// The channel that events come from.
     pub from: Find,
-    /// Where they go.
+    /// The channel that events go to.
     pub to: Find,
 }
 
@@ -63,12 +65,12 @@ impl fmt::Debug for Ends {
     }
 }
 
-/// Which of the two channels.
+/// One of the two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Where events come from.
+    /// The channel that events come from.
     From,
-    /// Where they go.
+    /// The channel that events go to.
     To,
 }
 
@@ -81,34 +83,34 @@ impl fmt::Display for End {
     }
 }
 
-/// What a gateway has to tell.
+/// A report of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum News {
     /// It is connected to both channels.
     Connected,
-    /// It subscribed to so many entries, as many as the consumers there want; 0 is no subscription at all.
+    /// It has changed its subscription to what the consumers there want.
     Subscribed {
-        /// How many.
+        /// The number of entries; 0 is no subscription.
         entries: usize,
     },
-    /// It could not connect, or subscribe.
+    /// It could not connect or subscribe.
     Failed {
-        /// At which channel.
+        /// The channel.
         end: End,
-        /// Why.
+        /// The reason.
         error: ConnectError,
-        /// How often in a row it has failed.
+        /// The number of failures in a row.
         tries: u32,
     },
-    /// A channel has disconnected it, or does not answer any more.
+    /// A channel has disconnected it or does not answer any more.
     Lost {
-        /// Which one.
+        /// The channel.
         end: End,
-        /// What it answered; none where it said that it ends.
+        /// The exception; `None` if the channel disconnected it.
         exception: Option<SystemException>,
     },
-    /// It has tried often enough, and ends.
+    /// It ends after `tries_max` attempts.
     GaveUp,
 }
 
@@ -132,39 +134,39 @@ impl fmt::Display for News {
     }
 }
 
-/// What a gateway has counted.
+/// The counts of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct GatewayStatistics {
-    /// Events that came.
+    /// Events received.
     pub received: u64,
-    /// Events that were sent on.
+    /// Events forwarded.
     pub forwarded: u64,
-    /// Events that have passed all the gateways that they may pass.
+    /// Events whose `ttl` was used up.
     pub expired: u64,
-    /// Events for which there was no room.
+    /// Events discarded because the queue was full.
     pub discarded_full: u64,
-    /// Events that waited, or were being sent, when a channel was lost.
+    /// Events that waited or were being sent when a channel was lost.
     pub discarded_lost: u64,
-    /// Messages that are no events.
+    /// Pushes whose bytes are not events.
     pub malformed: u64,
-    /// How often it was connected to both channels.
+    /// The number of times that it connected to both channels.
     pub connections: u64,
 }
 
-/// Why a gateway was not begun.
+/// Why a gateway could not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// A choice is out of its range.
+    /// A value is out of its range.
     #[error("gateway: {name} must be {right}")]
     Config {
         /// The field of [`GatewayConfig`].
         name: &'static str,
-        /// What it may be.
+        /// The range.
         right: &'static str,
     },
-    /// The ORB would not serve.
+    /// An error of the ORB.
     #[error("gateway: {0}")]
     System(#[from] SystemException),
     /// The host refuses its thread.

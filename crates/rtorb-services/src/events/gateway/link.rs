@@ -1,4 +1,4 @@
-//! One connection of a gateway to both its channels, from the first call to the goodbye.
+//! One connection of a gateway to both channels.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 
-/// A gateway while it is connected.
+/// A connected gateway.
 pub(super) struct Link {
     work: Arc<WorkQueue>,
     objects: Objects,
@@ -30,23 +30,23 @@ pub(super) struct Link {
     supplier: ProxyPushConsumer,
     observer: u32,
     consumer: Option<ProxyPushSupplier>,
-    /// What the consumer has subscribed to.
+    /// The current subscription.
     subscribed: Vec<SubscribedEntry>,
 }
 
-/// Why it is connected no more.
+/// Why the connection ended.
 pub(super) enum LinkEnd {
     Stopped,
     Lost {
         end: End,
         exception: Option<SystemException>,
     },
-    /// The channel that events come from refuses the subscription.
+    /// The channel `from` refuses the subscription.
     Refused(ConnectError),
 }
 
 impl Link {
-    /// Finds both channels, becomes a supplier of the one and its observer.
+    /// Finds both channels and becomes a supplier and an observer of `to`.
     pub(super) fn open(
         ends: &Ends,
         poa: &Poa,
@@ -78,7 +78,7 @@ impl Link {
         })
     }
 
-    /// Passes events on until a channel is lost or the gateway shall stop.
+    /// Forwards events until a channel is lost or the gateway stops.
     pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> LinkEnd {
         let period_ns = config.ping_every.as_nanos() as u64;
         let mut ping_ns = monotonic_ns() + period_ns;
@@ -105,12 +105,13 @@ impl Link {
                 }
                 Next::Nothing => Ok(()),
             };
-            let done = done.and_then(|()| match monotonic_ns() >= ping_ns {
-                true => {
+            let done = done.and_then(|()| {
+                if monotonic_ns() >= ping_ns {
                     ping_ns = monotonic_ns() + period_ns;
                     self.ping()
+                } else {
+                    Ok(())
                 }
-                false => Ok(()),
             });
             if let Err((end, exception)) = done {
                 let exception = Some(exception);
@@ -119,7 +120,7 @@ impl Link {
         }
     }
 
-    /// Says goodbye to both channels, as far as they answer.
+    /// Disconnects from both channels, as far as they answer.
     pub(super) fn close(&mut self) {
         if let Some(consumer) = self.consumer.take() {
             let _ = consumer.disconnect_push_supplier();
@@ -137,7 +138,7 @@ impl Link {
             }
             Err(exception) => {
                 self.work.count_lost(message.events);
-                // What cannot be written for the other side is a matter of this event alone.
+                // An event that cannot be encoded for the other channel does not end the connection.
                 match exception.kind {
                     ExceptionKind::DataConversion
                     | ExceptionKind::ImpLimit
@@ -157,10 +158,11 @@ impl Link {
         from.map_err(|exception| (End::From, exception))
     }
 
-    /// Has the channel send what is wanted now, and nothing where nothing is.
+    /// Changes the subscription at `from`, or disconnects there if nothing is wanted.
     ///
-    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats nothing meanwhile; with another one,
-    /// and where what is wanted is another lane's by now, what comes between the goodbye and the new subscription is missed.
+    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats no event meanwhile. With another
+    /// channel, or if the new subscription belongs to another lane, events between the disconnect and the new subscription are
+    /// missed.
     fn subscribe(
         &mut self,
         mut wanted: Vec<SubscribedEntry>,
@@ -168,7 +170,7 @@ impl Link {
     ) -> Result<(), ConnectError> {
         wanted.sort_unstable();
         wanted.dedup();
-        // A channel may tell of every consumer that comes or goes, gateways too: two of them would keep each other busy.
+        // A channel may report each consumer that comes or goes, gateways included: two gateways would keep each other busy.
         if wanted == self.subscribed {
             return Ok(());
         }
@@ -199,7 +201,7 @@ impl Link {
     }
 }
 
-/// The objects of the gateway that the channels call, for one connection: they end with it.
+/// The objects that the channels call, for one connection. Dropping them deactivates them.
 struct Objects {
     poa: Poa,
     observer: Observer,
@@ -235,7 +237,7 @@ impl Drop for Objects {
             self.supplier.as_object(),
         ];
         for object in objects {
-            // An adapter that is destroyed has ended it already.
+            // It fails if the adapter is destroyed, and the object with it.
             let _ = self.poa.deactivate(object);
         }
     }
@@ -270,7 +272,7 @@ impl PushSupplierServant for GatewaySupplier {
     }
 }
 
-/// Served by hand: events are not taken apart, but for their time to live.
+/// Written by hand: events stay bytes, except for their `ttl`.
 struct GatewayConsumer(Callback);
 
 impl ServedBy<GatewayConsumer> for PushConsumer {
@@ -304,13 +306,13 @@ impl ServedBy<GatewayConsumer> for PushConsumer {
 fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
     match error {
         EventChannelAppendObserverError::System(exception) => exception.into(),
-        // No room, or no observers at all: there is nothing that another exception would tell better.
+        // No room for observers, or none supported.
         _ => ConnectError::System(ExceptionKind::NoResources.into()),
     }
 }
 
-/// What of a union of subscriptions a gateway must bring: timeouts come from the consumers' own channel, groups say nothing of
-/// which events they hold, and whatever looks at events in another way than by type and source may want any.
+/// The entries that a gateway must subscribe to for a union of subscriptions. Timeouts come from the consumers' own channel,
+/// groups do not tell which events they contain, and entries that select events by other means than type and source may want any.
 fn wanted(dependencies: &[Dependency]) -> Vec<SubscribedEntry> {
     let entries = dependencies.iter().filter_map(|dependency| {
         let header = &dependency.event.header;
@@ -329,13 +331,13 @@ fn wanted(dependencies: &[Dependency]) -> Vec<SubscribedEntry> {
     entries.collect()
 }
 
-/// A disjunction of what is wanted.
+/// A disjunction of the entries.
 fn subscription(wanted: &[SubscribedEntry], rt_info: Option<i32>) -> ConsumerQos {
     let entry = |wanted: &SubscribedEntry| {
         let event = Interest::event(wanted.source, wanted.event_type);
         event.rt_info(rt_info.unwrap_or(wanted.rt_info))
     };
-    // The designator asks for nothing itself: it is as urgent as its first entry.
+    // The designator takes the urgency of its first entry.
     let first = rt_info.unwrap_or(wanted[0].rt_info);
     let group = Interest::disjunction(wanted.iter().map(entry)).rt_info(first);
     ConsumerQos {
@@ -344,7 +346,7 @@ fn subscription(wanted: &[SubscribedEntry], rt_info: Option<i32>) -> ConsumerQos
     }
 }
 
-/// Anything of anybody: what a gateway brings changes with the consumers.
+/// Events of any type and source: what a gateway brings depends on the consumers.
 fn publication() -> SupplierQos {
     let anything = Publications::new().event(types::ANY, types::ANY, 0);
     SupplierQos {

@@ -1,4 +1,4 @@
-//! A push as a gateway passes it on: as the octets in which it came, with one gateway less to go.
+//! A push that a gateway forwards: the bytes in which it came, with a lower `ttl`.
 
 use rtorb::any::Any;
 use rtorb::cdr::{ByteOrder, CharCodeSet};
@@ -6,31 +6,31 @@ use rtorb::codegen::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 
-/// The arguments of a push that may go on.
+/// The arguments of a push to forward.
 #[derive(Debug)]
 pub(super) struct ForwardedMessage {
-    /// As GIOP 1.2 has them in this machine's byte order, beginning at a multiple of 8.
+    /// As GIOP 1.2 encodes them in this machine's byte order, beginning at a multiple of 8.
     octets: Vec<u8>,
-    /// In which strings inside of anys are.
+    /// The code set of strings in anys.
     char_code_set: CharCodeSet,
-    /// How many events they are.
+    /// The number of events.
     pub(super) events: u32,
 }
 
-/// What becomes of a push.
+/// A push after the check of `ttl`.
 #[derive(Debug)]
 pub(super) struct TtlResult {
-    /// What goes on, if anything does.
+    /// The events to forward, if any.
     pub(super) message: Option<ForwardedMessage>,
-    /// Events that have passed all the gateways that they may pass.
+    /// Events whose `ttl` was used up.
     pub(super) expired: u32,
 }
 
 impl ForwardedMessage {
-    /// Reads the arguments of a push, whose body `r` is at, and takes one from the `ttl` of each event.
+    /// Reads the arguments of a push and decreases the `ttl` of each event.
     ///
     /// # Errors
-    /// When the octets are no set of events.
+    /// If the bytes are not events.
     pub(super) fn take(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
         r.buffer_up(r.remaining())?;
         let lies_as_we_have_it =
@@ -44,7 +44,7 @@ impl ForwardedMessage {
     /// Writes the arguments of a push.
     ///
     /// # Errors
-    /// When the message would be too large, or the other side cannot be told some text.
+    /// If the message is too large or text cannot be converted for the other side.
     pub(super) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         let is_as_we_have_it = w.order() == ByteOrder::NATIVE
             && w.giop_minor() >= 2
@@ -71,7 +71,7 @@ impl ForwardedMessage {
         Reader::new(&self.octets, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
     }
 
-    /// One event, as nearly all come: its time to live is at a place that is known, and nothing of it is made anew.
+    /// The common case of one event: its `ttl` is at a known offset, and nothing is decoded and encoded again.
     fn take_one(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
         let (octets, left) = (r.buffered(), r.remaining());
         r.count(1)?;
@@ -114,7 +114,7 @@ impl ForwardedMessage {
             });
         }
         let own = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(char_code_set);
-        // What was text of this code set a moment ago can be written in it.
+        // Text that came in this code set can be encoded in it.
         let octets = encoded(&events, own, 0).map_err(|_| DecodeError::BadEncapsulation)?;
         Ok(TtlResult {
             message: Some(Self {
@@ -127,7 +127,7 @@ impl ForwardedMessage {
     }
 }
 
-/// The events as they stand in a stream that has `from` octets before them.
+/// Encodes events at an offset of `from` in a stream.
 fn encoded<'a>(
     events: &'a [Event],
     mut own: Writer<'a>,
@@ -138,9 +138,9 @@ fn encoded<'a>(
     Ok(own.to_octets().split_off(from))
 }
 
-/// The ORB has its own bound on messages, in and out.
+/// The ORB limits messages itself.
 const OCTETS_MAX: usize = usize::MAX >> 1;
-/// Where the first event's `ttl` is: behind the count, its type and its source.
+/// The offset of the first event's `ttl`: behind the count, its type and its source.
 const TTL_AT: usize = 12;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What waits for a gateway's thread: pushes to pass on, a subscription that has changed, a channel that is lost, the end.
+//! The work of a gateway's thread: pushes to forward, a changed subscription, a lost channel, the end.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use rtorb_os::sync::{Condvar, Mutex};
 use super::config::{End, GatewayStatistics};
 use super::message::{ForwardedMessage, TtlResult};
 
-/// Shared by the gateway's thread and the objects that the channels call.
+/// The gateway's thread shares it with the objects that the channels call.
 #[derive(Debug)]
 pub(super) struct WorkQueue {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ pub(super) struct WorkQueue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Which connection of the gateway the rest is of: what an earlier one is told late is not for this one.
+    /// The number of the current connection. Late calls for an earlier connection are ignored.
     link: u64,
     pushes: VecDeque<ForwardedMessage>,
     octets: usize,
@@ -31,7 +31,7 @@ struct State {
     stop: bool,
 }
 
-/// What consumers want, one entry of it.
+/// One entry of the subscription that consumers need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SubscribedEntry {
     pub(super) event_type: i32,
@@ -39,14 +39,14 @@ pub(super) struct SubscribedEntry {
     pub(super) rt_info: i32,
 }
 
-/// What the gateway's thread does next.
+/// The next work of the gateway's thread.
 #[derive(Debug)]
 pub(super) enum Next {
     Forward(ForwardedMessage),
     Subscribe(Vec<SubscribedEntry>),
     Lost(End),
     Stop,
-    /// Nothing came until then.
+    /// No work before the deadline.
     Nothing,
 }
 
@@ -73,7 +73,7 @@ impl WorkQueue {
         }
     }
 
-    /// Begins another connection, and answers its number.
+    /// Begins a new connection and returns its number.
     pub(super) fn begin(&self) -> u64 {
         let mut state = self.state.lock();
         state.link += 1;
@@ -82,7 +82,7 @@ impl WorkQueue {
         state.link
     }
 
-    /// Takes a push of that connection, which the oldest ones make room for.
+    /// Queues a push of a connection. The oldest pushes make room.
     pub(super) fn put(&self, link: u64, taken: TtlResult) {
         let message = taken.message;
         let events = message.as_ref().map_or(0, |message| message.events);
@@ -97,7 +97,7 @@ impl WorkQueue {
         let octets = message.octets();
         while state.pushes.len() >= self.pushes_max || state.octets + octets > self.octets_max {
             let Some(oldest) = state.pushes.pop_front() else {
-                // Larger than all the room.
+                // Larger than the whole queue.
                 add(&self.counts.discarded_full, message.events);
                 return;
             };
@@ -109,7 +109,7 @@ impl WorkQueue {
         self.changed.notify_one(&self.state);
     }
 
-    /// Takes note of what consumers want from now on.
+    /// Notes the new subscription.
     pub(super) fn want(&self, link: u64, wanted: Vec<SubscribedEntry>) {
         let mut state = self.state.lock();
         if state.link == link {
@@ -118,7 +118,7 @@ impl WorkQueue {
         }
     }
 
-    /// Takes note that a channel has ended the connection.
+    /// Notes that a channel has ended the connection.
     pub(super) fn lose(&self, link: u64, end: End) {
         let mut state = self.state.lock();
         if state.link == link {
@@ -137,7 +137,7 @@ impl WorkQueue {
         self.state.lock().stop
     }
 
-    /// What is to be done, at the latest at `deadline_ns`; a changed subscription goes before what waits.
+    /// Waits for work until `deadline_ns`. A changed subscription goes before waiting pushes.
     pub(super) fn next(&self, deadline_ns: u64) -> Next {
         let mut state = self.state.lock();
         loop {
@@ -161,7 +161,7 @@ impl WorkQueue {
         }
     }
 
-    /// Sleeps until then, or until the thread shall end.
+    /// Sleeps until the deadline or until the thread must end.
     pub(super) fn pause_until(&self, deadline_ns: u64) {
         let mut state = self.state.lock();
         while !state.stop && monotonic_ns() < deadline_ns {
@@ -169,10 +169,10 @@ impl WorkQueue {
         }
     }
 
-    /// Discards what waits: the channel that it is for is lost.
+    /// Discards waiting pushes after a channel is lost.
     pub(super) fn clear(&self) {
         let mut state = self.state.lock();
-        // What the connection that has ended still brings is for nobody.
+        // Ignore later calls for the connection that has ended.
         state.link += 1;
         let lost = state.pushes.drain(..).map(|push| push.events).sum();
         state.octets = 0;
@@ -225,27 +225,17 @@ fn add(count: &AtomicU64, events: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
-    use rtorb::any::Any;
+    use crate::events::event::{event_of, header};
+    use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
     use rtorb::cdr::ByteOrder;
     use rtorb::codegen::{Encode, Reader, Writer};
 
     fn taken(payload_octets: usize) -> TtlResult {
-        let event = Event {
-            header: EventHeader {
-                r#type: 16,
-                source: 1,
-                ttl: 1,
-                creation_time: 0,
-                ec_recv_time: 0,
-                ec_send_time: 0,
-            },
-            data: EventData {
-                pad1: 0,
-                payload: vec![7; payload_octets],
-                any_value: Any::NULL,
-            },
-        };
+        let mut event = event_of(EventHeader {
+            ttl: 1,
+            ..header(16, 1)
+        });
+        event.data.payload = vec![7; payload_octets];
         let events = [event];
         let mut w = Writer::new(Vec::new(), 1 << 20);
         events[..].encode(&mut w).expect("it can be written");

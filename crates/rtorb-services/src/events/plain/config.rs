@@ -2,42 +2,45 @@
 
 use std::time::Duration;
 
-use rtorb::{PoaError, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{PoaError, SystemException};
 use rtorb_os::Refused;
 
 use crate::events::filter::types;
 
-/// What is chosen for a plain face. Everything that grows has a bound here.
+/// The configuration of a plain channel. Everything that grows has a bound here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainConfig {
-    /// The type of the events that plain suppliers push (default 16, the first one for applications).
+    /// The type of events of plain suppliers (default 16, the first one for applications).
     pub event_type: i32,
     /// Their source (default 1).
     pub source: i32,
-    /// How many gateways they may pass (default 1).
+    /// The number of gateways that they may pass (default 1).
     pub ttl: i32,
-    /// The types of events that plain consumers get; none for any.
+    /// The types of events that plain consumers get; empty for any.
     pub types: Vec<i32>,
-    /// The sources of events that plain consumers get; none for any.
+    /// The sources of events that plain consumers get; empty for any.
     pub sources: Vec<i32>,
-    /// How urgent the face is as a consumer of the channel: an RT_Info of its scheduler, or a CORBA priority.
+    /// The urgency of the plain channel as a consumer: an RT_Info of the channel's scheduler, or a CORBA priority.
     pub rt_info: i32,
-    /// Proxies for plain suppliers at a time (default 1,024), 1 at least: NO_RESOURCES.
+    /// The greatest number of proxies for plain suppliers (default 1,024), at least 1: NO_RESOURCES.
     pub suppliers_max: usize,
-    /// Proxies for plain consumers at a time (default 256), 1 at least: NO_RESOURCES. Each that is connected has a thread.
+    /// The greatest number of proxies for plain consumers (default 256), at least 1: NO_RESOURCES. Each connected one has a
+    /// thread.
     pub consumers_max: usize,
-    /// Events that wait for one consumer (default 256), 1 at least. Of more, the oldest is discarded, and counted.
+    /// The greatest number of events that wait for one consumer (default 256), at least 1. Beyond it the oldest is discarded and
+    /// counted.
     pub queue_events: usize,
-    /// Octets of their anys (default 1 MiB); an event is shared by all consumers that wait for it.
+    /// Bytes of their anys (default 1 MiB). Consumers share the memory of an event.
     pub queue_octets: usize,
-    /// How long a push may take (default 2 s), and each goodbye.
+    /// The timeout of a push and of a disconnect notification (default 2 s).
     pub push_timeout: Duration,
-    /// Pushes in a row that fail before a consumer is dropped (default 3), 1 at least. One that says that it is disconnected, or
-    /// does not exist, is dropped at once.
+    /// A consumer is dropped after this number of failed pushes in a row (default 3), at least 1. A consumer that raises
+    /// Disconnected or does not exist is dropped at once.
     pub failures_max: u32,
-    /// How often suppliers and consumers of which nothing was heard are asked whether they are there (default 10 s).
+    /// The time after which a silent client is pinged (default 10 s).
     pub ping_every: Duration,
-    /// How the threads of consumers run: with the priority of a lane, for example.
+    /// The configuration of the consumers' threads, such as the priority of a lane.
     pub consumer_threads: ThreadConfig,
 }
 
@@ -62,46 +65,46 @@ impl Default for PlainConfig {
     }
 }
 
-/// What a plain face has counted.
+/// The counts of a plain channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct PlainStatistics {
-    /// Suppliers that are connected.
+    /// Connected suppliers.
     pub suppliers: u64,
-    /// Consumers that are connected.
+    /// Connected consumers.
     pub consumers: u64,
-    /// Events that suppliers pushed and the channel was sent.
+    /// Events of plain suppliers that were sent to the channel.
     pub pushed: u64,
-    /// Events that suppliers were told could not be sent.
+    /// Events of plain suppliers that could not be sent. The supplier got the exception.
     pub refused: u64,
-    /// Events that the channel brought, times the consumers that were there.
+    /// Events of the channel, times the plain consumers at that moment.
     pub received: u64,
-    /// Those of them that a consumer has taken.
+    /// Those that a consumer took.
     pub delivered: u64,
-    /// Those that were discarded: their queue was full.
+    /// Those that were discarded because a queue was full.
     pub discarded_full: u64,
-    /// Those that were discarded: their push failed, or their consumer was gone.
+    /// Those that were discarded because the push failed or the consumer was gone.
     pub discarded_failed: u64,
-    /// Consumers that were dropped since they were gone, or failed too often.
+    /// Consumers that were dropped because they did not exist or failed too often.
     pub dropped: u64,
 }
 
-/// Why a plain face is not there.
+/// Why a plain channel cannot be served.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlainError {
-    /// A choice is out of its range.
+    /// A value is out of its range.
     #[error("plain face: {name} must be {right}")]
     Config {
         /// The field of [`PlainConfig`].
         name: &'static str,
-        /// What it may be.
+        /// The range.
         right: &'static str,
     },
-    /// The adapter refuses.
+    /// An error of the object adapter.
     #[error("plain face: {0}")]
     Poa(#[from] PoaError),
-    /// The ORB refuses.
+    /// An error of the ORB.
     #[error("plain face: {0}")]
     System(#[from] SystemException),
     /// The host refuses its thread.

@@ -12,7 +12,7 @@ use super::config::PlainConfig;
 use super::counts::Counts;
 use crate::stubs::cos_event::cos_event_comm::PushConsumer;
 
-/// A plain consumer that is connected.
+/// A connected plain consumer.
 pub(super) struct Consumer {
     object: PushConsumer,
     counts: Arc<Counts>,
@@ -29,7 +29,7 @@ struct Queue {
     ended: bool,
 }
 
-/// What a consumer's thread does next.
+/// The next work of a consumer's thread.
 pub(super) enum Next {
     Push(Arc<Any>),
     Ask,
@@ -55,7 +55,7 @@ impl Consumer {
         &self.object
     }
 
-    /// Puts an event behind those that wait; the oldest make room.
+    /// Queues an event. The oldest events make room.
     pub(super) fn put(&self, any: &Arc<Any>, octets: usize) {
         let mut queue = self.queue.lock();
         if queue.ended {
@@ -66,7 +66,7 @@ impl Consumer {
             let oldest = queue.waiting.pop_front();
             self.counts.discarded_full.fetch_add(1, Ordering::Relaxed);
             let Some((_, octets)) = oldest else {
-                // Larger than all the room.
+                // Larger than the whole queue.
                 return;
             };
             queue.octets -= octets;
@@ -76,7 +76,7 @@ impl Consumer {
         self.changed.notify_one(&self.queue);
     }
 
-    /// Ends its thread, after the push that it is in.
+    /// Ends its thread after the push in progress.
     pub(super) fn end(&self) {
         self.queue.lock().ended = true;
         self.changed.notify_all(&self.queue);
@@ -103,7 +103,7 @@ impl Consumer {
         }
     }
 
-    /// What waited when it ended.
+    /// Removes the events that waited at the end and returns their number.
     pub(super) fn left(&self) -> u64 {
         std::mem::take(&mut self.queue.lock().waiting).len() as u64
     }

@@ -20,7 +20,7 @@ use crate::stubs::cos_event::cos_event_comm::{
     PushConsumer, PushConsumerPushError, PushSupplierServant,
 };
 
-/// Makes a proxy that nobody is connected to.
+/// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, SystemException> {
     let number = core.admit_consumer()?;
     let object = Arc::new(OnceLock::new());
@@ -42,9 +42,9 @@ pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, Syste
 struct Proxy {
     core: Arc<PlainCore>,
     number: u64,
-    /// The proxy itself, to end it.
+    /// The proxy's own object, to deactivate it.
     object: Arc<OnceLock<ObjectRef>>,
-    /// Who is connected, to be told.
+    /// The connected consumer, to notify it.
     consumer: Mutex<Option<PushConsumer>>,
 }
 
@@ -124,7 +124,7 @@ impl Worker {
             };
             if failures >= self.core.config().failures_max {
                 counts.dropped.fetch_add(1, Ordering::Relaxed);
-                // It would not hear a goodbye.
+                // A notification would not reach it.
                 self.core.end_consumer(self.number, None);
                 deactivate(self.core.poa(), self.proxy.get());
                 break;
@@ -135,7 +135,7 @@ impl Worker {
             .fetch_add(self.consumer.left(), Ordering::Relaxed);
     }
 
-    /// Pushes, again where it is certain that the consumer has not got it. OBJECT_NOT_EXIST stands for Disconnected too.
+    /// Pushes, and tries again if the consumer certainly did not get the event. Disconnected becomes OBJECT_NOT_EXIST.
     fn push(&self, any: &Any) -> Result<(), SystemException> {
         let mut tries = 0;
         loop {
@@ -157,5 +157,5 @@ impl Worker {
     }
 }
 
-/// Before a push is tried again.
+/// The pause before the next attempt to push.
 const PAUSE_NS: u64 = 20_000_000;

@@ -1,4 +1,4 @@
-//! What the objects of a plain face share, and its thread: it connects to the channel, says goodbye, and asks who is there.
+//! The shared state of a plain channel, and its thread: it connects to the channel, notifies clients and pings them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -15,21 +15,21 @@ use super::consumer::Consumer;
 use super::counts::Counts;
 use super::value;
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
+use crate::events::simple_subscription::SimpleSubscription;
 use crate::events::subscribe::Publications;
-use crate::events::wish::Wish;
 use crate::stubs::cos_event::cos_event_channel_admin::{ConsumerAdmin, SupplierAdmin};
 use crate::stubs::cos_event::cos_event_comm as plain;
 use crate::stubs::rtec_event::rtec_event_channel_admin as rtec;
 use crate::stubs::rtec_event::rtec_event_comm::{Event, PushConsumer, PushConsumerServant};
 
-/// A plain face.
+/// A plain channel.
 pub(super) struct PlainCore {
     config: PlainConfig,
     poa: Poa,
     channel: rtec::EventChannel,
     state: Mutex<State>,
     changed: Condvar,
-    /// Where suppliers' events go while the face is connected.
+    /// The proxy for suppliers' events, while connected.
     supply: Mutex<Option<rtec::ProxyPushConsumer>>,
     consumer_admin: OnceLock<ConsumerAdmin>,
     supplier_admin: OnceLock<SupplierAdmin>,
@@ -39,17 +39,17 @@ pub(super) struct PlainCore {
 #[derive(Default)]
 struct State {
     last_number: u64,
-    /// Proxies for suppliers, and who is connected to them, if that is known.
+    /// Proxies for suppliers.
     suppliers: BTreeMap<u64, Supplier>,
-    /// Proxies for consumers, and who is connected to them.
+    /// Proxies for consumers, and the connected consumers.
     consumers: BTreeMap<u64, Option<Arc<Consumer>>>,
     goodbyes: VecDeque<Goodbye>,
     stop: bool,
-    /// The channel has disconnected the face.
+    /// The channel has disconnected this consumer.
     lost: bool,
-    /// Whether the face is a consumer of the channel.
+    /// True while this is a consumer of the channel.
     subscribed: bool,
-    /// Counted up with each change that the face's thread must look at.
+    /// Counts the changes that the thread has to handle.
     changes: u64,
 }
 
@@ -60,13 +60,13 @@ pub(super) enum Supplier {
     Connected(Option<plain::PushSupplier>),
 }
 
-/// Who is told that the connection has ended.
+/// A client to notify that it is disconnected.
 pub(super) enum Goodbye {
     Supplier(plain::PushSupplier),
     Consumer(plain::PushConsumer),
 }
 
-/// The face's end of the channel.
+/// The connection to the channel as a consumer.
 #[derive(Default)]
 struct Link {
     consumer: Option<(PushConsumer, rtec::ProxyPushSupplier)>,
@@ -97,7 +97,7 @@ impl PlainCore {
         &self.poa
     }
 
-    /// The one administration of consumers, made when it is first asked for.
+    /// The administration of consumers, made on first use.
     pub(super) fn consumer_admin<S: Send + Sync + 'static>(
         &self,
         servant: impl FnOnce() -> S,
@@ -112,7 +112,7 @@ impl PlainCore {
         Ok(self.consumer_admin.get_or_init(|| admin).clone())
     }
 
-    /// The one administration of suppliers, made when it is first asked for.
+    /// The administration of suppliers, made on first use.
     pub(super) fn supplier_admin<S: Send + Sync + 'static>(
         &self,
         servant: impl FnOnce() -> S,
@@ -127,7 +127,7 @@ impl PlainCore {
         Ok(self.supplier_admin.get_or_init(|| admin).clone())
     }
 
-    /// Room for one more proxy for a supplier, and its number.
+    /// Admits a new proxy for a supplier and returns its number.
     pub(super) fn admit_supplier(&self) -> Result<u64, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.suppliers.len() >= self.config.suppliers_max {
@@ -138,7 +138,8 @@ impl PlainCore {
         Ok(number)
     }
 
-    /// Connects a supplier to its proxy; false if somebody is connected already, none if the proxy is no more.
+    /// Connects a supplier to its proxy. Returns `Some(false)` if another supplier is connected, `None` if the proxy does not
+    /// exist.
     pub(super) fn connect_supplier(
         &self,
         number: u64,
@@ -154,7 +155,7 @@ impl PlainCore {
         Some(true)
     }
 
-    /// Forgets a proxy for a supplier, and has whoever was connected told.
+    /// Removes a proxy for a supplier and notifies the supplier.
     pub(super) fn end_supplier(&self, number: u64) {
         let mut state = self.state.lock();
         if let Some(Supplier::Connected(Some(supplier))) = state.suppliers.remove(&number) {
@@ -168,7 +169,7 @@ impl PlainCore {
         matches!(state.suppliers.get(&number), Some(Supplier::Connected(_)))
     }
 
-    /// Room for one more proxy for a consumer, and its number.
+    /// Admits a new proxy for a consumer and returns its number.
     pub(super) fn admit_consumer(&self) -> Result<u64, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.consumers.len() >= self.config.consumers_max {
@@ -179,7 +180,8 @@ impl PlainCore {
         Ok(number)
     }
 
-    /// Connects a consumer to its proxy; false if somebody is connected already, none if the proxy is no more.
+    /// Connects a consumer to its proxy. Returns `Some(false)` if another consumer is connected, `None` if the proxy does not
+    /// exist.
     pub(super) fn connect_consumer(&self, number: u64, consumer: &Arc<Consumer>) -> Option<bool> {
         let mut state = self.state.lock();
         let place = state.consumers.get_mut(&number)?;
@@ -191,7 +193,7 @@ impl PlainCore {
         Some(true)
     }
 
-    /// Forgets a proxy for a consumer; with somebody to be told, where the consumer does not know yet.
+    /// Removes a proxy for a consumer. Notifies `told`, if the consumer does not know yet.
     pub(super) fn end_consumer(&self, number: u64, told: Option<plain::PushConsumer>) {
         let mut state = self.state.lock();
         if let Some(Some(consumer)) = state.consumers.remove(&number) {
@@ -201,12 +203,12 @@ impl PlainCore {
         self.note(state);
     }
 
-    /// Sends the channel what a plain supplier pushed.
+    /// Sends the event of a plain supplier to the channel.
     pub(super) fn push(&self, any: &rtorb::any::Any) -> Result<(), SystemException> {
         let proxy = self.supply.lock().clone();
         let sent = match proxy {
             Some(proxy) => proxy.push(&[value::event(&self.config, any.clone())]),
-            // The face's thread is about to connect.
+            // The thread is about to connect.
             None => Err(ExceptionKind::Transient.into()),
         };
         match &sent {
@@ -222,8 +224,8 @@ impl PlainCore {
         self.note(state);
     }
 
-    /// Waits until the face is a consumer of the channel, at most as long as a push may take: an event that is pushed after a
-    /// consumer has connected is to reach it. A reactive server would wait for itself, and does not wait.
+    /// Waits until this is a consumer of the channel, at most `push_timeout`: an event that is pushed after a consumer has
+    /// connected must reach it. A reactive server would wait for itself, so it does not wait.
     pub(super) fn await_subscription(&self) {
         let orb = self.channel.as_object().orb();
         if orb.strategies().dispatch == DispatchStrategy::Reactive {
@@ -236,7 +238,7 @@ impl PlainCore {
         }
     }
 
-    /// Wakes whoever waits for a change.
+    /// Wakes the threads that wait for a change.
     fn note(&self, mut state: MutexGuard<'_, State>) {
         state.changes += 1;
         drop(state);
@@ -260,7 +262,7 @@ impl PlainCore {
         }
     }
 
-    /// What the face's thread does until it is stopped.
+    /// The work of the thread until it is stopped.
     pub(super) fn work(self: &Arc<Self>) {
         let mut link = Link::default();
         let ping_ns = self.config.ping_every.as_nanos() as u64;
@@ -275,9 +277,10 @@ impl PlainCore {
                 self.ask_channel(&mut link);
                 next_ping_ns = monotonic_ns() + ping_ns;
             }
-            let until_ns = match is_linked {
-                true => next_ping_ns,
-                false => next_ping_ns.min(now_ns + RETRY_NS),
+            let until_ns = if is_linked {
+                next_ping_ns
+            } else {
+                next_ping_ns.min(now_ns + RETRY_NS)
             };
             let mut state = self.state.lock();
             while state.changes == seen && monotonic_ns() < until_ns {
@@ -290,7 +293,7 @@ impl PlainCore {
         self.end(&mut link);
     }
 
-    /// Connects to the channel as far as it is needed; false if that is to be tried again.
+    /// Connects to the channel as needed. Returns false if it must try again.
     fn relink(self: &Arc<Self>, link: &mut Link) -> bool {
         let (has_consumers, lost) = {
             let mut state = self.state.lock();
@@ -316,7 +319,7 @@ impl PlainCore {
             (Some(_), false) => self.unsubscribe(link),
             _ => {}
         }
-        // Not one of the changes that this thread looks at.
+        // Not counted as a change: this thread made it.
         self.state.lock().subscribed = link.consumer.is_some();
         self.changed.notify_all(&self.state);
         is_linked
@@ -325,14 +328,16 @@ impl PlainCore {
     fn subscribe(
         self: &Arc<Self>,
     ) -> Result<(PushConsumer, rtec::ProxyPushSupplier), ConnectError> {
-        let wish = Wish {
+        let subscription = SimpleSubscription {
             types: self.config.types.clone(),
             sources: self.config.sources.clone(),
             rt_info: self.config.rt_info,
-            ..Wish::default()
+            ..SimpleSubscription::default()
         };
-        // Without timeouts it always makes sense.
-        let qos = wish.subscription().map_err(|_| ConnectError::TypeError)?;
+        // Without timeouts it never fails.
+        let qos = subscription
+            .consumer_qos()
+            .map_err(|_| ConnectError::TypeError)?;
         let object: PushConsumer = self.poa.activate(FanOut(Arc::clone(self)))?;
         match connect_consumer(&self.channel, &object, &qos) {
             Ok(proxy) => Ok((object, proxy)),
@@ -356,7 +361,7 @@ impl PlainCore {
         own.supplier_qos()
     }
 
-    /// Tells those whose connection has ended, as far as they answer.
+    /// Notifies disconnected clients, as far as they answer.
     fn say_goodbyes(&self) {
         loop {
             let goodbye = self.state.lock().goodbyes.pop_front();
@@ -377,7 +382,7 @@ impl PlainCore {
         }
     }
 
-    /// Forgets the suppliers that are gone; consumers are asked by their own threads.
+    /// Removes suppliers that do not exist. Consumers' threads ping the consumers.
     fn ask_suppliers(&self) {
         let known: Vec<(u64, plain::PushSupplier)> = {
             let state = self.state.lock();
@@ -398,7 +403,7 @@ impl PlainCore {
         }
     }
 
-    /// Notices that the channel has forgotten the face, or was started again.
+    /// Notices that the channel has dropped this client or was restarted.
     fn ask_channel(&self, link: &mut Link) {
         let supply = self.supply.lock().clone();
         if supply.is_some_and(|proxy| is_there(proxy.as_object()).is_err()) {
@@ -458,7 +463,7 @@ impl State {
     }
 }
 
-/// What the channel calls: each event goes into the queue of every consumer.
+/// The servant that the channel calls: it queues each event for every consumer.
 struct FanOut(Arc<PlainCore>);
 
 impl PushConsumerServant for FanOut {
@@ -485,7 +490,7 @@ impl PushConsumerServant for FanOut {
     }
 }
 
-/// The exception that a caller gets for what an adapter refuses.
+/// The exception of a caller for an error of the adapter.
 pub(super) fn refused(error: PoaError) -> SystemException {
     match error {
         PoaError::System(exception) => exception,
@@ -493,12 +498,12 @@ pub(super) fn refused(error: PoaError) -> SystemException {
     }
 }
 
-/// Ends an object of the face, if it is there.
+/// Deactivates an object, if it exists.
 pub(super) fn deactivate(poa: &Poa, object: Option<&ObjectRef>) {
     if let Some(object) = object {
         let _ = poa.deactivate(object);
     }
 }
 
-/// Before the channel is tried again.
+/// The pause before the next attempt to connect.
 const RETRY_NS: u64 = 100_000_000;

@@ -1,4 +1,4 @@
-//! A plain supplier's proxy: what it is pushed goes to the channel.
+//! The proxy of a plain supplier: it sends pushed events to the channel.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use crate::stubs::cos_event::cos_event_comm::{
     Disconnected, PushConsumerPushError, PushConsumerServant, PushSupplier,
 };
 
-/// Makes a proxy that nobody is connected to.
+/// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, SystemException> {
     let number = core.admit_supplier()?;
     let object = Arc::new(OnceLock::new());
@@ -35,7 +35,7 @@ pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, Syste
 struct Proxy {
     core: Arc<PlainCore>,
     number: u64,
-    /// The proxy itself, to end it.
+    /// The proxy's own object, to deactivate it.
     object: Arc<OnceLock<ObjectRef>>,
 }
 
@@ -55,7 +55,7 @@ impl PushConsumerServant for Proxy {
 }
 
 impl ProxyPushConsumerServant for Proxy {
-    /// A nil supplier is one that cannot be told when the connection ends (CosEvent 1.2, 2.3.4).
+    /// A nil supplier is valid; it cannot be notified when the connection ends (CosEvent 1.2, 2.3.4).
     fn connect_push_supplier(
         &self,
         push_supplier: Option<&PushSupplier>,

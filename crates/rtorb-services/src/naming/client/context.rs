@@ -6,31 +6,30 @@ use crate::naming::exception::NamingException;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
 use rtorb::{ObjectRef, SystemException};
 
-/// A naming context; cheap to clone.
+/// A naming context. Cheap to clone.
 ///
-/// What a server answers with CannotProceed is asked of the context that it names instead, as long as the rest of the name
-/// gets shorter each time.
+/// If a server raises CannotProceed, the call goes to the context in the exception, as long as the rest of the name gets shorter.
 #[derive(Clone, Debug)]
 pub struct Context {
     context: NamingContext,
 }
 
-/// What shall happen to a name that is bound already.
+/// What to do with a name that is bound already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and who binds is told AlreadyBound.
+    /// Keep the binding and fail with AlreadyBound.
     #[default]
     Keep,
-    /// It is bound anew. By the standard, an object does not take the place of a context, nor a context that of an object;
-    /// omniNames lets it.
+    /// Replace the binding. By the standard, an object does not replace a context, nor a context an object; omniNames allows
+    /// both.
     Replace,
 }
 
 impl Context {
-    /// The object as a naming context, if it is one: asks it if its reference does not say.
+    /// Narrows an object to a naming context; asks the object if its reference does not tell.
     ///
     /// # Errors
-    /// When it is not one, or could not be asked.
+    /// If it is not a naming context or cannot be reached.
     pub fn narrow(object: &ObjectRef) -> Result<Self, Failure> {
         let narrowed = NamingContext::narrow(object);
         let context = narrowed.map_err(|exception| Failure::about_context(object, exception))?;
@@ -42,10 +41,10 @@ impl Context {
         self.context.as_object()
     }
 
-    /// What is bound to the name; `None` when that is the nil reference. The empty name is the context itself.
+    /// Resolves a name; `None` is the nil reference. The empty name is the context itself.
     ///
     /// # Errors
-    /// When nothing is bound to it, or the server could not be asked.
+    /// If the name is not bound or the server cannot be reached.
     pub fn resolve(&self, name: &[NameComponent]) -> Result<Option<ObjectRef>, Failure> {
         if name.is_empty() {
             return Ok(Some(self.as_object().clone()));
@@ -53,10 +52,10 @@ impl Context {
         self.asked(name, NamingContext::resolve)
     }
 
-    /// The context that is bound to the name. The empty name is the context itself.
+    /// Resolves a name to a context. The empty name is the context itself.
     ///
     /// # Errors
-    /// When nothing, or no context, is bound to it, or the server could not be asked.
+    /// If the name is not bound to a context or the server cannot be reached.
     pub fn context(&self, name: &[NameComponent]) -> Result<Self, Failure> {
         if name.is_empty() {
             return Ok(self.clone());
@@ -66,10 +65,11 @@ impl Context {
         Self::narrow(&object).map_err(|failure| Failure::new(name, failure.reason))
     }
 
-    /// Binds an object to the name.
+    /// Binds an object to a name.
     ///
     /// # Errors
-    /// When the name is bound and shall stay so, or leads through what is no context, or the server could not be asked.
+    /// If the name is bound and must be kept, if it leads through something that is not a context, or if the server cannot be
+    /// reached.
     pub fn bind(
         &self,
         name: &[NameComponent],
@@ -84,7 +84,7 @@ impl Context {
         }
     }
 
-    /// Binds a context to the name, which may be of another server: names then go on there.
+    /// Binds a context to a name, of this or of another server, so that names continue there.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -103,24 +103,24 @@ impl Context {
         }
     }
 
-    /// Takes the name away; what it was bound to stays as it is.
+    /// Unbinds a name. The object stays as it is.
     ///
     /// # Errors
-    /// When nothing is bound to it, or the server could not be asked.
+    /// If the name is not bound or the server cannot be reached.
     pub fn unbind(&self, name: &[NameComponent]) -> Result<(), Failure> {
         self.asked(name, NamingContext::unbind)
     }
 
-    /// Makes a context of the same server, bound to no name.
+    /// Makes a context on the same server, without a name.
     ///
     /// # Errors
-    /// What the server raises, or that it could not be asked.
+    /// If the server raises an exception or cannot be reached.
     pub fn new_context(&self) -> Result<Self, Failure> {
         let made = self.context.new_context();
         given(&[], made.map_err(NamingException::System))
     }
 
-    /// Makes a context and binds it to the name.
+    /// Makes a context and binds it to a name.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -129,10 +129,10 @@ impl Context {
         given(name, Ok(made))
     }
 
-    /// Makes a context of each beginning of the name that is not bound, so that the name itself can be bound.
+    /// Makes the missing parent contexts of a name.
     ///
     /// # Errors
-    /// When a beginning of it is no context, or the server could not be asked.
+    /// If a parent is not a context or the server cannot be reached.
     pub fn make_parents(&self, name: &[NameComponent]) -> Result<(), Failure> {
         for length in 1..name.len() {
             match self.bind_new_context(&name[..length]) {
@@ -144,35 +144,35 @@ impl Context {
         Ok(())
     }
 
-    /// Ends the context, which must be empty. Names that are bound to it are bound to nothing from then on.
+    /// Destroys the context, which must be empty. Names bound to it become dangling.
     ///
     /// # Errors
-    /// When something is bound in it, or the server could not be asked.
+    /// If it is not empty or the server cannot be reached.
     pub fn destroy(&self) -> Result<(), Failure> {
         self.context
             .destroy()
             .map_err(|error| Failure::raised(&[], error.into()))
     }
 
-    /// Ends the context that is bound to the name, and takes the name away.
+    /// Destroys the context that is bound to a name, and unbinds the name.
     ///
     /// # Errors
-    /// When it is no context, or something is bound in it, or the server could not be asked.
+    /// If it is not a context, is not empty, or the server cannot be reached.
     pub fn remove_context(&self, name: &[NameComponent]) -> Result<(), Failure> {
         let destroyed = self.context(name)?.destroy();
         destroyed.map_err(|failure| Failure::new(name, failure.reason))?;
         self.unbind(name)
     }
 
-    /// What is bound in it, asked for `chunk` at a time (1 when that is 0).
+    /// Lists its bindings, `chunk` in each call (1 if that is 0).
     ///
     /// # Errors
-    /// When the server could not be asked.
+    /// If the server cannot be reached.
     pub fn bindings(&self, chunk: u32) -> Result<Bindings, SystemException> {
         Bindings::begin(&self.context, chunk)
     }
 
-    /// Asks this context, and those that it refers to.
+    /// Calls this context, and those that CannotProceed refers to.
     fn asked<T, E: Into<NamingException>>(
         &self,
         name: &[NameComponent],
@@ -196,7 +196,7 @@ impl Context {
     }
 }
 
-/// A context that a server must have made.
+/// Checks the context that a server has made.
 fn given(
     name: &[NameComponent],
     made: Result<Option<NamingContext>, NamingException>,

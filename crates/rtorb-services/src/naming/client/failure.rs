@@ -1,4 +1,4 @@
-//! FailureReason a naming service did not do what was asked, in words that say which part of the name it is about.
+//! Why a call to a naming service failed, in words that name the part of the name.
 
 use super::name::{Name, format_name};
 use crate::naming::exception::NamingException;
@@ -8,16 +8,16 @@ use crate::stubs::naming::cos_naming::naming_context::{NotFound, NotFoundReason}
 use core::fmt;
 use rtorb::{ExceptionKind, ObjectRef, SystemException};
 
-/// What was asked about, and why it failed.
+/// A failed call to a naming service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The name that was asked about; empty for the context itself.
+    /// The name in the call; empty for the context itself.
     pub name: Name,
-    /// What the server said, or why it could not be asked.
+    /// The reason.
     pub reason: FailureReason,
 }
 
-/// What a naming service says, or why it could not be asked.
+/// Why a call to a naming service failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FailureReason {
@@ -27,9 +27,9 @@ pub enum FailureReason {
     NotContext(Name),
     /// The first step of this rest of the name is bound to a context, where an object is needed.
     NotObject(Name),
-    /// The server could not go on with this rest of the name, nor say who can.
+    /// The server could not continue with this rest of the name and did not return another context.
     CannotProceed(Name),
-    /// The server does not take this as a name.
+    /// The server does not accept the name.
     InvalidName,
     /// The name is bound already.
     AlreadyBound,
@@ -37,7 +37,7 @@ pub enum FailureReason {
     NotEmpty,
     /// The nil reference, where a context is needed.
     Nil,
-    /// The object is no naming context, but of that type as far as its reference says.
+    /// The object is not a naming context; this is the type in its reference.
     NoContext(String),
     /// The call failed.
     System(SystemException),
@@ -73,19 +73,20 @@ impl Failure {
         Self::new(name, FailureReason::CannotProceed(rest))
     }
 
-    /// FailureReason an object could not be taken for a context.
+    /// The failure of narrowing an object to a context.
     pub(super) fn about_context(object: &ObjectRef, exception: SystemException) -> Self {
         let is_other = exception.kind == ExceptionKind::BadParam && exception.cause.is_none();
         Self::new(
             &[],
-            match is_other {
-                true => FailureReason::NoContext(object.type_id().to_owned()),
-                false => FailureReason::System(exception),
+            if is_other {
+                FailureReason::NoContext(object.type_id().to_owned())
+            } else {
+                FailureReason::System(exception)
             },
         )
     }
 
-    /// True when the server, and not the name, is the trouble: another name would fare no better.
+    /// True if the server failed: another name would fail too.
     pub fn is_of_server(&self) -> bool {
         match &self.reason {
             FailureReason::System(exception) => !matches!(
@@ -99,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// The part of the name up to the first step of `rest`, and what stands before that step.
+    /// The name up to the first step of `rest`, and the name before that step.
     fn parts(&self, rest: &[NameComponent]) -> (String, String) {
         let before = self.name.len().checked_sub(rest.len());
         match before {
@@ -107,7 +108,7 @@ impl Failure {
                 format_name(&self.name[..=length]),
                 format_name(&self.name[..length]),
             ),
-            // The server speaks of a name that was not asked about: then of that.
+            // The server returned a rest that is not part of the name: show the rest.
             _ => (format_name(rest), String::new()),
         }
     }
@@ -115,19 +116,21 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = match self.name.is_empty() {
-            true => "the context".to_owned(),
-            false => format!("`{}`", format_name(&self.name)),
+        let whole = if self.name.is_empty() {
+            "the context".to_owned()
+        } else {
+            format!("`{}`", format_name(&self.name))
         };
         match &self.reason {
             FailureReason::MissingNode(rest) => {
                 let (missing, before) = self.parts(rest);
-                match before.is_empty() {
-                    true => write!(f, "{whole} is not found: `{missing}` is not bound"),
-                    false => write!(
+                if before.is_empty() {
+                    write!(f, "{whole} is not found: `{missing}` is not bound")
+                } else {
+                    write!(
                         f,
                         "{whole} is not found: `{missing}` is not bound, though `{before}` is"
-                    ),
+                    )
                 }
             }
             FailureReason::NotContext(rest) => {

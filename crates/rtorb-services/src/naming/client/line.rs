@@ -1,47 +1,47 @@
-//! One line of what shall be bound: `NAME REFERENCE`, or JSON as `rtorb naming list --json --references` prints it.
+//! One line of a file of names: `NAME REFERENCE`, or JSON as `rtorb naming list --json --references` prints it.
 
 use super::name::{Name, parse_name};
 use rtorb::url::UrlError;
 use serde::Deserialize;
 
-/// What one line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What to bind.
+    /// The name to bind.
     pub name: Name,
-    /// To what.
+    /// What to bind it to.
     pub target: Target,
 }
 
-/// What a name shall be bound to.
+/// What to bind a name to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
-    /// The object that this text means.
+    /// The object with this reference.
     Object(String),
-    /// The context that this text means, so that names go on there.
+    /// The context with this reference, so that names continue there.
     Context(String),
-    /// A context of the same server; one that is there already will do.
+    /// A context of the same server: an existing one, or a new one.
     NewContext,
-    /// The context that is bound to this name, so that both names are of one context; the empty name is the context itself.
+    /// The context that is bound to this other name, so that it has both names; the empty name is the context itself.
     SameAs(Name),
 }
 
-/// What is wrong with a line.
+/// Why a line is wrong.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
     /// No blank in it.
     #[error("it is no `NAME REFERENCE`: there is no blank in it")]
     NoReference,
-    /// It begins with a brace, and is not what is expected behind it.
+    /// The JSON is wrong.
     #[error("it is not as {{\"name\": \"a/b\", \"reference\": \"IOR:...\"}}: {0}")]
     Json(String),
-    /// A name that cannot be read.
+    /// A name cannot be parsed.
     #[error("`{text}` is no name: {reason}")]
     Name {
-        /// What it reads.
+        /// The text.
         text: String,
-        /// What is wrong.
+        /// The reason.
         reason: UrlError,
     },
     /// An object without a reference, or a context with one and another name.
@@ -52,11 +52,11 @@ pub enum LineError {
 }
 
 impl Line {
-    /// Reads a line; none of a blank one.
+    /// Parses a line; `None` for a blank one.
     ///
-    /// A line that begins with `{` is a JSON object with `name` and `reference`, and `"type": "context"` for a context,
-    /// which is a new one when there is no `reference`, or one that has another name too: `same_as`. Of any other line, what
-    /// stands behind the last blank is the reference, for names may have blanks in them.
+    /// A line that begins with `{` is a JSON object with `name` and `reference`, and `"type": "context"` for a context. Without
+    /// `reference` that is a new context, or with `same_as` a context that has another name. In any other line, the text after
+    /// the last blank is the reference, because names may contain blanks.
     ///
     /// # Errors
     /// What is wrong with it.

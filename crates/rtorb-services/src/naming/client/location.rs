@@ -1,34 +1,35 @@
-//! Where the naming service is, when nobody said: the standard's bootstrap.
+//! The default location of the naming service: the standard's bootstrap.
 
 use super::context::Context;
 use super::failure::{Failure, FailureReason};
 use rtorb::{ObjectRef, Orb, SystemException};
 
-/// The port that the standard gives to naming services.
+/// The standard port of naming services.
 pub const PORT: u16 = 2809;
 
-/// Where a naming service was looked for.
+/// The location of a naming service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServiceLocation {
     /// The ORB's initial reference `NameService`: from `-ORBInitRef`, a file, or registered.
     Initial,
-    /// The usual port of this host.
+    /// The standard port on this host.
     Usual,
 }
 
 impl ServiceLocation {
-    /// Where this ORB's naming service is.
+    /// The location for an ORB.
     pub fn of(orb: &Orb) -> Self {
-        match orb.list_initial_services().iter().any(|name| name == NAME) {
-            true => Self::Initial,
-            false => Self::Usual,
+        if orb.list_initial_services().iter().any(|name| name == NAME) {
+            Self::Initial
+        } else {
+            Self::Usual
         }
     }
 
-    /// The reference that stands for it, of which nothing is asked yet.
+    /// Its reference; this makes no call.
     ///
     /// # Errors
-    /// What the ORB says of the initial reference.
+    /// If the initial reference cannot be resolved.
     pub fn object(&self, orb: &Orb) -> Result<ObjectRef, SystemException> {
         match self {
             Self::Initial => orb.resolve_initial_references(NAME),
@@ -38,11 +39,11 @@ impl ServiceLocation {
 }
 
 impl Context {
-    /// The root context of the naming service that the ORB's initial reference `NameService` stands for, or else of that
-    /// on the usual port of this host.
+    /// The root context of the naming service: the ORB's initial reference `NameService`, or else the service on the standard
+    /// port of this host.
     ///
     /// # Errors
-    /// When it does not answer, or is none.
+    /// If it does not answer or is not a naming context.
     pub fn root(orb: &Orb) -> Result<Self, Failure> {
         let object = ServiceLocation::of(orb).object(orb);
         Self::narrow(

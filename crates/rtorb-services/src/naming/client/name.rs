@@ -3,13 +3,13 @@
 use crate::stubs::naming::cos_naming::NameComponent;
 use rtorb::url;
 
-/// A name as the naming service has it: from a context, step by step.
+/// A name: its steps from a context.
 pub type Name = Vec<NameComponent>;
 
-/// Reads a stringified name, `id.kind/id.kind` (CosNaming, "Stringified Names").
+/// Parses a stringified name, `id.kind/id.kind` (CosNaming, "Stringified Names").
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the text is not a name.
 pub fn parse_name(text: &str) -> Result<Name, url::UrlError> {
     let parsed = url::parse_name(text)?.into_iter();
     Ok(parsed

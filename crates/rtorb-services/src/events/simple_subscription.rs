@@ -1,4 +1,4 @@
-//! The subscriptions that are asked for most, from types, sources and timeouts.
+//! Common subscriptions: by types and sources of events, with timeouts.
 
 use std::time::Duration;
 
@@ -6,61 +6,61 @@ use super::filter::types;
 use super::subscribe::Interest;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 
-/// Events of some types and sources, and timeouts beside them. The list that it becomes means the same to a channel with basic
-/// and with prefix filters.
+/// A subscription to events of some types and sources, with timeouts. Its list means the same to channels with basic and with
+/// prefix filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// Types of events; none stands for any.
+pub struct SimpleSubscription {
+    /// Types of events; empty for any.
     pub types: Vec<i32>,
-    /// Sources of events; none stands for any. Each type is wanted of each source.
+    /// Sources of events; empty for any. It subscribes to each type of each source.
     pub sources: Vec<i32>,
-    /// Whether one event of all of these is enough.
-    pub together: Together,
-    /// An event of [`types::INTERVAL_TIMEOUT`] each such period.
+    /// Whether any of these events, or all together, make a push.
+    pub grouping: Grouping,
+    /// The period of events of [`types::INTERVAL_TIMEOUT`].
     pub interval: Option<Duration>,
-    /// An event of [`types::DEADLINE_TIMEOUT`] when none of the others has come for so long.
+    /// An event of [`types::DEADLINE_TIMEOUT`] comes when no other has come for this time.
     pub deadline: Option<Duration>,
-    /// How urgent this is, as the channel's scheduler knows it; without one, a CORBA priority.
+    /// Its urgency: a handle of the channel's scheduler, or a CORBA priority if there is none.
     pub rt_info: i32,
-    /// Whether a gateway asks.
+    /// True for a gateway.
     pub is_gateway: bool,
 }
 
-/// How events belong together.
+/// How events are pushed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Together {
-    /// Each comes alone.
+pub enum Grouping {
+    /// Each event alone.
     #[default]
     AnyOf,
-    /// They come when one of each is there, in one push.
+    /// One event of each, in one push.
     AllOf,
 }
 
-/// Why a wish cannot be a subscription of every channel.
+/// Why not every channel could serve a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WishError {
-    /// A deadline for a conjunction is a group in a group, which basic filters do not know.
+pub enum SimpleSubscriptionError {
+    /// A deadline with a conjunction is a group in a group, which basic filters do not support.
     #[error(
         "a deadline cannot be had together with all-of: it belongs into a group with the events, which are one already"
     )]
     DeadlineOfAll,
 }
 
-impl Wish {
+impl SimpleSubscription {
     /// The list for `connect_push_consumer`.
     ///
     /// # Errors
-    /// What makes no sense together.
-    pub fn subscription(&self) -> Result<ConsumerQos, WishError> {
+    /// If the choices cannot be combined.
+    pub fn consumer_qos(&self) -> Result<ConsumerQos, SimpleSubscriptionError> {
         let events = self.events();
         let deadline = self.deadline.map(Interest::deadline);
-        let group = match (self.together, deadline) {
-            (Together::AnyOf, deadline) => Interest::disjunction(events.chain(deadline)),
-            (Together::AllOf, None) => Interest::conjunction(events),
-            (Together::AllOf, Some(_)) => return Err(WishError::DeadlineOfAll),
+        let group = match (self.grouping, deadline) {
+            (Grouping::AnyOf, deadline) => Interest::disjunction(events.chain(deadline)),
+            (Grouping::AllOf, None) => Interest::conjunction(events),
+            (Grouping::AllOf, Some(_)) => return Err(SimpleSubscriptionError::DeadlineOfAll),
         };
-        // A tree of its own: its period goes on whatever else comes.
+        // A tree of its own, so that other events do not restart its period.
         let interval = self.interval.map(Interest::interval);
         let trees = interval.into_iter().chain([group]);
         let lists = trees.map(|tree| tree.rt_info(self.rt_info).consumer_qos().dependencies);
@@ -87,8 +87,11 @@ impl Wish {
 mod tests {
     use super::*;
 
-    fn listed(wish: &Wish) -> Vec<(i32, i32, u64)> {
-        let list = wish.subscription().expect("it makes sense").dependencies;
+    fn listed(subscription: &SimpleSubscription) -> Vec<(i32, i32, u64)> {
+        let list = subscription
+            .consumer_qos()
+            .expect("it makes sense")
+            .dependencies;
         let headers = list.iter().map(|dependency| &dependency.event.header);
         headers
             .map(|header| (header.r#type, header.source, header.creation_time))
@@ -98,19 +101,19 @@ mod tests {
     #[test]
     fn nothing_chosen_is_everything() {
         assert_eq!(
-            listed(&Wish::default()),
+            listed(&SimpleSubscription::default()),
             [(types::DISJUNCTION, 1, 0), (0, 0, 0)]
         );
     }
 
     #[test]
     fn each_type_is_wanted_of_each_source_and_timeouts_stand_beside() {
-        let wish = Wish {
+        let subscription = SimpleSubscription {
             types: vec![20, 21],
             sources: vec![1, 2],
             interval: Some(Duration::from_millis(1)),
             deadline: Some(Duration::from_secs(1)),
-            ..Wish::default()
+            ..SimpleSubscription::default()
         };
         let expected = [
             (types::INTERVAL_TIMEOUT, 0, 10_000),
@@ -121,18 +124,21 @@ mod tests {
             (21, 2, 0),
             (types::DEADLINE_TIMEOUT, 0, 10_000_000),
         ];
-        assert_eq!(listed(&wish), expected);
+        assert_eq!(listed(&subscription), expected);
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let mut wish = Wish {
+        let mut subscription = SimpleSubscription {
             types: vec![20, 21],
-            together: Together::AllOf,
-            ..Wish::default()
+            grouping: Grouping::AllOf,
+            ..SimpleSubscription::default()
         };
-        assert_eq!(listed(&wish)[0], (types::CONJUNCTION, 2, 0));
-        wish.deadline = Some(Duration::from_secs(1));
-        assert_eq!(wish.subscription(), Err(WishError::DeadlineOfAll));
+        assert_eq!(listed(&subscription)[0], (types::CONJUNCTION, 2, 0));
+        subscription.deadline = Some(Duration::from_secs(1));
+        assert_eq!(
+            subscription.consumer_qos(),
+            Err(SimpleSubscriptionError::DeadlineOfAll)
+        );
     }
 }

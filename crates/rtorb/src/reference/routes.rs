@@ -1,7 +1,6 @@
 //! From an IOR to the endpoints that lead to its object.
 
-use super::Orb;
-use crate::connection::{EndpointKey, Route, SharedEndpoint};
+use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::Endpoint;
 use crate::rt::{Priority, Protocol};
 use rtorb_wire::DecodeError;
@@ -72,7 +71,7 @@ pub(crate) struct Wanted {
 }
 
 /// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
-pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
+pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in profiles {
         if routes.len() >= ROUTES_MAX {
@@ -82,7 +81,7 @@ pub(crate) fn routes(orb: &Orb, profiles: &[Profile], wanted: &Wanted) -> Vec<Ro
             Body::Iiop(body) => iiop_endpoints(body, &profile.components),
             Body::Uiop(body) => uiop_endpoints(body, &profile.components),
         };
-        let route_to = route_maker(orb, profile, wanted);
+        let route_to = route_maker(core, profile, wanted);
         let left = ROUTES_MAX - routes.len();
         routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
@@ -179,7 +178,7 @@ fn lane_priority(number: i16) -> Option<Priority> {
 /// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
 /// wanted.
 fn route_maker<'o>(
-    orb: &'o Orb,
+    core: &'o ClientCore,
     profile: &Profile,
     wanted: &'o Wanted,
 ) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
@@ -187,10 +186,10 @@ fn route_maker<'o>(
         Body::Iiop(profile) => (profile.version, &profile.object_key),
         Body::Uiop(profile) => (profile.version, &profile.object_key),
     };
-    let version = version.min(orb.core.max_version);
+    let version = version.min(core.max_version);
     let char_code_set = char_code_set(&profile.components);
     // A key that fits into no message is found out when a request is made.
-    let prefix = RequestPrefix::new(version, orb.core.byte_order, object_key)
+    let prefix = RequestPrefix::new(version, core.byte_order, object_key)
         .ok()
         .flatten()
         .map(Arc::new);
@@ -215,7 +214,7 @@ fn route_maker<'o>(
             endpoint: if wanted.is_private {
                 Arc::new(SharedEndpoint::new(&key, true))
             } else {
-                orb.core.endpoints.share(key)
+                core.endpoints.share(key)
             },
             version,
             object_key: Arc::clone(&object_key),
@@ -255,7 +254,7 @@ fn readable(
 }
 
 /// The name of this host, as it calls itself.
-pub(super) fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     rustix::system::uname()
         .nodename()
         .to_string_lossy()
