@@ -294,7 +294,7 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
         ChangeError::Refused(Refusal::Stopped(_)) => ExceptionKind::Internal.into(),
         ChangeError::Busy => ExceptionKind::Transient.into(),
         ChangeError::TooLate => ExceptionKind::Timeout.into(),
-        ChangeError::LateUnderWay => {
+        ChangeError::LateInCommit => {
             SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
         }
         ChangeError::NotKept(error) => error.failure.exception(error.completed),
