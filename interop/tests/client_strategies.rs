@@ -8,18 +8,19 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rtorb::exception::OMG;
 use rtorb::{
-    CompletionStatus, ConnectionStrategy, ExceptionKind, OMG, ObjectRef, Orb, OrbBuilder,
-    Strategies, SystemException, WaitStrategy,
+    CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, Strategies,
+    SystemException, WaitStrategy,
 };
-use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
-use rtorb_interop::raw::{CLOSE_CONNECTION, Stream, fragments};
-use rtorb_interop::relay::{Relayer, Served};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::exchange::Desk;
-use rtorb_interop::stubs::{Cubit, Relay};
+use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
+use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::raw::{CLOSE_CONNECTION, Stream, fragments};
+use rtorb_tests::relay::{Relayer, Served};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::exchange::Desk;
+use rtorb_tests::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
@@ -29,12 +30,12 @@ const THREADS: usize = 8;
 
 #[test]
 fn every_operation_over_both_transports() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let scratch = Scratch::new();
         let unix = format!("uiop://{}", scratch.join("socket").display());
         for endpoint in ["iiop://127.0.0.1:0", &unix] {
             let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
-            let orb = orb(Orb::builder(), strategies);
+            let orb = orb(Orb::builder(), connection);
             println!("{name}, {endpoint}");
             check_cubit(&cubit(&orb, &ours), &[0, 1, 1021, 100_000]);
             check_desk(&desk(&orb, &ours), Wide::Sent);
@@ -45,13 +46,13 @@ fn every_operation_over_both_transports() {
 #[test]
 fn every_operation_of_an_omniorb_server() {
     let Some(omniorb) = omniorb() else { return };
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let folder = Scratch::new();
         let socket = folder.join("socket");
         for endpoint in [Endpoint::Tcp, Endpoint::Unix(&socket)] {
             let scratch = Scratch::new();
             let (_server, reference) = omniorb.serve("cubit_server", &scratch, endpoint, &[]);
-            let orb = orb(Orb::builder(), strategies);
+            let orb = orb(Orb::builder(), connection);
             println!("{name}, {endpoint:?}");
             let object = orb.string_to_object(&reference).expect("a reference");
             let cubit = Cubit::narrow(&object).expect("it is a Cubit");
@@ -67,8 +68,8 @@ fn every_operation_of_an_omniorb_server() {
 #[test]
 fn each_of_many_threads_gets_its_own_answers() {
     let ours = Ours::serve();
-    for (strategies, name) in pairs() {
-        let orb = orb(Orb::builder(), strategies);
+    for (connection, name) in pairs() {
+        let orb = orb(Orb::builder(), connection);
         let (cubit, desk) = (cubit(&orb, &ours), desk(&orb, &ours));
         thread::scope(|scope| {
             for number in 0..THREADS as i32 {
@@ -91,8 +92,8 @@ fn each_of_many_threads_gets_its_own_answers() {
 #[test]
 fn large_messages_of_many_threads_do_not_mix() {
     let ours = Ours::serve();
-    for (strategies, name) in pairs() {
-        let orb = orb(Orb::builder(), strategies);
+    for (connection, name) in pairs() {
+        let orb = orb(Orb::builder(), connection);
         let cubit = cubit(&orb, &ours);
         thread::scope(|scope| {
             for number in 1..=THREADS as i32 {
@@ -112,8 +113,8 @@ fn large_messages_of_many_threads_do_not_mix() {
 #[test]
 fn messages_in_fragments_are_put_together() {
     let ours = Ours::serve_as(Orb::builder().fragment_octets(64));
-    for (strategies, name) in pairs() {
-        let orb = orb(Orb::builder().fragment_octets(104), strategies);
+    for (connection, name) in pairs() {
+        let orb = orb(Orb::builder().fragment_octets(104), connection);
         let cubit = cubit(&orb, &ours);
         println!("{name}");
         thread::scope(|scope| {
@@ -126,8 +127,8 @@ fn messages_in_fragments_are_put_together() {
 
 #[test]
 fn a_servant_that_calls_its_own_server_is_answered() {
-    for (strategies, name) in pairs() {
-        let ours = Ours::serve_as(Orb::builder().strategies(strategies));
+    for (connection, name) in pairs() {
+        let ours = Ours::serve_as(Orb::builder().connection(connection));
         println!("{name}");
         thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -139,7 +140,7 @@ fn a_servant_that_calls_its_own_server_is_answered() {
 
 #[test]
 fn a_servant_waits_for_nobody_on_the_connection_of_another_orb() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         // What comes over the first connection is answered when what comes over the second one has been.
         let (asked, first) = channel();
         let second_answered = Arc::new(Barrier::new(2));
@@ -157,7 +158,7 @@ fn a_servant_waits_for_nobody_on_the_connection_of_another_orb() {
                 second_answered.wait();
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let next = Relay::unchecked_narrow(object(&orb, &server.reference()));
         let served = Served::by(Orb::builder());
         let relay: Relay = served
@@ -179,9 +180,9 @@ fn a_servant_waits_for_nobody_on_the_connection_of_another_orb() {
 
 #[test]
 fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         thread::scope(|scope| {
             for number in 1..=4 {
@@ -204,7 +205,7 @@ fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
 
 #[test]
 fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         // The first request is answered too late, and wrongly: nobody may get that.
         let server = FakeServer::new(|number, mut peer: Peer| {
             let Some(first) = peer.request() else { return };
@@ -218,7 +219,7 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
                 peer.send(&yes(id));
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         let begun = Barrier::new(2);
         thread::scope(|scope| {
@@ -247,7 +248,7 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
 
 #[test]
 fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         // As a host that was switched off and on again: what was open stays silent for ever.
         let server = FakeServer::new(|number, mut peer: Peer| {
             if number == 0 {
@@ -257,7 +258,7 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
                 peer.send(&yes(id));
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         let patient = object.with_round_trip_timeout(Some(4 * SHORT));
         let hasty = object.with_round_trip_timeout(Some(SHORT));
@@ -266,7 +267,7 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
             assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
         };
         thread::scope(|scope| {
-            if strategies.connection != ConnectionStrategy::Exclusive {
+            if connection != ConnectionStrategy::Exclusive {
                 scope.spawn(|| expect_timeout(&patient));
                 thread::sleep(SHORT / 4);
             }
@@ -277,10 +278,12 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
     }
 }
 
+//= GIOP 1.2 §15.5.2
+//% test
 #[test]
 fn replies_in_any_order_find_their_threads() {
-    for (strategies, name) in
-        pairs().filter(|(strategies, _)| strategies.wait != WaitStrategy::Read)
+    for (connection, name) in
+        pairs().filter(|(connection, _)| connection.wait() != WaitStrategy::Read)
     {
         let server = FakeServer::new(|_, mut peer: Peer| {
             loop {
@@ -298,7 +301,7 @@ fn replies_in_any_order_find_their_threads() {
                 peer.send(&replies);
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         thread::scope(|scope| {
             let all: Vec<_> = (0..THREADS)
@@ -317,9 +320,9 @@ fn replies_in_any_order_find_their_threads() {
 
 #[test]
 fn a_server_that_dies_is_told_to_all_who_wait() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = dying(|peer| peer.send(&[]));
-        let failed = outcomes(strategies, &server);
+        let failed = outcomes(connection, &server);
         assert_eq!(failed.len(), THREADS, "{name}");
         for failed in failed {
             let expected = (ExceptionKind::CommFailure, CompletionStatus::Maybe);
@@ -335,9 +338,9 @@ fn a_server_that_dies_is_told_to_all_who_wait() {
 
 #[test]
 fn octets_that_are_no_giop_are_told_to_all_who_wait() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = dying(|peer| peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
-        for failed in outcomes(strategies, &server) {
+        for failed in outcomes(connection, &server) {
             let expected = (ExceptionKind::Marshal, CompletionStatus::Maybe);
             assert_eq!(
                 (failed.kind, failed.completed),
@@ -350,7 +353,7 @@ fn octets_that_are_no_giop_are_told_to_all_who_wait() {
 
 #[test]
 fn close_connection_is_seen_by_nobody() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         // The first connections answer once, so that they are known to work, and are then closed while requests wait.
         let opened = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&opened);
@@ -366,7 +369,7 @@ fn close_connection_is_seen_by_nobody() {
                 }
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
         thread::scope(|scope| {
@@ -376,7 +379,7 @@ fn close_connection_is_seen_by_nobody() {
             // This thread's own connection, where it has one, is the one that is closed.
             assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
         });
-        let most = match strategies.connection {
+        let most = match connection {
             ConnectionStrategy::Exclusive => THREADS + 2,
             _ => 2,
         };
@@ -386,7 +389,7 @@ fn close_connection_is_seen_by_nobody() {
 
 #[test]
 fn a_request_whose_reply_has_begun_is_not_sent_again() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = FakeServer::new(|_, mut peer: Peer| {
             let Some(id) = peer.request() else { return };
             let whole = reply(id, 0, |body| {
@@ -395,7 +398,7 @@ fn a_request_whose_reply_has_begun_is_not_sent_again() {
             peer.send(&fragments(&whole, 32, 32)[0]);
             peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let failed = object(&orb, &server.reference())
             .is_a("IDL:Any:1.0")
             .expect_err("it is not known what became of it");
@@ -422,8 +425,8 @@ fn a_forward_is_followed() {
             }));
         }
     });
-    for (strategies, name) in pairs() {
-        let orb = orb(Orb::builder(), strategies);
+    for (connection, name) in pairs() {
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         object.validate_connection().expect("a locate reply");
         assert_eq!(object.is_a("IDL:Exchange/Desk:1.0"), Ok(true), "{name}");
@@ -432,12 +435,12 @@ fn a_forward_is_followed() {
 
 #[test]
 fn a_server_that_is_not_there_is_transient_and_may_come() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let port = socket.local_addr().expect("it is bound").port();
         drop(socket);
-        let orb = orb(Orb::builder(), strategies);
-        let object = object(&orb, &rtorb_interop::fake::reference_at("127.0.0.1", port));
+        let orb = orb(Orb::builder(), connection);
+        let object = object(&orb, &rtorb_tests::fake::reference_at("127.0.0.1", port));
         for _ in 0..2 {
             let failed = object.is_a("IDL:Any:1.0").expect_err("nobody listens");
             assert_eq!(failed.kind, ExceptionKind::Transient, "{name}: {failed}");
@@ -447,12 +450,12 @@ fn a_server_that_is_not_there_is_transient_and_may_come() {
 
 #[test]
 fn a_peer_that_takes_nothing_is_a_timeout() {
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = FakeServer::new(|_, peer: Peer| {
             thread::sleep(LONG);
             drop(peer);
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let hasty = object(&orb, &server.reference()).with_round_trip_timeout(Some(SHORT));
         let octets = vec![1u8; 12 << 20];
         thread::scope(|scope| {
@@ -477,7 +480,7 @@ fn a_peer_that_takes_nothing_is_a_timeout() {
 #[test]
 fn a_call_at_its_deadline_is_right_or_a_timeout() {
     const TIMEOUT: Duration = Duration::from_millis(4);
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = FakeServer::new(|_, mut peer: Peer| {
             let mut turn = 0;
             while let Some(asked) = peer.message() {
@@ -490,7 +493,7 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
                 }));
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         let hasty = object.with_round_trip_timeout(Some(TIMEOUT));
         thread::scope(|scope| {
@@ -524,13 +527,13 @@ fn a_thread_that_ends_may_call_from_a_destructor() {
     thread_local! {
         static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
     }
-    for (strategies, name) in pairs() {
+    for (connection, name) in pairs() {
         let server = FakeServer::new(|_, mut peer: Peer| {
             while let Some(id) = peer.request() {
                 peer.send(&yes(id));
             }
         });
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
         let (sender, answers) = channel();
         let calling = thread::spawn(move || {
@@ -548,7 +551,7 @@ fn every_preset_calls_a_server_of_its_own_kind() {
     for (name, strategies) in Strategies::PRESETS {
         println!("{name}");
         let ours = Ours::serve_as(Orb::builder().strategies(strategies));
-        let orb = orb(Orb::builder(), strategies);
+        let orb = orb(Orb::builder(), strategies.connection);
         let (cubit, desk) = (cubit(&orb, &ours), desk(&orb, &ours));
         thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -559,38 +562,23 @@ fn every_preset_calls_a_server_of_its_own_kind() {
     }
 }
 
-#[test]
-fn nobody_but_the_thread_itself_waits_on_its_own_connection() {
-    for wait in [WaitStrategy::Reactor, WaitStrategy::LeaderFollowers] {
-        let mut strategies = Strategies::default();
-        strategies.wait = wait;
-        let refused = Orb::builder().strategies(strategies).build();
-        let refused = refused.expect_err("it makes no sense").to_string();
-        assert!(refused.contains("choose"), "{refused}");
-    }
-}
-
-/// Every pair that an ORB can be built with, and its name.
-fn pairs() -> impl Iterator<Item = (Strategies, String)> {
+/// Every connection strategy with every wait strategy that it has, and its name.
+fn pairs() -> impl Iterator<Item = (ConnectionStrategy, String)> {
     let all = ConnectionStrategy::ALL
         .into_iter()
-        .flat_map(|(_, connection)| {
-            WaitStrategy::ALL.into_iter().map(move |(_, wait)| {
-                let mut strategies = Strategies::default();
-                (strategies.connection, strategies.wait) = (connection, wait);
-                (strategies, format!("{connection} and {wait}"))
-            })
-        });
-    all.filter(|(strategies, _)| {
-        strategies.connection != ConnectionStrategy::Exclusive
-            || strategies.wait == WaitStrategy::Read
+        .flat_map(|(_, connection)| WaitStrategy::ALL.map(|(_, wait)| connection.with_wait(wait)));
+    all.flatten().map(|connection| {
+        (
+            connection,
+            format!("{connection} and {}", connection.wait()),
+        )
     })
 }
 
-fn orb(builder: OrbBuilder, strategies: Strategies) -> Orb {
+fn orb(builder: OrbBuilder, connection: ConnectionStrategy) -> Orb {
     let builder = builder
         .round_trip_timeout(Some(LONG))
-        .strategies(strategies);
+        .connection(connection);
     builder.build().expect("the ORB can be built")
 }
 
@@ -637,8 +625,8 @@ fn dying(say: impl Fn(&mut Peer) + Clone + Send + 'static) -> FakeServer {
 }
 
 /// What many threads that call at once are told.
-fn outcomes(strategies: Strategies, server: &FakeServer) -> Vec<SystemException> {
-    let orb = orb(Orb::builder(), strategies);
+fn outcomes(connection: ConnectionStrategy, server: &FakeServer) -> Vec<SystemException> {
+    let orb = orb(Orb::builder(), connection);
     let object = object(&orb, &server.reference());
     thread::scope(|scope| {
         let all: Vec<_> = (0..THREADS)

@@ -4,13 +4,13 @@ use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_interop::jacorb::jacorb;
 use rtorb_interop::names::{OurNames, name, object, root};
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::ours::{Ours, check_cubit};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
 use rtorb_services::naming::client::{
     Context, Existing, FailureReason, Inside, Load, Step, Walk, format_name,
 };
 use rtorb_services::stubs::naming::cos_naming::{BindingType, NamingContextExt};
+use rtorb_tests::ours::{Ours, check_cubit};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
 use std::convert::Infallible;
 use std::io::Cursor;
 use std::time::Duration;
@@ -238,10 +238,16 @@ fn every_operation(address: &str) {
     assert_eq!(missing, FailureReason::MissingNode(name("x/y")));
     let through = why(names.resolve(&name("plant.site/drive/y")).map(|_| ()));
     assert!(
-        matches!(through, FailureReason::NotContext(_) | FailureReason::System(_)),
+        matches!(
+            through,
+            FailureReason::NotContext(_) | FailureReason::System(_)
+        ),
         "{through:?}"
     );
-    assert_eq!(why(names.unbind(&name("x"))), FailureReason::MissingNode(name("x")));
+    assert_eq!(
+        why(names.unbind(&name("x"))),
+        FailureReason::MissingNode(name("x"))
+    );
     assert_eq!(why(names.unbind(&[])), FailureReason::InvalidName);
     assert_eq!(why(plant.destroy()), FailureReason::NotEmpty);
     assert_eq!(
@@ -358,7 +364,7 @@ const COUNT: usize = 1500;
 
 /// Binds what these lines say, all of them.
 fn load(context: &Context, lines: &str) {
-    let orb = context.as_object().orb().clone();
+    let orb = context.as_object().orb();
     let how = Load {
         connections: 4,
         existing: Existing::Keep,
@@ -483,7 +489,11 @@ fn names_go_on_from_one_service_into_the_other() {
         let missing = near
             .resolve(&name("other/line/x/y"))
             .expect_err("not bound");
-        assert_eq!(missing.reason, FailureReason::MissingNode(name("x/y")), "{missing}");
+        assert_eq!(
+            missing.reason,
+            FailureReason::MissingNode(name("x/y")),
+            "{missing}"
+        );
         assert!(missing.to_string().contains("`other/line/x` is not bound"));
         near.remove_context(&name("other/line"))
             .expect("it is empty");

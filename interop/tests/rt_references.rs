@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rtorb::ior::{
-    Component, Endpoint, Ior, ProfileBody, TaggedComponent, UnixEndpoint, component_tag,
+    Component, Ior, ProfileBody, TaggedComponent, TaoEndpoint, TaoUnixEndpoint, component_tag,
     policy_type, profile_tag,
 };
 use rtorb::rt::{
@@ -14,11 +14,11 @@ use rtorb::rt::{
 };
 use rtorb::{DispatchStrategy, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::raw::{Connection, LOCATE_REQUEST, REQUEST, Stream};
-use rtorb_interop::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::{Cubit, Relay};
+use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REQUEST, Stream};
+use rtorb_tests::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::{Cubit, Relay};
 
 use PriorityModel::{ClientPropagated, ServerDeclared};
 
@@ -64,7 +64,7 @@ fn address(ior: &Ior) -> (String, u16) {
     (profile.host, profile.port)
 }
 
-fn endpoints(ior: &Ior) -> Vec<Endpoint> {
+fn endpoints(ior: &Ior) -> Vec<TaoEndpoint> {
     let component = TaggedComponent {
         tag: component_tag::TAO_ENDPOINTS,
         data: data(ior, component_tag::TAO_ENDPOINTS),
@@ -102,7 +102,7 @@ fn the_model_is_told_beside_an_endpoint_of_no_lane() {
     assert_eq!(tags(&declared), expected);
     let (host, port) = address(&declared);
     let priority = -1;
-    let only = [Endpoint {
+    let only = [TaoEndpoint {
         host,
         port,
         priority,
@@ -214,7 +214,7 @@ fn clients_that_propagate_are_told_every_lane_and_others_the_lane_that_was_decla
     assert!(!tags(&all).contains(&component_tag::ALTERNATE_IIOP_ADDRESS));
 
     let one = reference(&served, "one", &[threads, model(ServerDeclared, 5)]);
-    let expected = Endpoint {
+    let expected = TaoEndpoint {
         priority: -1,
         ..lanes[1].clone()
     };
@@ -253,7 +253,7 @@ fn the_orbs_own_lanes_are_told_as_those_of_a_pool() {
 }
 
 /// The endpoints in each UIOP profile.
-fn unix_endpoints(ior: &Ior) -> Vec<Vec<UnixEndpoint>> {
+fn unix_endpoints(ior: &Ior) -> Vec<Vec<TaoUnixEndpoint>> {
     let bodies = ior.profiles.iter().map(ProfileBody::from_tagged);
     let components = bodies.filter_map(|body| match body {
         Ok(ProfileBody::Uiop(profile)) => Some(profile.components),
@@ -326,7 +326,7 @@ fn an_object_of_a_pool_is_served_by_no_other_thread() {
         .expect("threads of time sharing");
     let policies = PoaPolicies::PERSISTENT.with(Policy::Threadpool(pool));
     let poa = served.root.create_poa("Pooled", policies).expect("free");
-    let names = Arc::new(rtorb_interop::relay::ThreadNames::default());
+    let names = Arc::new(rtorb_tests::relay::ThreadNames::default());
     let relay: Relay = poa
         .activate_with_id("relay", Arc::clone(&names))
         .expect("room");

@@ -1,9 +1,10 @@
-//! Object references as values: nil, in structs and sequences, and called back.
+//! Object references as values: nil, in structs and sequences, as keys, and for callbacks.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use common::Pair;
@@ -61,7 +62,7 @@ impl ListenerServant for Ear {
 }
 
 #[test]
-fn references_and_nil_go_there_and_back() {
+fn references_and_nil_round_trip() {
     let pair = Pair::new();
     let references: References = pair.serve(Relay);
     let ear: Listener = pair.serve_at_client(Ear::default());
@@ -95,6 +96,21 @@ fn references_go_inside_sequences_and_structs() {
         .as_subscription(&subscription, &subscription)
         .unwrap();
     assert_eq!(given, subscription);
+}
+
+#[test]
+fn equal_references_and_structs_of_them_are_one_key() {
+    let pair = Pair::new();
+    let ear: Listener = pair.serve_at_client(Ear::default());
+    let other: Listener = pair.serve_at_client(Ear::default());
+    let keys = HashSet::from([ear.clone(), ear.clone(), other]);
+    assert_eq!(keys.len(), 2);
+    let subscription = Subscription {
+        topic: "weather".to_owned(),
+        who: Some(ear),
+    };
+    let keys = HashSet::from([subscription.clone(), subscription]);
+    assert_eq!(keys.len(), 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Where the tables and queues of this crate get their atomics, so that loom can put its own in their place.
+//! The atomics of this crate's tables and queues: the real ones, or loom's.
 //!
-//! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of its threads and what each
-//! may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model stay what they are, but for the
-//! mutex of the slab and the futex of the ring, which have stand-ins here.
+//! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of threads and the values that
+//! each may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model are not replaced, except the
+//! mutex of the slab and the futex of the ring, which have models here.
 
 pub(crate) use model::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, fence, futex};
 
@@ -12,7 +12,7 @@ mod model {
     pub(crate) use crate::sync::Mutex;
     pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-    /// `core`'s, with loom's methods.
+    /// `core::cell::UnsafeCell` with loom's methods.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -38,7 +38,7 @@ mod model {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-    /// Loom's, which is not poisoned either since a panic ends the model.
+    /// Loom's mutex. It needs no poisoning, because a panic ends the model.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -52,7 +52,7 @@ mod model {
         }
     }
 
-    /// A futex without time: who waits is woken or the model is told of a deadlock, which is a lost wake-up.
+    /// A futex without time: a lost wake-up is a deadlock, which loom reports.
     pub(crate) mod futex {
         use super::{AtomicU32, Ordering};
         use loom::sync::{Condvar, Mutex};

@@ -1,11 +1,11 @@
-//! Counting heap calls, so that a test can say that a path makes none.
+//! Counters of heap calls, so that a test can show that a path makes none.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::alloc::System;
 
-/// The system's allocator with two counters: heap calls of each thread and of the process.
+/// The system allocator with two counters: heap calls of each thread and of the process.
 ///
 /// ```
 /// #[global_allocator]
@@ -22,31 +22,31 @@ static PROCESS_CALLS: AtomicU64 = AtomicU64::new(0);
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What `work` answers, and how many heap calls (allocate, grow, free) this thread made in it.
+/// Runs `work` and counts the heap calls (allocate, grow, free) that this thread makes in it.
 ///
-/// Counts only in a program whose global allocator is [`CountingAllocator`].
+/// It counts only in a program whose global allocator is [`CountingAllocator`].
 pub fn heap_calls<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = thread_heap_calls();
     let value = work();
     (value, thread_heap_calls() - before)
 }
 
-/// Heap calls that this thread has made.
+/// The heap calls that this thread has made.
 pub fn thread_heap_calls() -> u64 {
     THREAD_CALLS.try_with(Cell::get).unwrap_or(0)
 }
 
-/// Heap calls that all threads have made.
+/// The heap calls that all threads have made.
 pub fn process_heap_calls() -> u64 {
     PROCESS_CALLS.load(Ordering::Relaxed)
 }
 
-/// Counts no more: a program that counts only now and then pays one relaxed load a heap call for the rest of the time.
+/// Stops counting. While stopped, a heap call costs one relaxed load more.
 pub fn stop_counting() {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// Counts again; a program counts from its beginning until it stops.
+/// Starts counting again. A program counts from its start.
 pub fn start_counting() {
     STOPPED.store(false, Ordering::Relaxed);
 }
@@ -56,34 +56,34 @@ fn count() {
     if STOPPED.load(Ordering::Relaxed) {
         return;
     }
-    // A thread that is being taken down has no counter any more.
+    // A thread that ends has no counter any more.
     let _ = THREAD_CALLS.try_with(|calls| calls.set(calls.get() + 1));
     PROCESS_CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no heap.
+// SAFETY: every call goes to the system allocator unchanged, and counting makes no heap call.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         count();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(memory, layout) }
     }
 }

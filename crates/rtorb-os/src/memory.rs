@@ -1,65 +1,57 @@
-//! Memory that is there when it is needed: locked, touched beforehand, and its page faults counted.
+//! Memory without page faults: locked, populated in advance, and its page faults counted.
 
-use crate::refused::{Refused, What};
+use crate::refused::{Refused, Resource};
 use crate::sched::has_capability;
 use crate::usage;
 use core::ffi::c_void;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall, munlockall};
-use rustix::process::Resource;
+use rustix::process::Resource as Limit;
 use rustix::thread::CapabilitySet;
 
-/// Keeps all pages of the process in memory, those mapped now and later.
+/// Locks all pages of the process into memory, those mapped now and later.
 ///
 /// # Errors
 /// [`Refused`] when the limit on locked memory is too low.
 pub fn lock_all() -> Result<(), Refused> {
-    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|errno| Refused {
-        what: What::MemoryLock,
-        errno,
-    })
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
+        .map_err(|errno| Resource::MemoryLock.refused(errno))
 }
 
-/// Lets pages be moved out again.
+/// Undoes [`lock_all`].
 pub fn unlock_all() {
-    // It has no way to fail for a process that exists.
+    // It cannot fail.
     let _ = munlockall();
 }
 
-/// Whether this process may lock `bytes` of memory, as far as its capabilities and limits tell; nothing is changed.
+/// Checks whether this process may lock `bytes` of memory, by its capabilities and limits, without changing anything.
 ///
-/// It needs CAP_IPC_LOCK, or RLIMIT_MEMLOCK of at least all that the process maps (mlock(2)); ask with `usize::MAX` when
+/// Locking needs CAP_IPC_LOCK, or RLIMIT_MEMLOCK of at least all that the process maps (mlock(2)). Pass `usize::MAX` when
 /// that is not known.
 ///
 /// # Errors
-/// [`Refused`] as [`lock_all`] would answer.
+/// [`Refused`] as [`lock_all`] would return.
 pub fn lock_allowed(bytes: usize) -> Result<(), Refused> {
-    let limit = rustix::process::getrlimit(Resource::Memlock).current;
-    let below_limit = limit.is_none_or(|limit| bytes as u64 <= limit);
-    if below_limit || has_capability(CapabilitySet::IPC_LOCK) {
+    let limit = rustix::process::getrlimit(Limit::Memlock).current;
+    let is_below_limit = limit.is_none_or(|limit| bytes as u64 <= limit);
+    if is_below_limit || has_capability(CapabilitySet::IPC_LOCK) {
         return Ok(());
     }
-    Err(Refused {
-        what: What::MemoryLock,
-        errno: Errno::NOMEM,
-    })
+    Err(Resource::MemoryLock.refused(Errno::NOMEM))
 }
 
-/// Makes the heap keep at least `bytes` of memory whose pages are there, so that taking them later faults no page.
+/// Populates at least `bytes` of heap and keeps them, so that later allocations fault no page.
 ///
-/// Call it once, before other threads begin. From then on the allocator of glibc gives nothing back to the kernel
-/// (M_TRIM_THRESHOLD), takes no mapping of its own for large pieces (M_MMAP_MAX), and has one arena for all threads
-/// (M_ARENA_MAX), since what is kept is in that one. The allocator's lock does not inherit priority: on a path with a
-/// deadline, make no heap call at all. See mallopt(3), and *Memory for Real-time Applications* in the Linux Foundation's
-/// real-time wiki.
+/// Call it once, before other threads begin. From then on the allocator of glibc returns no memory to the kernel
+/// (M_TRIM_THRESHOLD), makes no separate mapping for large blocks (M_MMAP_MAX), and has one arena for all threads
+/// (M_ARENA_MAX), because the populated memory is in that one. The allocator's lock does not inherit priority: on a path
+/// with a deadline, make no heap call at all. See mallopt(3), and *Memory for Real-time Applications* in the Linux
+/// Foundation's real-time wiki.
 ///
 /// # Errors
-/// [`Refused`] when the memory is not there, or the C library is not glibc (ENOSYS).
+/// [`Refused`] when memory is short, or the C library is not glibc (ENOSYS).
 pub fn reserve_heap(bytes: usize) -> Result<(), Refused> {
-    let refused = |errno| Refused {
-        what: What::Heap { bytes },
-        errno,
-    };
+    let refused = |errno| Resource::Heap { bytes }.refused(errno);
     keep_heap().map_err(refused)?;
     let mut reserve: Vec<u8> = Vec::new();
     reserve
@@ -68,12 +60,12 @@ pub fn reserve_heap(bytes: usize) -> Result<(), Refused> {
     for page in reserve.spare_capacity_mut()[..bytes].chunks_mut(PAGE_BYTES_MIN) {
         page[0].write(0);
     }
-    // Without this the compiler may drop the writes, and the memory with them.
+    // Without this the compiler may remove the writes and the allocation.
     core::hint::black_box(&mut reserve);
     Ok(())
 }
 
-/// How often memory was touched that had no page.
+/// Page faults: accesses to memory that was not populated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageFaults {
     /// Served without reading a disk: some microseconds each.
@@ -83,7 +75,7 @@ pub struct PageFaults {
 }
 
 impl PageFaults {
-    /// Those since `earlier`.
+    /// The faults since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             minor: self.minor - earlier.minor,
@@ -102,22 +94,16 @@ pub fn process_page_faults() -> PageFaults {
     page_faults_of(libc::RUSAGE_SELF)
 }
 
-/// Gives the calling thread's stack all its pages; answers its octets.
+/// Populates the calling thread's stack and returns its size.
 pub(crate) fn populate_stack() -> Result<usize, Refused> {
-    let stack = OwnStack::find().map_err(|errno| Refused {
-        what: What::Stack { bytes: 0 },
-        errno,
-    })?;
-    // SAFETY: the advice leaves what is on the stack as it is, and the range is this thread's whole stack.
-    let populated = unsafe { madvise(stack.lowest, stack.bytes, Advice::LinuxPopulateWrite) };
-    let refused = |errno| Refused {
-        what: What::Stack { bytes: stack.bytes },
-        errno,
-    };
-    populated.map(|()| stack.bytes).map_err(refused)
+    let refused = |bytes| move |errno| Resource::Stack { bytes }.refused(errno);
+    let OwnStack { lowest, bytes } = OwnStack::find().map_err(refused(0))?;
+    // SAFETY: the range is this thread's stack, and the advice does not change its contents.
+    let populated = unsafe { madvise(lowest, bytes, Advice::LinuxPopulateWrite) };
+    populated.map(|()| bytes).map_err(refused(bytes))
 }
 
-/// Where the calling thread's stack is.
+/// The address range of the calling thread's stack.
 struct OwnStack {
     lowest: *mut c_void,
     bytes: usize,
@@ -126,24 +112,24 @@ struct OwnStack {
 impl OwnStack {
     fn find() -> Result<Self, Errno> {
         let mut attributes = core::mem::MaybeUninit::uninit();
-        // SAFETY: it takes no memory.
+        // SAFETY: the call takes no arguments and cannot fail.
         let this = unsafe { libc::pthread_self() };
-        // SAFETY: the attributes are ours to write.
-        let answer = unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) };
-        if answer != 0 {
-            return Err(Errno::from_raw_os_error(answer));
+        // SAFETY: `attributes` is writable and has the right size.
+        let returned = unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) };
+        if returned != 0 {
+            return Err(Errno::from_raw_os_error(returned));
         }
         let mut lowest = core::ptr::null_mut();
         let mut bytes = 0;
-        // SAFETY: the call before filled the attributes; place and size are ours to write.
-        let answer = unsafe {
+        // SAFETY: the call above initialised `attributes`; `lowest` and `bytes` are writable.
+        let returned = unsafe {
             libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut bytes)
         };
-        // SAFETY: the attributes were filled, and are not used after this.
+        // SAFETY: `attributes` is initialised, and nothing uses it after this.
         let _ = unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
-        match answer {
+        match returned {
             0 => Ok(Self { lowest, bytes }),
-            _ => Err(Errno::from_raw_os_error(answer)),
+            _ => Err(Errno::from_raw_os_error(returned)),
         }
     }
 }
@@ -156,7 +142,7 @@ fn keep_heap() -> Result<(), Errno> {
         (libc::M_ARENA_MAX, 1),
     ];
     for (setting, value) in settings {
-        // SAFETY: the allocator takes its own lock, and both numbers are of mallopt(3).
+        // SAFETY: the allocator is thread-safe, and mallopt(3) defines both numbers.
         let set = unsafe { libc::mallopt(setting, value) };
         if set != 1 {
             return Err(Errno::INVAL);
@@ -186,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_is_touched_first_is_a_fault_and_a_second_time_is_not() {
+    fn only_the_first_access_to_a_page_faults() {
         let before = thread_page_faults();
         let mut pages: Vec<u8> = vec![0; 4 << 20];
         pages[1 << 20] = 1;
@@ -198,7 +184,7 @@ mod tests {
             core::hint::black_box(&mut pages);
             thread_page_faults().since(before)
         };
-        // The kernel may take a page away meanwhile, of the memory or of the code; not each time.
+        // The kernel may reclaim a page of the memory or of the code between the two, but not every time.
         let without = (0..10).filter(|_| touch_again() == PageFaults::default());
         assert!(without.count() > 0);
         assert!(process_page_faults().minor >= first.minor);

@@ -1,41 +1,34 @@
-//! A copy of this process that only ends: what fork(2) costs, for loading a host with it.
+//! A child process that only ends, to load a host with the cost of fork(2).
 
-use crate::refused::{Refused, What};
-use crate::sched::last_error;
+use crate::refused::{Refused, Resource};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-/// Makes a copy of the calling process that ends at once, and waits until it has.
+/// Forks a child that ends at once, and waits until it has ended.
 ///
-/// The kernel copies the page tables of all memory that this process has touched, and takes them down again. The copy runs no
-/// code of the program, so that it does not matter what other threads were doing; it stays in the process group, and lives for
-/// less than a millisecond when the CPU is free.
+/// The kernel copies the page tables of all memory that this process has touched, and frees the copy again. The child runs
+/// no code of the program, so it does not depend on what other threads were doing. It stays in the process group, and lives
+/// for less than a millisecond when the CPU is free.
 ///
 /// # Errors
-/// [`Refused`] when there may be no more processes, or no memory for the page tables.
+/// [`Refused`] when the limit on processes is reached, or memory for the page tables is short.
 pub fn fork_and_wait() -> Result<(), Refused> {
-    // SAFETY: the copy makes one call, which may be made in a copy of a process with threads, signal-safety(7).
-    let copy = match unsafe { libc::fork() } {
-        // SAFETY: it ends the copy, and runs nothing that was registered for the end of this process.
-        0 => unsafe { libc::_exit(0) },
-        copy => copy,
-    };
-    let Some(copy) = (copy > 0).then(|| Pid::from_raw(copy)).flatten() else {
-        return Err(refused(last_error()));
-    };
-    loop {
-        match waitpid(Some(copy), WaitOptions::empty()) {
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(refused(errno)),
-            Ok(_) => return Ok(()),
-        }
+    // SAFETY: the child calls `_exit` only, which is safe after a fork with threads (signal-safety(7)).
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it ends the child without running exit handlers of this process.
+        unsafe { libc::_exit(0) };
     }
-}
-
-fn refused(errno: Errno) -> Refused {
-    Refused {
-        what: What::Process,
-        errno,
+    Resource::Process.check(i64::from(child).min(0))?;
+    loop {
+        match waitpid(Pid::from_raw(child), WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            waited => {
+                return waited
+                    .map(|_| ())
+                    .map_err(|errno| Resource::Process.refused(errno));
+            }
+        }
     }
 }
 
@@ -44,11 +37,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_comes_and_goes() {
+    fn a_child_is_forked_and_reaped() {
         for _ in 0..3 {
             fork_and_wait().expect("forked");
         }
         let none = waitpid(None, WaitOptions::NOHANG).unwrap_err();
-        assert_eq!(none, Errno::CHILD, "a copy stayed");
+        assert_eq!(none, Errno::CHILD, "a child is left");
     }
 }

@@ -1,52 +1,39 @@
-//! What the host would not do, and how to change its mind.
+//! Refusals of the host, with what to do about them.
 
+use crate::policy::SchedPolicy;
 use core::fmt;
 use rustix::io::Errno;
 
 /// The host refused something that real-time work needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was asked for, for example `SCHED_FIFO priority 50`.
-    pub what: What,
-    /// Why the kernel said no.
+    /// What the program asked for.
+    pub resource: Resource,
+    /// The reason that the kernel gave.
     pub errno: Errno,
 }
 
-/// What can be refused.
+/// What a program asks the host for, and the host may refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum What {
-    /// A real-time scheduling policy with its priority, 1 to 99.
-    Scheduling {
-        /// The policy's name as in sched(7).
-        policy: &'static str,
-        /// The priority asked for.
-        priority: u8,
-    },
-    /// A share of the CPU by SCHED_DEADLINE, in nanoseconds.
-    Deadline {
-        /// Processor time a period.
-        runtime_ns: u64,
-        /// When it is due after the beginning of a period.
-        deadline_ns: u64,
-        /// The period.
-        period_ns: u64,
-    },
-    /// Running on this CPU only.
+pub enum Resource {
+    /// A scheduling policy with its priority.
+    Policy(SchedPolicy),
+    /// To run on this CPU only.
     Affinity {
-        /// The CPU's number.
+        /// The number of the CPU.
         cpu: usize,
     },
-    /// Locking the process's pages into memory.
+    /// To lock the pages of the process into memory.
     MemoryLock,
-    /// A stack whose pages are there before they are needed.
+    /// A stack whose pages are populated before the thread needs them.
     Stack {
-        /// Octets asked for.
+        /// The size asked for.
         bytes: usize,
     },
-    /// A heap whose pages are there before they are needed.
+    /// A heap whose pages are populated before the program needs them.
     Heap {
-        /// Octets asked for.
+        /// The size asked for.
         bytes: usize,
     },
     /// A new thread.
@@ -59,25 +46,41 @@ pub enum What {
     SignalTimer,
 }
 
-impl What {
+impl Resource {
+    /// The refusal of this resource for the reason `errno`.
+    pub(crate) fn refused(self, errno: Errno) -> Refused {
+        Refused {
+            resource: self,
+            errno,
+        }
+    }
+
+    /// The result of a call of libc that returns 0 when it succeeds and otherwise sets the thread's error number.
+    pub(crate) fn check(self, returned: impl Into<i64>) -> Result<(), Refused> {
+        match returned.into() {
+            0 => Ok(()),
+            _ => Err(self.refused(last_error())),
+        }
+    }
+
     fn remedy(self, errno: Errno) -> &'static str {
         match self {
-            Self::Scheduling { .. } if errno == Errno::INVAL => {
-                "choose a priority of 1 to 99 for SCHED_FIFO and SCHED_RR"
-            }
-            Self::Deadline { .. } if errno == Errno::INVAL => {
+            Self::Policy(SchedPolicy::Deadline { .. }) if errno == Errno::INVAL => {
                 "choose 1024 ns <= runtime <= deadline <= period, and a period within \
                  /proc/sys/kernel/sched_deadline_period_{min,max}_us"
             }
-            Self::Deadline { .. } if errno == Errno::BUSY => {
+            Self::Policy(SchedPolicy::Deadline { .. }) if errno == Errno::BUSY => {
                 "lower runtime / period: the threads of this policy together may have at most \
                  sched_rt_runtime_us / sched_rt_period_us (/proc/sys/kernel) of each CPU"
             }
-            Self::Deadline { .. } => {
+            Self::Policy(SchedPolicy::Deadline { .. }) => {
                 "run as root or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), and leave the thread all CPUs \
-                 of its cpuset: this policy goes with no other affinity"
+                 of its cpuset: this policy allows no other affinity"
             }
-            Self::Scheduling { .. } => {
+            Self::Policy(_) if errno == Errno::INVAL => {
+                "choose a priority of 1 to 99 for SCHED_FIFO and SCHED_RR"
+            }
+            Self::Policy(_) => {
                 "run as root, give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), or raise `ulimit -r` \
                  (rtprio in /etc/security/limits.conf)"
             }
@@ -108,21 +111,16 @@ impl What {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Scheduling { policy, priority } => write!(f, "{policy} priority {priority}"),
-            Self::Deadline {
-                runtime_ns,
-                deadline_ns,
-                period_ns,
-            } => write!(
-                f,
-                "SCHED_DEADLINE {runtime_ns} of {period_ns} ns within {deadline_ns} ns"
-            ),
-            Self::Stack { bytes } => write!(f, "a stack of {bytes} octets in memory"),
-            Self::Heap { bytes } => write!(f, "a heap of {bytes} octets in memory"),
-            Self::Affinity { cpu } => write!(f, "running on CPU {cpu}"),
+            Self::Policy(policy @ (SchedPolicy::Fifo(_) | SchedPolicy::RoundRobin(_))) => {
+                write!(f, "{} priority {}", policy.name(), policy.priority())
+            }
+            Self::Policy(policy) => policy.fmt(f),
+            Self::Stack { bytes } => write!(f, "a populated stack of {bytes} bytes"),
+            Self::Heap { bytes } => write!(f, "a populated heap of {bytes} bytes"),
+            Self::Affinity { cpu } => write!(f, "affinity to CPU {cpu}"),
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
             Self::Process => f.write_str("a new process"),
@@ -137,14 +135,19 @@ impl fmt::Display for Refused {
         write!(
             f,
             "the host refused {} ({}): {}",
-            self.what,
+            self.resource,
             self.errno,
-            self.what.remedy(self.errno)
+            self.resource.remedy(self.errno)
         )
     }
 }
 
 impl std::error::Error for Refused {}
+
+/// The error number of the last call of libc on this thread.
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)
+}
 
 #[cfg(test)]
 mod tests {
@@ -152,34 +155,31 @@ mod tests {
 
     #[test]
     fn every_refusal_says_what_to_do() {
-        let deadline = What::Deadline {
+        let deadline = Resource::Policy(SchedPolicy::Deadline {
             runtime_ns: 1,
             deadline_ns: 2,
             period_ns: 3,
-        };
-        let fifo = What::Scheduling {
-            policy: "SCHED_FIFO",
-            priority: 50,
-        };
+        });
+        let fifo = Resource::Policy(SchedPolicy::Fifo(50));
         let rows = [
             (fifo, Errno::PERM, "CAP_SYS_NICE"),
             (fifo, Errno::INVAL, "1 to 99"),
             (deadline, Errno::PERM, "CAP_SYS_NICE"),
             (deadline, Errno::INVAL, "sched_deadline_period"),
             (deadline, Errno::BUSY, "sched_rt_runtime_us"),
-            (What::Affinity { cpu: 9 }, Errno::INVAL, "cpu/online"),
-            (What::MemoryLock, Errno::NOMEM, "ulimit -l"),
-            (What::Stack { bytes: 9 }, Errno::NOMEM, "stack size"),
-            (What::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
-            (What::Thread, Errno::AGAIN, "ulimit -u"),
-            (What::Process, Errno::AGAIN, "ulimit -u"),
-            (What::SharedMemory, Errno::NOENT, "folder"),
-            (What::SignalTimer, Errno::AGAIN, "ulimit -i"),
-            (What::SignalTimer, Errno::INVAL, "not 0"),
+            (Resource::Affinity { cpu: 9 }, Errno::INVAL, "cpu/online"),
+            (Resource::MemoryLock, Errno::NOMEM, "ulimit -l"),
+            (Resource::Stack { bytes: 9 }, Errno::NOMEM, "stack size"),
+            (Resource::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
+            (Resource::Thread, Errno::AGAIN, "ulimit -u"),
+            (Resource::Process, Errno::AGAIN, "ulimit -u"),
+            (Resource::SharedMemory, Errno::NOENT, "folder"),
+            (Resource::SignalTimer, Errno::AGAIN, "ulimit -i"),
+            (Resource::SignalTimer, Errno::INVAL, "not 0"),
         ];
-        for (what, errno, remedy) in rows {
-            let text = Refused { what, errno }.to_string();
-            assert!(text.contains(&what.to_string()), "{text}");
+        for (resource, errno, remedy) in rows {
+            let text = resource.refused(errno).to_string();
+            assert!(text.contains(&resource.to_string()), "{text}");
             assert!(text.contains(remedy), "{text}");
         }
     }

@@ -1,16 +1,16 @@
-//! A place in the program that an observer from outside can count: in an emulated machine, whose run can be repeated, the
-//! n-th sample of one run is the n-th of the next.
+//! A marker that an instruction trace can count. In an emulated machine, whose run can be repeated, the n-th sample of one
+//! run is the n-th of the next.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Marks that one sample was taken. Whoever traces instructions counts how often its address is executed; in the program
-/// itself it is counted too. It costs a few instructions, and is called right after the clock was read, by the same thread.
+/// Marks one sample. A trace of instructions counts how often this address is executed, and the program counts the calls
+/// too. It costs a few instructions. Call it right after the clock was read, on the same thread.
 #[inline(never)]
 pub extern "C" fn sample_taken() {
     TAKEN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many were taken in this process so far.
+/// The number of samples that this process has marked.
 #[must_use]
 pub fn samples_taken() -> u64 {
     TAKEN.load(Ordering::Relaxed)

@@ -1,7 +1,7 @@
-//! A bounded queue that hands values to waiting threads.
+//! A bounded queue whose consumers can wait.
 //!
-//! Made for the request queues of thread pools: any number of threads push, any number pop, who finds it full is told so
-//! at once, and who finds it empty may sleep. All memory is taken when it is made.
+//! It serves as the request queue of thread pools. Any number of threads push and pop. A push to a full queue fails at once;
+//! a pop from an empty queue may sleep. The constructor allocates all memory.
 
 mod indices;
 
@@ -13,30 +13,30 @@ use indices::Indices;
 /// The queue: first in, first out, of at most [`capacity`](Self::capacity) values.
 ///
 /// # Priorities
-/// There is no lock, so there is none whose holder could need a priority. A thread that is stopped in the middle of a push
-/// or pop, by more urgent ones or for good, holds up nobody: it keeps its one slot out of use until it goes on, and what
-/// it pushes is not there yet. (That is why a value is written before its place in the order is taken, unlike in the well-known
-/// ring of D. Vyukov, where all later values wait for a producer that was stopped after it took its place.) A step is
-/// repeated only when another thread has just done its own: lock-free, not wait-free.
+/// There is no lock, so no holder needs a priority. A thread that is preempted in the middle of a push or pop, even for
+/// good, delays no other thread: its one slot stays unused until it continues, and its value is not in the queue yet. (For
+/// that, a push writes the value before it takes its place in the order. In the well-known ring of D. Vyukov all later
+/// values wait for a producer that was preempted after it took its place.) A thread repeats a step only when another thread
+/// has just completed one: the queue is lock-free, not wait-free.
 ///
-/// Who sleeps in [`pop_until`](Self::pop_until) is woken in order of priority. But the queue knows no priority of values: one that
-/// must not wait behind less urgent ones goes through a ring of its own, with threads of its own (a lane).
+/// Threads that sleep in [`pop_until`](Self::pop_until) wake in order of priority. Values have no priority: use a ring and
+/// threads for each priority (a lane) if a value must not wait behind less urgent ones.
 pub struct Ring<T> {
-    /// Slots without a value.
+    /// Empty slots.
     free: Indices,
-    /// Slots with one, in order.
+    /// Slots with a value, in order.
     filled: Indices,
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    /// Changes whenever someone is woken.
+    /// The futex: changes with each waking.
     wakings: AtomicU32,
     sleepers: AtomicU32,
     /// 1 after [`close`](Self::close).
     closed: AtomicU32,
 }
 
-// SAFETY: values move from the thread that pushes to the one that pops, and are never shared.
+// SAFETY: the ring owns its values, so sending the ring sends them (`Send`).
 unsafe impl<T: Send> Send for Ring<T> {}
-// SAFETY: as above.
+// SAFETY: a value moves from the thread that pushes it to the one that pops it and is never shared, so `Send` is enough.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 impl<T> Ring<T> {
@@ -54,11 +54,11 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Adds a value behind the others and wakes a thread if one sleeps.
+    /// Adds a value at the end and wakes one thread if threads sleep.
     ///
     /// # Errors
-    /// The value back, when the queue is full or closed. It is full also while a thread that is stopped in the middle of a
-    /// push or pop keeps the last slot.
+    /// Returns the value when the queue is full or closed. It is also full while a thread that was preempted in the middle
+    /// of a push or pop holds the last slot.
     pub fn push(&self, value: T) -> Result<(), PushError<T>> {
         if self.is_closed() {
             return Err(PushError::Closed(value));
@@ -66,38 +66,38 @@ impl<T> Ring<T> {
         let Some(index) = self.free.take() else {
             return Err(PushError::Full(value));
         };
-        // SAFETY: the slot came from `free`, so it is ours alone, and it is empty.
+        // SAFETY: this thread took the slot from `free`, so no other thread uses it.
         self.slots[index as usize].with_mut(|slot| unsafe { (*slot).write(value) });
         self.filled.put(index);
         self.wake_one();
         Ok(())
     }
 
-    /// Takes the oldest value; `None` when there is none.
+    /// Takes the oldest value; `None` when the queue is empty.
     pub fn pop(&self) -> Option<T> {
         let index = self.filled.take()?;
         let value = self.slots[index as usize].with_mut(|slot| {
-            // SAFETY: the slot came from `filled`, so it is ours alone.
+            // SAFETY: this thread took the slot from `filled`, so no other thread uses it.
             let slot = unsafe { &*slot };
-            // SAFETY: who put it into `filled` has written it, and it is empty from now on.
+            // SAFETY: the thread that put the slot into `filled` has written it, and it counts as empty from now on.
             unsafe { slot.assume_init_read() }
         });
         self.free.put(index);
         Some(value)
     }
 
-    /// Takes the oldest value, and sleeps while there is none: until `deadline_ns` of
+    /// Takes the oldest value, and sleeps while the queue is empty: until `deadline_ns` of
     /// [`monotonic_ns`](crate::clock::monotonic_ns), or for ever when `None`.
     ///
     /// # Errors
-    /// [`PopError`] when there is no value by then, or when the queue is closed and empty.
+    /// [`PopError`] when the deadline passes, or when the queue is closed and empty.
     pub fn pop_until(&self, deadline_ns: Option<u64>) -> Result<T, PopError> {
         if let Some(value) = self.pop() {
             return Ok(value);
         }
         loop {
             self.sleepers.fetch_add(1, Ordering::Relaxed);
-            // With the fence of `wake_one`: either we see the value here, or the one who pushed it sees us.
+            // Pairs with the fence of `wake_one`: this thread sees the value, or the producer sees this sleeper.
             fence(Ordering::SeqCst);
             let seen = self.wakings.load(Ordering::Acquire);
             let value = self.pop();
@@ -108,7 +108,7 @@ impl<T> Ring<T> {
             self.sleepers.fetch_sub(1, Ordering::Relaxed);
             let value = value.or_else(|| self.pop());
             if value.is_some() && !self.is_empty() {
-                // Someone may have been stopped between putting a value there and waking one of us for it.
+                // A producer may have been preempted between adding a value and waking a thread for it.
                 self.wake_one();
             }
             match value {
@@ -120,9 +120,9 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes no more values and wakes all who sleep; what is in the queue can still be popped.
+    /// Refuses further values and wakes all sleepers. Values in the queue can still be popped.
     ///
-    /// A push at the same moment may still succeed after the last pop: its value is dropped with the queue.
+    /// A concurrent push may succeed after the last pop. Its value is dropped with the queue.
     pub fn close(&self) {
         self.closed.store(1, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -135,17 +135,17 @@ impl<T> Ring<T> {
         self.closed.load(Ordering::Acquire) != 0
     }
 
-    /// Values in it at some moment of the call.
+    /// The number of values at some moment of the call.
     pub fn len(&self) -> usize {
         self.filled.len().min(self.capacity())
     }
 
-    /// True if it held none at some moment of the call.
+    /// True if the queue was empty at some moment of the call.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many values it holds at most.
+    /// The most values that the queue holds.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
@@ -174,16 +174,16 @@ impl<T> fmt::Debug for Ring<T> {
     }
 }
 
-/// Why a value was not pushed, and the value.
+/// The reason why a value was not pushed, with the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError<T> {
-    /// There is no slot left.
+    /// All slots are in use.
     Full(T),
-    /// The queue takes no more values.
+    /// The queue refuses further values.
     Closed(T),
 }
 
-/// Why there was no value to pop.
+/// The reason why no value was popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PopError {
     /// The deadline passed.
@@ -204,7 +204,7 @@ impl<T> fmt::Display for PushError<T> {
 impl fmt::Display for PopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TimedOut => "nothing was put into the queue in time",
+            Self::TimedOut => "the queue stayed empty until the deadline",
             Self::Closed => "the queue is closed",
         })
     }
@@ -220,7 +220,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn values_come_in_order_and_a_full_queue_gives_them_back() {
+    fn values_are_popped_in_order_and_a_full_queue_returns_them() {
         let ring = Ring::new(3);
         for lap in 0..10 {
             for n in 0..3 {
@@ -244,7 +244,7 @@ mod tests {
                     let ring = &ring;
                     scope.spawn(move || {
                         let mut seen = Vec::new();
-                        // One of them also gives up and comes again.
+                        // One consumer also times out and tries again.
                         let deadline_ns = || (n == 0).then(|| monotonic_ns() + 20_000);
                         loop {
                             match ring.pop_until(deadline_ns()) {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pop_gives_up_at_its_deadline_and_not_before() {
+    fn a_pop_times_out_at_its_deadline_and_not_before() {
         let ring = Ring::<()>::new(1);
         let deadline_ns = monotonic_ns() + 5_000_000;
         assert_eq!(ring.pop_until(Some(deadline_ns)), Err(PopError::TimedOut));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_queue_is_emptied_and_takes_no_more() {
+    fn a_closed_queue_can_be_emptied_but_not_filled() {
         let ring = Ring::new(2);
         ring.push(1).expect("room");
         ring.close();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_dropped_with_the_queue() {
+    fn remaining_values_are_dropped_with_the_queue() {
         let value = Arc::new(());
         let ring = Ring::new(4);
         for _ in 0..3 {

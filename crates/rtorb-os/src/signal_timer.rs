@@ -1,64 +1,62 @@
-//! A timer that interrupts the thread that made it, at equal distances: what the tick of a clock is to a program that computes.
+//! A timer that interrupts its thread periodically, as the tick of a clock interrupts a program that computes.
 //!
-//! For measuring what such interrupts cost. A thread that has something to do at equal distances sleeps instead, with a
-//! [`PeriodicTimer`](crate::timer::PeriodicTimer): no system call is interrupted then, and no code runs between two
+//! It serves to measure what such interrupts cost. A thread with periodic work uses a
+//! [`PeriodicTimer`](crate::timer::PeriodicTimer) instead: that interrupts no system call and runs no code between two
 //! instructions of other code.
 
-use crate::refused::{Refused, What};
-use crate::sched::last_error;
+use crate::refused::{Refused, Resource};
 use crate::thread::thread_id;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
-/// A POSIX timer (timer_create(2)) on CLOCK_MONOTONIC that sends a signal to the thread that made it. The signal's handler
-/// counts and does nothing else.
+/// A POSIX timer (timer_create(2)) on CLOCK_MONOTONIC that sends a signal to the thread that created it. The handler only
+/// counts.
 ///
-/// It takes the first real-time signal, SIGRTMIN, for the whole process, and leaves the handler in place when it is dropped,
-/// since a signal may still be on its way. System calls that it interrupts are begun again where the kernel can (SA_RESTART).
+/// It takes the first real-time signal, SIGRTMIN, for the whole process. The handler stays installed when the timer is
+/// dropped, because a signal may still be pending. The kernel restarts interrupted system calls where it can (SA_RESTART).
 #[derive(Debug)]
 pub struct SignalTimer {
-    /// A pointer for the C library: so the timer stays with its thread.
+    /// The C library uses it as a pointer, so the timer is not `Send`.
     id: libc::timer_t,
 }
 
 impl SignalTimer {
-    /// A timer of the calling thread that is not started.
+    /// Creates a timer for the calling thread. It is not started.
     ///
     /// # Errors
-    /// [`Refused`] when the process may have no more timers or signals.
+    /// [`Refused`] when a limit on timers or signals is reached.
     pub fn for_this_thread() -> Result<Self, Refused> {
         install_handler()?;
-        // SAFETY: zero is a value of all of its fields.
+        // SAFETY: zero is valid for every field.
         let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = libc::SIGRTMIN();
         event.sigev_notify_thread_id = thread_id().cast_signed();
         let mut id: libc::timer_t = ptr::null_mut();
-        // SAFETY: both are ours for as long as the call takes.
-        match unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } {
-            0 => Ok(Self { id }),
-            _ => Err(refused(last_error())),
-        }
+        let clock = libc::CLOCK_MONOTONIC;
+        // SAFETY: `event` and `id` are valid during the call.
+        let returned = unsafe { libc::timer_create(clock, &raw mut event, &raw mut id) };
+        Resource::SignalTimer.check(returned).map(|()| Self { id })
     }
 
     /// Interrupts first at `first_ns` of [`monotonic_ns`](crate::clock::monotonic_ns), then every `period_ns`, until it is
-    /// stopped. Signals that cannot be handled in time are left out, not queued.
+    /// stopped. Signals that cannot be handled in time are dropped, not queued.
     ///
     /// # Errors
     /// [`Refused`] with EINVAL when one of the two is 0.
     pub fn start(&mut self, first_ns: u64, period_ns: u64) -> Result<(), Refused> {
-        // To the kernel, 0 would be a timer that is stopped, or one that comes once.
+        // For the kernel, 0 means a stopped timer, or one that expires once.
         if first_ns == 0 || period_ns == 0 {
-            return Err(refused(Errno::INVAL));
+            return Err(Resource::SignalTimer.refused(Errno::INVAL));
         }
         self.set(first_ns, period_ns)
     }
 
-    /// Interrupts no more. A signal that is on its way is still counted.
+    /// Stops the timer. A pending signal is still counted.
     pub fn stop(&mut self) {
-        // Zero is valid for a timer that is there.
+        // Zero times are valid for every timer.
         let _ = self.set(0, 0);
     }
 
@@ -67,62 +65,45 @@ impl SignalTimer {
             it_interval: timespec(period_ns),
             it_value: timespec(first_ns),
         };
-        // SAFETY: the timer is ours until it is dropped, the times outlive the call, and what they were is not asked for.
-        let answer = unsafe {
-            libc::timer_settime(
-                self.id,
-                libc::TIMER_ABSTIME,
-                &raw const times,
-                ptr::null_mut(),
-            )
-        };
-        match answer {
-            0 => Ok(()),
-            _ => Err(refused(last_error())),
-        }
+        let (flags, previous) = (libc::TIMER_ABSTIME, ptr::null_mut());
+        // SAFETY: the timer exists until `self` is dropped, `times` outlives the call, and null is allowed for the old times.
+        let returned = unsafe { libc::timer_settime(self.id, flags, &raw const times, previous) };
+        Resource::SignalTimer.check(returned)
     }
 }
 
 impl Drop for SignalTimer {
     fn drop(&mut self) {
-        // SAFETY: the timer is ours, and nobody uses it after this.
+        // SAFETY: the timer exists, and nothing uses it after this.
         let _ = unsafe { libc::timer_delete(self.id) };
     }
 }
 
-/// How many signals of such timers this process has handled.
+/// The number of timer signals that this process has handled.
 pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
 extern "C" fn count(_signal: libc::c_int) {
-    // An atomic addition is all that this handler does: it may interrupt any code.
+    // A handler may interrupt any code, so it only makes an atomic addition.
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
 fn install_handler() -> Result<(), Refused> {
-    // SAFETY: zero is a value of all of its fields: no flags, an empty mask.
+    // SAFETY: zero is valid for every field: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler is safe in a signal, the action outlives the call, and what was there before is not asked for.
-    match unsafe { libc::sigaction(libc::SIGRTMIN(), &raw const action, ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(refused(last_error())),
-    }
+    let (signal, previous) = (libc::SIGRTMIN(), ptr::null_mut());
+    // SAFETY: the handler is async-signal-safe, `action` outlives the call, and null is allowed for the old action.
+    let returned = unsafe { libc::sigaction(signal, &raw const action, previous) };
+    Resource::SignalTimer.check(returned)
 }
 
 fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as _,
-    }
-}
-
-fn refused(errno: Errno) -> Refused {
-    Refused {
-        what: What::SignalTimer,
-        errno,
     }
 }
 
@@ -133,9 +114,9 @@ mod tests {
     use super::*;
     use crate::clock::{monotonic_ns, sleep_until};
 
-    /// One test, since the count is the process's.
+    /// One test for all, because the process has one count.
     #[test]
-    fn it_interrupts_from_when_it_is_started_until_it_is_stopped() {
+    fn it_interrupts_only_while_it_is_started() {
         let mut timer = SignalTimer::for_this_thread().expect("a timer");
         let unset = timer.start(0, 1).expect_err("never");
         assert_eq!(unset.errno, Errno::INVAL);
@@ -147,7 +128,7 @@ mod tests {
         assert!(monotonic_ns() >= first_ns + 4_000_000, "too many too early");
         timer.stop();
         let stopped = handled();
-        // A sleep that a signal interrupted would go on all the same.
+        // The sleep continues after a signal.
         sleep_until(monotonic_ns() + 5_000_000);
         assert_eq!(handled(), stopped);
     }

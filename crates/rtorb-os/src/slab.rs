@@ -1,8 +1,7 @@
-//! A table whose entries are found by index and generation without a lock, while others are added and removed.
+//! A table with lock-free lookup by index and generation, while other threads add and remove entries.
 //!
-//! Finding an entry is one addition to a counter of that entry alone, and leaving it another: no lock, no list of
-//! readers, and the same cost for one entry or a million. An entry that is removed while someone is in it goes when the
-//! last one leaves.
+//! A lookup adds one to a counter of its entry, and leaving subtracts one: no lock, no list of readers, and the same cost
+//! for one entry or a million. An entry that is removed while threads use it is dropped when the last of them leaves.
 
 use crate::atomics::{AtomicU64, Mutex, Ordering, UnsafeCell};
 use core::fmt;
@@ -11,47 +10,47 @@ use std::sync::OnceLock;
 
 /// The table.
 pub struct Slab<T> {
-    /// Segment `n` holds `FIRST << n` slots, so that slots never move and growing copies nothing.
+    /// Segment `n` holds `FIRST << n` slots, so slots never move and growth copies nothing.
     segments: [OnceLock<Box<[Slot<T>]>>; SEGMENTS],
     vacancies: Mutex<Vacancies>,
     entries_max: usize,
 }
 
-/// Where an entry is, and which of the entries that were ever there.
+/// The name of an entry: its place, and its generation at that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Place in the table.
     pub index: u32,
-    /// Count of the entries that were at this place before, modulo 2^32.
+    /// The number of earlier entries at this place, modulo 2^32.
     pub generation: u32,
 }
 
 struct Slot<T> {
-    /// Generation (upper half), [`LIVE`], [`RETIRED`], and how many are inside.
+    /// Generation (upper half), [`LIVE`], [`RETIRED`], and the number of threads that use the entry.
     state: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
 
 struct Vacancies {
-    /// Slots that were used before.
+    /// Free slots that were used before.
     indices: Vec<u32>,
-    /// Slots below this were handed out at least once.
+    /// Slots below this were used at least once.
     first_unused: u32,
-    /// Entries now.
+    /// The number of entries.
     entries: usize,
 }
 
 const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
 const SEGMENTS: usize = 26;
-/// The slot has an entry that may be entered.
+/// The slot has an entry that threads may enter.
 const LIVE: u64 = 1 << 31;
-/// The entry is removed, and goes when nobody is inside.
+/// The entry is removed, and is dropped when no thread uses it.
 const RETIRED: u64 = 1 << 30;
-const INSIDE: u64 = RETIRED - 1;
+const USERS: u64 = RETIRED - 1;
 
-// SAFETY: entries move to and are dropped on any thread, and are shared by those who entered.
+// SAFETY: the slab owns its entries; threads share them (`Sync`) and any of them may drop one (`Send`).
 unsafe impl<T: Send + Sync> Send for Slab<T> {}
-// SAFETY: as above.
+// SAFETY: threads that share the slab share its entries (`Sync`), add them and drop them (`Send`).
 unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 
 impl<T> Slab<T> {
@@ -68,7 +67,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Adds an entry that is made from its own key; `None` when the table is full.
+    /// Adds an entry that `make` builds from its key; `None` when the table is full.
     pub fn insert_with(&self, make: impl FnOnce(Key) -> T) -> Option<Key> {
         let index = {
             let mut vacancies = self.vacancies.lock();
@@ -85,7 +84,7 @@ impl<T> Slab<T> {
         let generation = (slot.state.load(Ordering::Acquire) >> 32) as u32;
         let key = Key { index, generation };
         let value = make(key);
-        // SAFETY: the slot is not live, so nobody else reaches the value, and its index was handed to us alone.
+        // SAFETY: the slot is not live, so no other thread reaches the value, and only this thread took its index.
         slot.value.with_mut(|place| unsafe { *place = Some(value) });
         slot.state.fetch_or(LIVE, Ordering::Release);
         Some(key)
@@ -96,7 +95,7 @@ impl<T> Slab<T> {
         self.insert_with(|_| value)
     }
 
-    /// Enters an entry, which then stays until the guard is dropped; `None` if it is not there any more.
+    /// Looks up an entry and keeps it until the guard is dropped; `None` if it was removed.
     #[inline]
     pub fn enter(&self, key: Key) -> Option<Entered<'_, T>> {
         let slot = self.slot(key.index)?;
@@ -105,7 +104,7 @@ impl<T> Slab<T> {
             self.leave(slot, key.index);
             return None;
         }
-        // SAFETY: the entry was live when we were counted in, so it stays until we are counted out.
+        // SAFETY: the entry was live when this thread was counted, so it stays until the count goes down.
         let value = slot.value.with(|place| unsafe { &*place });
         let Some(value) = value else {
             unreachable!("a live slot has a value")
@@ -118,9 +117,9 @@ impl<T> Slab<T> {
         })
     }
 
-    /// Removes an entry: nobody enters it from now on. False if it was not there.
+    /// Removes an entry, so that no thread enters it from now on. False if the entry did not exist.
     ///
-    /// It is dropped here, or by whoever leaves it last.
+    /// The entry is dropped here, or by the last thread that leaves it.
     pub fn remove(&self, key: Key) -> bool {
         let Some(slot) = self.slot(key.index) else {
             return false;
@@ -128,16 +127,16 @@ impl<T> Slab<T> {
         let removed = slot
             .state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                let ours = state & LIVE != 0 && (state >> 32) as u32 == key.generation;
-                ours.then_some(state & !LIVE | RETIRED)
+                let is_same = state & LIVE != 0 && (state >> 32) as u32 == key.generation;
+                is_same.then_some(state & !LIVE | RETIRED)
             });
         if removed.is_ok() {
-            self.reclaim_if_left(slot, key.index);
+            self.reclaim_if_unused(slot, key.index);
         }
         removed.is_ok()
     }
 
-    /// Removes every entry; one that is added meanwhile may stay.
+    /// Removes every entry. An entry that is added during the call may stay.
     pub fn clear(&self) {
         let used = self.vacancies.lock().first_unused;
         for index in 0..used {
@@ -148,7 +147,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Entries now.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.vacancies.lock().entries
     }
@@ -181,16 +180,16 @@ impl<T> Slab<T> {
     #[inline]
     fn leave(&self, slot: &Slot<T>, index: u32) {
         let state = slot.state.fetch_sub(1, Ordering::AcqRel);
-        if state & (LIVE | RETIRED | INSIDE) == RETIRED | 1 {
-            self.reclaim_if_left(slot, index);
+        if state & (LIVE | RETIRED | USERS) == RETIRED | 1 {
+            self.reclaim_if_unused(slot, index);
         }
     }
 
-    /// Empties a retired slot that nobody is in: exactly one of all who try succeeds.
+    /// Empties a retired slot that no thread uses. Exactly one of the threads that try succeeds.
     #[cold]
-    fn reclaim_if_left(&self, slot: &Slot<T>, index: u32) {
+    fn reclaim_if_unused(&self, slot: &Slot<T>, index: u32) {
         let state = slot.state.load(Ordering::Acquire);
-        if state & (LIVE | RETIRED | INSIDE) != RETIRED {
+        if state & (LIVE | RETIRED | USERS) != RETIRED {
             return;
         }
         let next = (state >> 32).wrapping_add(1) << 32;
@@ -201,7 +200,7 @@ impl<T> Slab<T> {
         {
             return;
         }
-        // SAFETY: the slot is neither live nor retired, nobody is inside, and its index is not among the vacancies yet.
+        // SAFETY: the slot is neither live nor retired, no thread uses it, and its index is not free yet.
         let value = slot.value.with_mut(|place| unsafe { (*place).take() });
         let mut vacancies = self.vacancies.lock();
         vacancies.entries -= 1;
@@ -219,7 +218,7 @@ impl<T> fmt::Debug for Slab<T> {
     }
 }
 
-/// An entry that stays while this lives.
+/// Access to an entry, which stays until this is dropped.
 pub struct Entered<'s, T> {
     slab: &'s Slab<T>,
     slot: &'s Slot<T>,
@@ -238,7 +237,7 @@ impl<T> Deref for Entered<'_, T> {
 impl<T> Drop for Entered<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Tells the model that the value was read until now; of a real cell it does nothing.
+        // This tells loom that the value was read until now. It does nothing to a real cell.
         self.slot.value.with(|_| ());
         self.slab.leave(self.slot, self.index);
     }
@@ -264,7 +263,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_removed_entry_is_not_found_again_even_when_its_place_is_reused() {
+    fn an_old_key_does_not_find_the_next_entry_at_its_place() {
         let slab = Slab::new(10);
         let first = slab.insert("first").expect("room");
         assert_eq!(*slab.enter(first).expect("there"), "first");
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_takes_no_more() {
+    fn a_full_table_refuses_entries() {
         let slab = Slab::new(100);
         let keys: Vec<_> = (0..100).map(|n| slab.insert(n).expect("room")).collect();
         assert!(slab.insert(100).is_none());
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_table_is_empty_and_takes_as_many_again() {
+    fn a_cleared_table_is_empty_and_has_room_again() {
         let slab = Slab::new(70);
         let keys: Vec<_> = (0..70).map(|n| slab.insert(n).expect("room")).collect();
         assert!(slab.remove(keys[3]));
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_goes_when_the_last_one_leaves_it() {
+    fn a_removed_entry_is_dropped_when_the_last_user_leaves() {
         let slab = Slab::new(1);
         let value = Arc::new(());
         let key = slab.insert(Arc::clone(&value)).expect("room");

@@ -1,31 +1,31 @@
-//! What sockets can and rustix does not offer: receiving into memory that nobody had to zero first, and two options.
+//! Socket calls that rustix lacks: receiving into uninitialised memory, and two options.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Receives behind what `into` holds without waiting, at most `octets_max` octets and no more than it has room for.
+/// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.
 ///
-/// Answers how many came; 0 when the peer has ended.
+/// Returns the number of bytes; 0 when the peer has closed its side.
 ///
 /// # Errors
-/// What recv(2) answers; `AGAIN` when nothing is there.
+/// The error of recv(2); `AGAIN` when no bytes have arrived.
 pub fn receive_behind_now(
     socket: impl AsFd,
     into: &mut Vec<u8>,
-    octets_max: usize,
+    bytes_max: usize,
 ) -> Result<usize, Errno> {
     let spare = into.spare_capacity_mut();
-    let room = spare.len().min(octets_max);
+    let room = spare.len().min(bytes_max);
     let ((filled, _), _) = recv(socket, &mut spare[..room], RecvFlags::DONTWAIT)?;
     let received = filled.len();
     let length = into.len() + received;
-    // SAFETY: `recv` initialised the first `received` octets behind the old length.
+    // SAFETY: `recv` initialised the first `received` bytes behind the old length.
     unsafe { into.set_len(length) };
     Ok(received)
 }
 
-/// The class of the socket's packets in this host's own queues (SO_PRIORITY, socket(7)): 0 to 6 for everybody.
+/// Sets the class of the socket's packets in this host's queues (SO_PRIORITY, socket(7)). Every user may set 0 to 6.
 ///
 /// # Errors
 /// `PERM` for 7 and more without CAP_NET_ADMIN.
@@ -36,7 +36,7 @@ pub fn set_priority(socket: impl AsFd, class: u32) -> Result<(), Errno> {
 /// Sends to directly connected hosts only (SO_DONTROUTE, socket(7)).
 ///
 /// # Errors
-/// What setsockopt(2) answers.
+/// The error of setsockopt(2).
 pub fn set_dont_route(socket: impl AsFd) -> Result<(), Errno> {
     set_option(socket, libc::SO_DONTROUTE, 1)
 }
@@ -44,17 +44,10 @@ pub fn set_dont_route(socket: impl AsFd) -> Result<(), Errno> {
 fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
     let descriptor = socket.as_fd().as_raw_fd();
     let size = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the descriptor is borrowed for the call, and `value` is as long as `size` says.
-    let done = unsafe {
-        libc::setsockopt(
-            descriptor,
-            libc::SOL_SOCKET,
-            option,
-            (&raw const value).cast(),
-            size,
-        )
-    };
-    match done {
+    let (level, value) = (libc::SOL_SOCKET, (&raw const value).cast());
+    // SAFETY: the descriptor is borrowed for the call, and `value` points to `size` bytes.
+    let returned = unsafe { libc::setsockopt(descriptor, level, option, value, size) };
+    match returned {
         0 => Ok(()),
         _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
     }

@@ -1,30 +1,30 @@
-//! Threads that begin with the name, policy, CPUs and stack that the configuration says.
+//! Threads that start with a configured name, policy, CPUs and stack.
 
 use crate::memory;
-use crate::refused::{Refused, What};
+use crate::refused::{Refused, Resource};
 use crate::sched::{self, SchedPolicy};
 use rustix::io::Errno;
 use std::sync::mpsc;
 
 pub use std::thread::JoinHandle;
 
-/// How a thread shall run.
+/// The configuration of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadConfig {
     /// The policy; `None` inherits the creator's.
     pub policy: Option<SchedPolicy>,
     /// The CPUs it may use; empty inherits the creator's.
     pub affinity: Vec<usize>,
-    /// Octets of stack, all of them given their pages before the work begins, so that none faults in it (the host must have
-    /// as much memory); `None` takes the platform's 2 MiB, whose pages come when they are touched.
+    /// The size of the stack. All its pages are populated before the work begins, so that the work faults no page of it; the
+    /// host must have that much memory. `None` takes the platform's 2 MiB, which are populated when they are touched.
     pub stack_bytes: Option<usize>,
 }
 
 impl ThreadConfig {
-    /// Makes the calling thread run so (its stack stays what it is).
+    /// Applies policy and CPUs to the calling thread. Its stack does not change.
     ///
     /// # Errors
-    /// [`Refused`] when the host does not allow it.
+    /// [`Refused`] when the host does not allow them.
     pub fn apply_here(&self) -> Result<(), Refused> {
         if !self.affinity.is_empty() {
             sched::apply_affinity(&self.affinity)?;
@@ -33,13 +33,13 @@ impl ThreadConfig {
     }
 }
 
-/// Starts `work` on a new thread named `name` (15 octets are shown by the kernel), once it runs as `config` says.
+/// Starts `work` on a new thread named `name` (the kernel shows 15 bytes of it), configured by `config`.
 ///
-/// A stack of the configuration's size is populated by MADV_POPULATE_WRITE (Linux 5.14, madvise(2)) while the thread still
-/// runs as its creator does, then affinity and policy are set, then the work begins.
+/// The thread populates a configured stack with MADV_POPULATE_WRITE (Linux 5.14, madvise(2)) while it still has the policy
+/// of its creator. Then it sets affinity and policy, and then it begins the work.
 ///
 /// # Errors
-/// [`Refused`] when the thread cannot be made or may not run so; `work` is not begun then.
+/// [`Refused`] when the thread cannot be created or configured; then `work` does not begin.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     config: &ThreadConfig,
@@ -51,26 +51,18 @@ pub fn spawn<T: Send + 'static>(
         builder = builder.stack_size(bytes);
     }
     let config = config.clone();
-    let refused = |errno| Refused {
-        what: What::Thread,
-        errno,
-    };
     let thread = builder
         .spawn(move || {
             let stack = config.stack_bytes.map(|_| memory::populate_stack());
             let applied = stack.unwrap_or(Ok(0)).and_then(|_| config.apply_here());
-            // The creator waits for this, so it is there to hear it.
+            // The creator waits for the report, so the channel is open.
             let _ = report.send(applied);
             applied.is_ok().then(work)
         })
-        .map_err(|error| {
-            refused(
-                error
-                    .raw_os_error()
-                    .map_or(Errno::AGAIN, Errno::from_raw_os_error),
-            )
-        })?;
-    reported.recv().map_err(|_| refused(Errno::AGAIN))??;
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))
+        .map_err(|errno| Resource::Thread.refused(errno))?;
+    let report = reported.recv();
+    report.map_err(|_| Resource::Thread.refused(Errno::AGAIN))??;
     Ok(thread)
 }
 
@@ -87,7 +79,7 @@ mod tests {
     use super::*;
     use crate::memory::{PageFaults, thread_page_faults};
 
-    /// Touches about `bytes` of stack, a page a call.
+    /// Touches about `bytes` of stack, one page with each call.
     #[inline(never)]
     fn descend(bytes: usize) -> u8 {
         let page = core::hint::black_box([1u8; 4096]);
@@ -104,7 +96,7 @@ mod tests {
             ..ThreadConfig::default()
         };
         let work = || {
-            // The code of what is called below is read in here, with little stack.
+            // This call faults in the code, and needs little stack.
             core::hint::black_box(descend(0));
             let before = thread_page_faults();
             core::hint::black_box(descend(200 << 10));
@@ -115,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn work_on_a_stack_of_the_configuration_faults_no_page() {
+    fn work_on_a_configured_stack_faults_no_page() {
         assert_eq!(faults_of_work(Some(1 << 20)), PageFaults::default());
         assert!(
             faults_of_work(None).minor > 0,
@@ -124,15 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn work_is_not_begun_on_a_thread_that_may_not_run_so() {
+    fn work_does_not_begin_on_a_thread_that_cannot_be_configured() {
         let config = ThreadConfig {
             affinity: vec![1023],
             ..ThreadConfig::default()
         };
         let begun = spawn("nowhere", &config, || panic!("begun"));
         assert_eq!(
-            begun.map(|_| ()).expect_err("no such CPU").what,
-            What::Affinity { cpu: 1023 }
+            begun.map(|_| ()).expect_err("no such CPU").resource,
+            Resource::Affinity { cpu: 1023 }
         );
     }
 }

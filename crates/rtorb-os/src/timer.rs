@@ -1,14 +1,14 @@
-//! Periodic releases that do not drift, and moments by which something is to be done.
+//! Periodic releases that do not drift, and deadlines.
 //!
-//! All moments are nanoseconds of CLOCK_MONOTONIC, as [`monotonic_ns`] tells them, and absolute: what a thread does between
-//! two waits does not move the next one.
+//! All times are absolute nanoseconds of CLOCK_MONOTONIC, as [`monotonic_ns`] returns them: the work between two waits does
+//! not move the next release.
 
 use crate::clock::{monotonic_ns, sleep_until};
 
-/// Releases a thread at equal distances.
+/// Releases a thread periodically.
 ///
-/// How late a release comes depends on the host and on the thread's priority; for SCHED_OTHER the kernel adds up to 50 us on
-/// purpose (timer slack, prctl(2)), for SCHED_FIFO, RR and DEADLINE nothing.
+/// The lateness of a release depends on the host and on the thread's priority. For SCHED_OTHER the kernel adds up to 50 us
+/// on purpose (timer slack, prctl(2)); for SCHED_FIFO, RR and DEADLINE it adds nothing.
 ///
 /// ```
 /// use rtorb_os::timer::PeriodicTimer;
@@ -26,7 +26,7 @@ pub struct PeriodicTimer {
 }
 
 impl PeriodicTimer {
-    /// Releases every `period_ns`, first in one period from now.
+    /// Releases every `period_ns`, first one period from now.
     ///
     /// # Panics
     /// If the period is 0.
@@ -34,12 +34,12 @@ impl PeriodicTimer {
         Self::starting_at(monotonic_ns().saturating_add(period_ns), period_ns)
     }
 
-    /// Releases every `period_ns`, first at `first_ns`, which may be past. Several timers of one start keep their phase.
+    /// Releases every `period_ns`, first at `first_ns`, which may be past. Timers with one start keep their phase.
     ///
     /// # Panics
     /// If the period is 0.
     pub fn starting_at(first_ns: u64, period_ns: u64) -> Self {
-        assert!(period_ns > 0, "a period takes time");
+        assert!(period_ns > 0, "the period is 0");
         Self {
             next_ns: first_ns,
             period_ns,
@@ -47,32 +47,31 @@ impl PeriodicTimer {
         }
     }
 
-    /// Sleeps until the next release. Who comes so late that one or more releases are over gets the latest of those that
-    /// are due, at once, and the number of those before it: what control loops want, for which an old sample has no worth.
+    /// Sleeps until the next release. If releases are overdue, returns the latest of them at once, with the number of those
+    /// before it. Control loops want this, because an old sample is worthless to them.
     pub fn wait(&mut self) -> Release {
         self.sleep();
         self.latest_due(monotonic_ns())
     }
 
-    /// Sleeps until the next release, of which none is left out: who comes late gets the releases that are over one after
-    /// the other at once, each with its whole lateness. What a load generator wants, which must not forget what it did not
-    /// send in time.
+    /// Sleeps until the next release and skips none: overdue releases return at once, one after the other, each with its
+    /// whole lateness. Load generators want this, because they must send what they did not send in time.
     pub fn wait_each(&mut self) -> Release {
         self.sleep();
         self.next_due(monotonic_ns())
     }
 
-    /// When the next release is.
+    /// The time of the next release.
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// The distance of two releases.
+    /// The time between two releases.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Releases that [`wait`](Self::wait) left out so far.
+    /// The releases that [`wait`](Self::wait) has skipped.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -108,45 +107,45 @@ impl PeriodicTimer {
 /// One release of a [`PeriodicTimer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// When it should have been.
+    /// The time at which it was due.
     pub scheduled_ns: u64,
-    /// How much later it was.
+    /// How much later it happened.
     pub lateness_ns: u64,
-    /// Releases between the one before and this one that were left out.
+    /// The releases skipped between the previous one and this one.
     pub missed: u64,
 }
 
-/// A moment by which something is to be done, or [`NEVER`](Self::NEVER).
+/// An absolute time limit, or [`NEVER`](Self::NEVER).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deadline {
     at_ns: u64,
 }
 
 impl Deadline {
-    /// Later than every moment.
+    /// No limit.
     pub const NEVER: Self = Self { at_ns: u64::MAX };
 
-    /// At this moment of [`monotonic_ns`].
+    /// At this time of [`monotonic_ns`].
     pub const fn at(at_ns: u64) -> Self {
         Self { at_ns }
     }
 
-    /// So many nanoseconds from now; [`NEVER`](Self::NEVER) if that is beyond the clock's end, in 584 years.
+    /// `ns` nanoseconds from now; [`NEVER`](Self::NEVER) if that is beyond the end of the clock, in 584 years.
     pub fn after(ns: u64) -> Self {
         Self::at(monotonic_ns().saturating_add(ns))
     }
 
-    /// The moment for the calls of this crate that take one: `None` is never.
+    /// The time for the functions of this crate that take one; `None` for never.
     pub fn ns(self) -> Option<u64> {
         (self != Self::NEVER).then_some(self.at_ns)
     }
 
-    /// True once the moment is over.
+    /// True once the deadline has passed.
     pub fn has_passed(self) -> bool {
         self.left_ns() == Some(0)
     }
 
-    /// Nanoseconds until then, 0 when it is over; `None` for never.
+    /// The nanoseconds left, 0 when the deadline has passed; `None` for never.
     pub fn left_ns(self) -> Option<u64> {
         self.ns().map(|at_ns| at_ns.saturating_sub(monotonic_ns()))
     }
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_are_where_they_belong_however_late_the_thread_comes() {
+    fn releases_keep_their_times_when_the_thread_is_late() {
         let mut timer = PeriodicTimer::starting_at(1_000, 100);
         assert_eq!(timer.latest_due(1_000), release(1_000, 0, 0));
         assert_eq!(timer.latest_due(1_199), release(1_100, 99, 0));
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_generator_gets_every_release_with_its_whole_lateness() {
+    fn waiting_for_each_release_skips_none() {
         let mut timer = PeriodicTimer::starting_at(1_000, 100);
         let all: Vec<_> = (0..3).map(|_| timer.next_due(1_250)).collect();
         assert_eq!(

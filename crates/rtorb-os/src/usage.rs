@@ -1,14 +1,14 @@
-//! What the kernel has counted for a thread or a process: getrusage(2).
+//! Counters of the kernel for a thread or a process: getrusage(2).
 
-use crate::sched::last_error;
-
-/// Of `RUSAGE_THREAD` or `RUSAGE_SELF`.
+/// The counters of `RUSAGE_THREAD` or `RUSAGE_SELF`.
 pub(crate) fn of(whom: libc::c_int) -> libc::rusage {
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the usage is ours to write.
-    let answer = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
-    // It fails for a bad address or an unknown `whom` alone.
-    assert_eq!(answer, 0, "getrusage: {}", last_error());
-    // SAFETY: it was zeroed, and all its fields are integers.
+    // SAFETY: `usage` is writable and has the size of the structure that the call fills.
+    let returned = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
+    assert_eq!(
+        returned, 0,
+        "getrusage fails only for a bad address or an unknown `whom`"
+    );
+    // SAFETY: all bytes were zeroed, and every field is an integer.
     unsafe { usage.assume_init() }
 }

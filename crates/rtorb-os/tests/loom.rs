@@ -1,4 +1,4 @@
-//! The slab, the ring and the turnstile under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring and the recheck lock under loom, which tries the interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
@@ -8,9 +8,9 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
+use rtorb_os::recheck_lock::RecheckLock;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::slab::{Key, Slab};
-use rtorb_os::turnstile::Turnstile;
 
 /// All interleavings in which threads are stopped at most this often against their will.
 fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
@@ -58,7 +58,7 @@ fn loom_ring_two_consumers_pop_different_values() {
 }
 
 #[test]
-fn loom_ring_a_slot_is_used_again_only_when_its_value_is_out() {
+fn loom_ring_a_slot_is_reused_only_after_its_value_was_read() {
     model(3, || {
         let ring = Arc::new(Ring::new(1));
         ring.push(Box::new(1)).expect("room");
@@ -80,7 +80,7 @@ fn loom_ring_a_slot_is_used_again_only_when_its_value_is_out() {
 }
 
 #[test]
-fn loom_ring_no_one_sleeps_beside_a_value() {
+fn loom_ring_no_consumer_sleeps_while_there_is_a_value() {
     model(3, || {
         let ring = Arc::new(Ring::new(2));
         let producer = {
@@ -114,7 +114,7 @@ fn loom_ring_two_sleepers_are_both_woken() {
 }
 
 #[test]
-fn loom_ring_closing_wakes_who_sleeps() {
+fn loom_ring_close_wakes_sleepers() {
     model(3, || {
         let ring = Arc::new(Ring::<u32>::new(1));
         let sleeper = {
@@ -127,7 +127,7 @@ fn loom_ring_closing_wakes_who_sleeps() {
 }
 
 #[test]
-fn loom_slab_an_entry_stays_while_someone_is_in_it() {
+fn loom_slab_an_entry_stays_while_a_thread_uses_it() {
     model(3, || {
         let slab = Arc::new(Slab::new(2));
         let key = slab.insert(Box::new(7)).expect("room");
@@ -147,7 +147,7 @@ fn loom_slab_an_entry_stays_while_someone_is_in_it() {
 }
 
 #[test]
-fn loom_slab_one_of_two_removes_and_the_place_is_used_again() {
+fn loom_slab_one_of_two_removals_succeeds_and_the_place_is_reused() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let key = slab.insert(Box::new(7)).expect("room");
@@ -166,7 +166,7 @@ fn loom_slab_one_of_two_removes_and_the_place_is_used_again() {
 }
 
 #[test]
-fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
+fn loom_slab_an_old_key_finds_nothing_while_its_place_is_reused() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let old = slab.insert(Box::new(7)).expect("room");
@@ -189,12 +189,12 @@ fn loom_slab_an_old_key_finds_nothing_while_the_place_is_filled_again() {
 }
 
 #[test]
-fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
+fn loom_slab_entering_sees_the_whole_entry() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));
         let first = slab.insert(Box::new(7)).expect("room");
         assert!(slab.remove(first));
-        // Guessed rather than handed over, which would itself order what follows.
+        // Guessed, because passing it on would itself order the accesses.
         let next = Key {
             generation: first.generation + 1,
             ..first
@@ -209,28 +209,28 @@ fn loom_slab_who_enters_sees_all_of_what_was_inserted() {
 }
 
 #[test]
-fn loom_turnstile_one_is_inside_at_a_time_and_no_mark_is_lost() {
+fn loom_recheck_lock_has_one_holder_and_loses_no_event() {
     model(3, || {
-        let shared = Arc::new((AtomicU32::new(0), Turnstile::new(0)));
-        let announce_and_look = |shared: &(AtomicU32, Turnstile<u32>)| {
-            let (announced, turnstile) = shared;
-            announced.fetch_add(1, Ordering::Relaxed);
-            let mut inside = turnstile.enter();
-            while let Some(mut done) = inside {
-                *done = announced.load(Ordering::Relaxed);
-                inside = done.leave();
+        let shared = Arc::new((AtomicU32::new(0), RecheckLock::new(0)));
+        let add_and_check = |shared: &(AtomicU32, RecheckLock<u32>)| {
+            let (events, lock) = shared;
+            events.fetch_add(1, Ordering::Relaxed);
+            let mut guard = lock.try_lock();
+            while let Some(mut seen) = guard {
+                *seen = events.load(Ordering::Relaxed);
+                guard = seen.unlock();
             }
         };
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let shared = shared.clone();
-                thread::spawn(move || announce_and_look(&shared))
+                thread::spawn(move || add_and_check(&shared))
             })
             .collect();
-        announce_and_look(&shared);
+        add_and_check(&shared);
         for other in others {
             other.join().unwrap();
         }
-        assert_eq!(*shared.1.enter().expect("all have left"), 3);
+        assert_eq!(*shared.1.try_lock().expect("all have unlocked"), 3);
     });
 }

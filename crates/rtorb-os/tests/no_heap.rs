@@ -1,4 +1,4 @@
-//! After they are made, locks, timers and rings make no heap call: counted on the thread that uses them.
+//! Locks, timers and rings make no heap call in use: counted on the thread that uses them.
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::heap::{CountingAllocator, heap_calls};
@@ -11,7 +11,7 @@ use rtorb_os::timer::PeriodicTimer;
 static HEAP: CountingAllocator = CountingAllocator;
 
 #[test]
-fn using_what_was_made_makes_no_heap_call() {
+fn locks_rings_and_timers_make_no_heap_call_in_use() {
     let (mutex, changed, ceiling) = (Mutex::new(0), Condvar::new(), CeilingMutex::new(20, 0));
     let ring = Ring::new(8);
     let mut timer = PeriodicTimer::every(100_000);
@@ -34,7 +34,7 @@ fn using_what_was_made_makes_no_heap_call() {
 }
 
 #[test]
-fn handing_a_value_over_takes_no_lock() {
+fn a_push_and_a_pop_take_no_lock() {
     let ring = Ring::new(2);
     let (popped, calls) = lock_calls(|| {
         ring.push(1).expect("room");

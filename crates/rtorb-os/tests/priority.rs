@@ -1,4 +1,4 @@
-//! What the locks do for priorities, as an order of events on one CPU. No test here measures time.
+//! The effect of the locks on priorities, as an order of events on one CPU. No test here measures time.
 //!
 //! Each needs SCHED_FIFO; where the host refuses it, the test prints why and ends. No thread spins longer than [`SPIN_NS_MAX`],
 //! far below what the kernel's real-time throttling would stop (sched_rt_runtime_us, 950 of 1000 ms).
@@ -57,13 +57,13 @@ fn under_a_ceiling_the_high_thread_finds_the_mutex_free() {
         within();
         drop(held);
     });
-    // It wanted the mutex only when the low thread was done: nobody was waited for.
+    // It wanted the mutex only when the low thread was done, so it did not wait.
     let expected = ["low releases", "high wants", "high has", "medium spun"];
     assert_eq!(order, expected);
 }
 
 #[test]
-fn who_is_notified_gets_the_mutex_in_order_of_priority() {
+fn notified_threads_get_the_mutex_in_order_of_priority() {
     if real_time_is_refused() {
         return;
     }
@@ -87,7 +87,7 @@ fn who_is_notified_gets_the_mutex_in_order_of_priority() {
             .collect();
         let notifier = {
             let state = Arc::clone(&state);
-            // Less urgent than all waiters, so that when it runs they are asleep.
+            // Less urgent than all waiters, so they sleep when it runs.
             fifo("notifier", LOW - 1, move || {
                 let (mutex, changed) = &*state;
                 let mut now = mutex.lock();
@@ -110,7 +110,7 @@ fn who_is_notified_gets_the_mutex_in_order_of_priority() {
 }
 
 #[test]
-fn who_is_notified_lends_its_priority_to_the_notifier_that_still_holds_the_mutex() {
+fn a_notified_thread_lends_its_priority_to_the_notifier_that_holds_the_mutex() {
     if real_time_is_refused() {
         return;
     }
@@ -221,7 +221,7 @@ impl Events {
     }
 }
 
-/// A thread that sleeps until it is let go.
+/// A thread that sleeps until its gate opens.
 struct Started {
     gate: Arc<Gate>,
     thread: JoinHandle<Option<()>>,

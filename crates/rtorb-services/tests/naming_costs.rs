@@ -1,7 +1,8 @@
 //! What a name costs, and that this does not depend on how many there are.
 
+use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
-use rtorb::{ObjectRef, Orb, Version};
+use rtorb::{ObjectRef, Orb};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;

@@ -1,7 +1,7 @@
-//! The messages of GIOP 1.0, 1.1 and 1.2: their headers, and how they are begun, ended and split.
+//! The messages of GIOP 1.0, 1.1 and 1.2: headers, beginning, end and fragments.
 //!
-//! Position 0 of a message's stream is its first octet, the `G`: alignment counts from there. The headers of requests
-//! and replies borrow from the message and reserve nothing.
+//! Position 0 of a message's stream is its first byte, the `G`, so alignment counts from there. The headers of requests and
+//! replies borrow from the message and allocate nothing.
 
 mod exception;
 mod fragments;
@@ -14,6 +14,7 @@ mod target;
 
 pub mod contexts;
 
+pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
 pub use fragments::{Accepted, FRAGMENT_OCTETS_MIN, FragmentedMessage, Reassembly, fragments};
 pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
@@ -28,38 +29,15 @@ pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
 pub use target::Target;
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
-use core::fmt;
 
-/// A version of GIOP, or of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    /// Always 1 so far.
-    pub major: u8,
-    /// 0 to 2.
-    pub minor: u8,
-}
-
-impl Version {
-    /// GIOP 1.0.
-    pub const V1_0: Self = Self { major: 1, minor: 0 };
-    /// GIOP 1.1.
-    pub const V1_1: Self = Self { major: 1, minor: 1 };
-    /// GIOP 1.2.
-    pub const V1_2: Self = Self { major: 1, minor: 2 };
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-/// Writes the body of a request or reply: `content` behind the padding that GIOP 1.2 asks for.
-///
-/// An empty body is not padded: peers count the padding as a part of the message (GIOP 1.2, "Request Body").
+/// Writes the body of a request or reply: the padding of GIOP 1.2, and `content`.
 ///
 /// # Errors
-/// What `content` answers, or when the message would outgrow its limit.
+/// The error of `content`, or when the message would exceed its limit.
+//= GIOP 1.2 §15.4.2.2
+//# The body of a GIOP 1.2 request starts at a multiple of 8. There is no padding before an empty body.
+//= GIOP 1.2 §15.4.3.2
+//# The body of a GIOP 1.2 reply starts at a multiple of 8. There is no padding before an empty body.
 #[inline]
 pub fn encode_body<'a>(
     w: &mut Writer<'a>,
@@ -79,10 +57,10 @@ pub fn encode_body<'a>(
     Ok(())
 }
 
-/// What the body of a GIOP 1.2 request or reply is aligned to.
+/// The alignment of the body of a GIOP 1.2 request or reply.
 const BODY_ALIGNMENT: usize = 8;
 
-/// Moves from the end of a header to the body; padding without a body behind it, which some peers send, is skipped.
+/// Skips the padding between header and body. Some peers send padding without a body, which is accepted.
 #[inline]
 fn skip_to_body(r: &mut Reader<'_>) -> Result<(), DecodeError> {
     if r.giop_minor() < 2 {

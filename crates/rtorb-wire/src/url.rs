@@ -1,9 +1,10 @@
-//! References as text: `IOR:`, `corbaloc:`, `corbaname:` and `file:` (CORBA 3, "Object URLs").
+//! References as text: `IOR:`, `corbaloc:`, `corbaname:` and `file:` (CORBA 3 §13.6.10).
 //!
-//! Only read and written here; who reads the file or asks the naming service is somebody else.
+//! This module parses and formats them. It opens no file and asks no naming service.
 
 mod corbaloc;
 mod escape;
+mod ior_text;
 mod name;
 
 pub use corbaloc::{Corbaloc, CorbalocAddress};
@@ -13,55 +14,49 @@ use crate::DecodeError;
 use crate::ior::Ior;
 use escape::{escape, unescape, unescape_text};
 
-/// A reference as text, understood as far as that goes without looking anywhere.
+/// A parsed reference. Nothing is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectUrl {
-    /// `IOR:`: the reference itself.
+    /// `IOR:`: a reference.
     Ior(Ior),
-    /// `corbaloc:`: addresses and a key.
-    Corbaloc(Corbaloc),
-    /// `corbaloc:rir:`: an initial reference.
-    CorbalocRir {
-        /// Its name.
-        name: String,
-    },
-    /// `corbaname:`: what a naming context calls by that name.
+    /// `corbaloc:`: where the object is.
+    Corbaloc(Location),
+    /// `corbaname:`: the object bound to a name in a naming context.
     Corbaname {
         /// The naming context.
-        context: Context,
+        context: Location,
         /// The stringified name: see [`parse_name`]. Empty for the context itself.
         name: String,
     },
-    /// `file:`: the text in that file.
+    /// `file:`: a file that contains a reference as text.
     File {
-        /// Its path.
+        /// The path of the file.
         path: String,
     },
 }
 
-/// Where the naming context of a `corbaname:` is.
+/// Where the object of a `corbaloc:`, or the naming context of a `corbaname:`, is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Context {
-    /// An initial reference of that name.
-    Rir(String),
-    /// An object at addresses.
-    At(Corbaloc),
+pub enum Location {
+    /// `rir:`: the initial reference of that name.
+    Initial(String),
+    /// Addresses and an object key.
+    Addresses(Corbaloc),
 }
 
 impl ObjectUrl {
-    /// Reads a reference; spaces around it do not count.
+    /// Parses a reference. Ignores spaces around it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// [`UrlError`]
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let text = text.trim();
         let (scheme, rest) = text.split_once(':').ok_or(UrlError::Scheme)?;
         match scheme.to_ascii_lowercase().as_str() {
             "ior" => Ior::parse(text).map(Self::Ior),
-            "corbaloc" => Ok(match location(rest)? {
-                Context::Rir(name) => Self::CorbalocRir { name },
-                Context::At(corbaloc) => Self::Corbaloc(corbaloc),
-            }),
+            "corbaloc" => location(rest).map(Self::Corbaloc),
+            //= CORBA 3 §13.6.10.5
+            //# A corbaname is a location, NameService if it has no key, and behind # a stringified name with escapes.
             "corbaname" => {
                 let (place, name) = rest.split_once('#').unwrap_or((rest, ""));
                 Ok(Self::Corbaname {
@@ -71,21 +66,21 @@ impl ObjectUrl {
             }
             "file" => {
                 let path = unescape_text(rest.strip_prefix("//").unwrap_or(rest))?;
-                match path.is_empty() {
-                    true => Err(UrlError::SchemeSpecificPart("no path behind file:")),
-                    false => Ok(Self::File { path }),
+                if path.is_empty() {
+                    return Err(UrlError::SchemeSpecificPart("no path behind file:"));
                 }
+                Ok(Self::File { path })
             }
             _ => Err(UrlError::Scheme),
         }
     }
 }
 
-/// The `corbaname:` of a stringified name at an address, such as `:host:2809` or `:host/key`; of the context there, when the
-/// name is empty.
+/// The `corbaname:` of a stringified name at an address such as `:host:2809` or `:host/key`. An empty name gives the URL of
+/// the naming context.
 ///
 /// # Errors
-/// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that a `corbaname:` could not have.
+/// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that is invalid in a `corbaname:`.
 pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
     if address.contains('#') {
         return Err(UrlError::Address("a # in an address"));
@@ -95,53 +90,58 @@ pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
     if !name.is_empty() {
         url.push('#');
     }
-    // Text takes whatever is written to it.
+    // Writing to a string cannot fail.
     let _ = escape(name.as_bytes(), b"", &mut url);
     Ok(url)
 }
 
-/// What stands behind `corbaloc:` or `corbaname:`.
-fn location(text: &str) -> Result<Context, UrlError> {
+/// Parses the location behind `corbaloc:` or `corbaname:`.
+//= CORBA 3 §13.6.10.2
+//# `rir:` names an initial reference, which is NameService if the name is empty. It cannot be combined with addresses.
+fn location(text: &str) -> Result<Location, UrlError> {
     let Some(rest) = text.strip_prefix("rir:") else {
-        return Corbaloc::parse_rest(text).map(Context::At);
+        return Corbaloc::parse_rest(text).map(Location::Addresses);
     };
     let name = match rest.strip_prefix('/') {
         Some(name) => unescape_text(name)?,
         None if rest.is_empty() => String::new(),
         None => return Err(UrlError::Address("something behind rir:")),
     };
-    Ok(Context::Rir(match name.is_empty() {
-        true => DEFAULT_KEY.to_owned(),
-        false => name,
+    Ok(Location::Initial(if name.is_empty() {
+        DEFAULT_KEY.to_owned()
+    } else {
+        name
     }))
 }
 
-/// What a location without a key means.
+/// The object key, or the initial reference, of a location without one.
 const DEFAULT_KEY: &str = "NameService";
 
-/// What is wrong with the text of a reference; each is BAD_PARAM with the minor code [`minor`](Self::minor).
+/// The reason why a text is not a reference: BAD_PARAM with the minor code [`minor`](Self::minor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// No `IOR:`, `corbaloc:`, `corbaname:` or `file:` before it.
+    /// It does not begin with `IOR:`, `corbaloc:`, `corbaname:` or `file:`.
     #[error("a reference begins with IOR:, corbaloc:, corbaname: or file:")]
     Scheme,
-    /// An address that cannot be understood.
-    #[error("{0} in an address")]
+    /// An address is invalid.
+    #[error("{0} in an address of the reference")]
     Address(&'static str),
-    /// A key, a name or a path that cannot be understood.
+    /// A key, a name or a path is invalid.
     #[error("{0}")]
     SchemeSpecificPart(&'static str),
     /// Anything else.
     #[error("{0}")]
     Other(&'static str),
-    /// The octets behind `IOR:` are no reference.
-    #[error("not a reference: {0}")]
-    Reference(DecodeError),
+    /// The bytes behind `IOR:` are not a reference.
+    #[error("the bytes behind IOR: are not a reference")]
+    Reference(#[source] DecodeError),
 }
 
 impl UrlError {
     /// The standard minor code of BAD_PARAM, without the vendor: 7 to 10.
+    //= CORBA 3 §13.6.10
+    //# A wrong URL is BAD_PARAM: minor code 7 for the scheme, 8 for an address, 9 for the scheme-specific part, 10 otherwise.
     pub const fn minor(self) -> u32 {
         match self {
             Self::Scheme => 7,
@@ -154,8 +154,8 @@ impl UrlError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Corbaloc, CorbalocAddress, ObjectUrl, UrlError, format_corbaname};
-    use crate::giop::Version;
+    use super::{Corbaloc, CorbalocAddress, Location, ObjectUrl, format_corbaname};
+    use crate::version::Version;
 
     fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
         CorbalocAddress::Iiop {
@@ -172,8 +172,12 @@ mod tests {
         }
     }
 
+    //= CORBA 3 §13.6.10.1
+    //% test
+    //= CORBA 3 §13.6.10.3
+    //% test
     #[test]
-    fn corbaloc_forms_are_read() {
+    fn corbaloc_forms_are_parsed() {
         let (v0, v2) = (Version::V1_0, Version::V1_2);
         for (text, expected) in [
             (
@@ -217,14 +221,14 @@ mod tests {
         ] {
             assert_eq!(
                 ObjectUrl::parse(text),
-                Ok(ObjectUrl::Corbaloc(expected)),
+                Ok(ObjectUrl::Corbaloc(Location::Addresses(expected))),
                 "{text}"
             );
         }
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_formatted_corbaloc_is_parsed_again() {
         let addresses = vec![
             iiop(Version::V1_2, "::1", 2809),
             iiop(Version::V1_0, "host.example", 1),
@@ -236,17 +240,19 @@ mod tests {
         let all = corbaloc(addresses, b"\x14\x01\x0f\0 key#|%/");
         assert_eq!(
             ObjectUrl::parse(&all.to_string()),
-            Ok(ObjectUrl::Corbaloc(all.clone()))
+            Ok(ObjectUrl::Corbaloc(Location::Addresses(all.clone())))
         );
         let ior = all.to_ior("IDL:X:1.0").expect("it can be sent");
         assert_eq!(ior.profiles.len(), 3);
     }
 
+    //= CORBA 3 §13.6.10.2
+    //% test
+    //= CORBA 3 §13.6.10.5
+    //% test
     #[test]
-    fn other_schemes_are_read() {
-        let rir = |name: &str| ObjectUrl::CorbalocRir {
-            name: name.to_owned(),
-        };
+    fn other_schemes_are_parsed() {
+        let rir = |name: &str| ObjectUrl::Corbaloc(Location::Initial(name.to_owned()));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/RTORB"), Ok(rir("RTORB")));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/"), Ok(rir("NameService")));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:"), Ok(rir("NameService")));
@@ -261,14 +267,14 @@ mod tests {
         assert_eq!(
             ObjectUrl::parse("corbaname:rir:#a/b.kind"),
             Ok(ObjectUrl::Corbaname {
-                context: Context::Rir("NameService".to_owned()),
+                context: Location::Initial("NameService".to_owned()),
                 name: "a/b.kind".to_owned(),
             })
         );
         assert_eq!(
             ObjectUrl::parse("corbaname::h:7/Root#x%20y"),
             Ok(ObjectUrl::Corbaname {
-                context: Context::At(corbaloc(vec![iiop(Version::V1_0, "h", 7)], b"Root")),
+                context: Location::Addresses(corbaloc(vec![iiop(Version::V1_0, "h", 7)], b"Root")),
                 name: "x y".to_owned(),
             })
         );
@@ -295,6 +301,8 @@ mod tests {
         }
     }
 
+    //= CORBA 3 §13.6.10
+    //% test
     #[test]
     fn mistakes_have_the_minor_codes_of_the_standard() {
         for (text, minor) in [
@@ -333,11 +341,7 @@ mod tests {
     #[test]
     fn the_error_of_a_reference_says_what_is_wrong() {
         let error = ObjectUrl::parse("IOR:01").expect_err("too short");
-        assert!(matches!(error, UrlError::Reference(_)));
-        assert!(
-            error
-                .to_string()
-                .starts_with("not a reference: the message ends too early")
-        );
+        let source = std::error::Error::source(&error).expect("it has one");
+        assert!(source.to_string().starts_with("the message ends too early"));
     }
 }

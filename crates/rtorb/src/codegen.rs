@@ -1,9 +1,9 @@
-//! What code generated from IDL calls, and nothing that a person would.
+//! Support API for generated code. Not public.
 //!
-//! `docs/mapping.md` shows the generated text that these pieces serve.
+//! `docs/mapping.md` shows the generated code.
 
 pub use crate::exception::SystemException;
-pub use crate::interface::{Interface, narrow};
+pub use crate::interface::{Interface, UserException, narrow};
 pub use crate::poa::{OperationTable, ServedBy, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
@@ -18,11 +18,31 @@ pub use rtorb_wire::valuetype::{self, ValueType};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 
-/// A user exception of IDL.
-pub trait UserException: Encode + Decode + std::error::Error {
-    /// Its repository id.
-    const REPOSITORY_ID: &'static str;
+/// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
+///
+/// `#![allow]` is not possible, because `include!` reads the file.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! generated {
+    ($($item:item)*) => {$(
+        #[allow(
+            dead_code,
+            missing_docs,
+            nonstandard_style,
+            unreachable_pub,
+            unused_qualifications,
+            unused_results,
+            unused_variables,
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            rustdoc::all
+        )]
+        $item
+    )*};
 }
+pub use crate::generated;
 
 /// Lets `Option` of a reference type go over the wire.
 #[macro_export]

@@ -6,6 +6,7 @@ mod filter_chain;
 mod lanes;
 mod leader_followers;
 pub(crate) mod pool;
+mod pools;
 mod reactive;
 mod reactor;
 mod request_queue;
@@ -14,19 +15,30 @@ mod stations;
 mod thread_per_connection;
 mod worker_pool;
 
+pub(crate) use filter_chain::FilterChain;
 pub use filter_chain::{FilteredRequest, RequestFilter};
-pub(crate) use lanes::open as open_lanes;
+pub(crate) use lanes::Lanes;
+pub use pools::DestroyThreadpoolError;
+pub(crate) use pools::Pools;
 
 use crate::endpoint::Endpoint;
-use crate::orb::OrbCore;
-use crate::orb::published::leads_to;
 use crate::server::Server;
-use crate::strategies::DispatchStrategy;
+use crate::server::ServerCore;
 use rtorb_os::Refused;
 use rtorb_os::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::sync::Arc;
+
+/// The dispatch strategy of one ORB, with what this strategy alone needs.
+pub(crate) enum Dispatch {
+    ThreadPerConnection,
+    Reactive,
+    WorkerPool { threads: usize },
+    LeaderFollowers { threads: usize },
+    FilterChain(Arc<FilterChain>),
+    Lanes(Lanes),
+}
 
 /// Why serving ended early.
 #[derive(Debug)]
@@ -44,14 +56,18 @@ impl From<Errno> for DispatchError {
 }
 
 /// Serves all connections until the ORB is stopped.
-pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
-    match orb.strategies.dispatch {
-        DispatchStrategy::ThreadPerConnection => thread_per_connection::run(orb, server),
-        DispatchStrategy::Reactive => reactive::run(orb, server),
-        DispatchStrategy::WorkerPool => worker_pool::run(orb, server),
-        DispatchStrategy::LeaderFollowers => leader_followers::run(orb, server),
-        DispatchStrategy::FilterChain => filter_chain::run(orb, server),
-        DispatchStrategy::Lanes => lanes::run(orb, server),
+pub(crate) fn run(
+    dispatch: &Dispatch,
+    orb: &Arc<ServerCore>,
+    server: &Server,
+) -> Result<(), DispatchError> {
+    match dispatch {
+        Dispatch::ThreadPerConnection => thread_per_connection::run(orb, server),
+        Dispatch::Reactive => reactive::run(orb, server),
+        Dispatch::WorkerPool { threads } => worker_pool::run(orb, server, *threads),
+        Dispatch::LeaderFollowers { threads } => leader_followers::run(orb, server, *threads),
+        Dispatch::FilterChain(chain) => filter_chain::run(orb, server, chain),
+        Dispatch::Lanes(lanes) => lanes::run(orb, server, lanes),
     }
 }
 
@@ -61,17 +77,20 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
 /// Several threads can wait for each other too, all of them in servants that call their own server: that ends by the calls'
 /// timeouts.
 #[cold]
-pub(crate) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
-    let threads = match orb.strategies.dispatch {
-        DispatchStrategy::ThreadPerConnection => return false,
-        // The threads of a pool know it themselves.
-        DispatchStrategy::Lanes => return false,
-        DispatchStrategy::Reactive => 1,
-        DispatchStrategy::WorkerPool | DispatchStrategy::LeaderFollowers => orb.pool_threads,
-        DispatchStrategy::FilterChain => filter_chain::threads(orb),
+pub(crate) fn would_deadlock(dispatch: &Dispatch, orb: &ServerCore, endpoint: &Endpoint) -> bool {
+    let threads = match dispatch {
+        Dispatch::ThreadPerConnection => return false,
+        // `pool::would_wait_for_itself` checks the threads of a pool.
+        Dispatch::Lanes(_) => return false,
+        Dispatch::Reactive => 1,
+        Dispatch::WorkerPool { threads } | Dispatch::LeaderFollowers { threads } => *threads,
+        Dispatch::FilterChain(chain) => chain.threads(),
     };
-    let mut listeners = orb.own_listeners().into_iter();
-    threads == 1 && listeners.any(|listener| leads_to(listener, endpoint))
+    let mut listeners = orb
+        .server()
+        .into_iter()
+        .flat_map(|server| &server.listeners);
+    threads == 1 && listeners.any(|listener| listener.leads_to(endpoint))
 }
 
 /// Waits until threads have ended.

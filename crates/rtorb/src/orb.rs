@@ -6,39 +6,30 @@ mod config_file;
 mod initial_references;
 mod object_url;
 mod options;
-pub(crate) mod published;
-pub(crate) mod routes;
+mod rt_current;
+mod rt_orb;
 mod settings;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
-pub(crate) use routes::SharedEndpoint;
+pub use rt_current::RtCurrent;
+pub use rt_orb::RtOrb;
 
-use crate::connection::OpenLines;
-use crate::dispatch::{self, DispatchError, RequestFilter};
+use crate::connection::{Client, ClientCore, Host};
+use crate::dispatch::{self, DispatchError};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
-use crate::poa::object_table::ObjectTable;
-use crate::poa::{Adapter, Poa};
+use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::rt::{RtCore, RtCurrent, RtOrb};
-use crate::server::{Server, is_in_upcall, is_serving_own};
-use crate::strategies::{DispatchStrategy, Strategies};
-use crate::timing::{OperationCounts, Watch};
-use crate::transport::Listener;
-use crate::wait::reactor::Reactor;
-use crate::wait::watchdog::Watchdog;
+use crate::server::{is_in_servant, is_in_upcall, is_serving_own};
+use crate::strategies::Strategies;
+use crate::timing::OperationCounts;
+use crate::trace::trace_event;
+use core::any::Any;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
-use published::Published;
-use routes::EndpointTable;
-use rtorb_os::sync::Mutex;
-use rtorb_os::thread::ThreadConfig;
-use rtorb_wire::ByteOrder;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// An object request broker; cheap to clone.
 ///
@@ -49,43 +40,12 @@ pub struct Orb {
     pub(crate) core: Arc<OrbCore>,
 }
 
-/// What all parts of an ORB share; fixed once built, apart from tables that have locks or counters of their own.
+/// The two sides of an ORB, and the names of its initial references.
 pub(crate) struct OrbCore {
-    pub(crate) limits: Limits,
     pub(crate) strategies: Strategies,
-    pub(crate) byte_order: ByteOrder,
-    pub(crate) fragment_octets: Option<usize>,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) round_trip_timeout: Option<Duration>,
-    pub(crate) server_threads: ThreadConfig,
-    pub(crate) watchdog_thread: ThreadConfig,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) reactor_thread: ThreadConfig,
-    pub(crate) reactor: Reactor,
-    /// True if servers are told the priorities of each new connection that is for a band.
-    pub(crate) binds_priority_bands: bool,
-    pub(crate) max_version: rtorb_wire::giop::Version,
-    pub(crate) rt: RtCore,
-    pub(crate) timing: Watch,
-    /// Threads of the dispatch strategies that have a pool of a fixed size.
-    pub(crate) pool_threads: usize,
-    /// The application's filters, for [`DispatchStrategy::FilterChain`].
-    pub(crate) filters: Vec<Arc<dyn RequestFilter>>,
-    /// Tells this run of this ORB from every other in the keys of transient objects.
-    pub(crate) epoch: u64,
-    pub(crate) objects: ObjectTable,
-    pub(crate) endpoints: EndpointTable,
-    pub(crate) open_lines: OpenLines,
+    pub(crate) client: Arc<ClientCore>,
+    pub(crate) adapters: Arc<Adapters>,
     initial_references: InitialReferences,
-    adapters: AtomicUsize,
-    root: Arc<Adapter>,
-    pub(crate) listen: Vec<crate::endpoint::ListenEndpoint>,
-    /// Where lanes listen that do not listen beside the ORB's endpoints.
-    pub(crate) lane_endpoints: crate::dispatch::pool::endpoints::LaneEndpoints,
-    /// Made when the root adapter is first asked for: a client listens nowhere.
-    server: OnceLock<Server>,
-    opening: Mutex<()>,
-    stopping: AtomicBool,
 }
 
 impl Orb {
@@ -100,8 +60,8 @@ impl Orb {
     /// INITIALIZE with the endpoint when one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
         self.core.check_running()?;
-        self.core.open_server()?;
-        Ok(Poa::new(self.clone(), Arc::clone(&self.core.root)))
+        self.core.adapters.open_server()?;
+        Ok(self.root())
     }
 
     /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
@@ -156,25 +116,22 @@ impl Orb {
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
-        let served = match self.core.open_server() {
-            Ok(server) => dispatch::run(&self.core, server),
+        let adapters = &self.core.adapters;
+        let served = match adapters.open_server() {
+            Ok(server) => adapters.run(server),
             Err(_) if self.core.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
         // When the host refused something, this ends the pools too, which are waited for.
         self.core.stop();
-        self.core.rt.pools.join();
+        self.core.adapters.pools.join();
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
-        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        self.root().destroy();
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
-                SystemException::from(ExceptionKind::Internal).with_cause(Cause {
-                    phase: Phase::Listen,
-                    endpoint: None,
-                    elapsed: Duration::ZERO,
-                    errno: Some(errno),
-                }),
+                SystemException::from(ExceptionKind::Internal)
+                    .with_cause(Cause::host(Phase::Listen, errno)),
             ),
         })
     }
@@ -193,31 +150,31 @@ impl Orb {
     /// # Errors
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
     pub fn destroy(&self) -> Result<(), SystemException> {
-        if is_in_upcall(&self.core) {
+        if is_in_upcall(&self.core.adapters.server) {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
         }
         self.core.stop();
-        self.core.rt.pools.join();
+        self.core.adapters.pools.join();
         // As at the end of `run`: servants often hold the ORB.
-        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        self.root().destroy();
         Ok(())
     }
 
     /// The endpoints that the ORB listens on, with the ports that it was given.
     pub fn endpoints(&self) -> Vec<Endpoint> {
-        let listeners = self.core.own_listeners().into_iter();
+        let listeners = self.core.adapters.own_listeners().into_iter();
         listeners.map(|listener| listener.bound.clone()).collect()
     }
 
     /// The bounds that it was built with.
     pub fn limits(&self) -> &Limits {
-        &self.core.limits
+        &self.core.client.limits
     }
 
     /// What was counted of the operations that are annotated with their timing: of each that is served here, and of each that was
     /// called, in the order of their names. The counters are not of one moment: calls go on meanwhile.
     pub fn timing(&self) -> Vec<OperationCounts> {
-        self.core.timing.snapshot()
+        self.core.client.timing.snapshot()
     }
 
     /// The strategies that it was built with.
@@ -225,9 +182,21 @@ impl Orb {
         self.core.strategies
     }
 
-    /// A reference to an object of this ORB.
-    pub(crate) fn reference(&self, published: &Published<'_>) -> ObjectRef {
-        ObjectRef::new(self.clone(), published::ior(&self.core, published))
+    /// The client side, for a reference.
+    fn client(&self) -> Client {
+        Client {
+            core: Arc::clone(&self.core.client),
+            host: Arc::clone(&self.core) as Arc<dyn Host>,
+        }
+    }
+
+    fn root(&self) -> Poa {
+        let adapters = &self.core.adapters;
+        Poa::new(
+            self.client(),
+            Arc::clone(adapters),
+            Arc::clone(&adapters.root),
+        )
     }
 }
 
@@ -235,90 +204,47 @@ impl OrbCore {
     /// BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {
-        match self.is_stopping() {
-            true => Err(SystemException::omg(ExceptionKind::BadInvOrder, 4)),
-            false => Ok(()),
-        }
+        self.adapters.server.check_running()
     }
 
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.adapters.server.is_stopping()
     }
 
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        // Who opens the server meanwhile either has done so, or sees that it shall stop.
-        let _opening = self.opening.lock();
-        if let Some(server) = self.server.get() {
-            server.stop();
-        }
-        if let Some(pool) = self.rt.own_pool.get() {
-            pool.stop();
-        }
-        self.rt.pools.stop();
+        trace_event!(INFO, "the ORB stops");
+        self.client.close();
+        self.adapters.stop();
+    }
+}
+
+impl Host for OrbCore {
+    fn is_in_servant(&self) -> bool {
+        is_in_servant()
     }
 
-    /// What adapters without a pool of their own are reached by.
-    pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
-        match (self.rt.own_pool.get(), self.server.get()) {
-            (Some(pool), _) => pool
-                .lanes
-                .iter()
-                .flat_map(|lane| &lane.server.listeners)
-                .collect(),
-            (None, Some(server)) => server.listeners.iter().collect(),
-            (None, None) => Vec::new(),
-        }
-    }
-
-    /// Counts one more adapter.
-    pub(crate) fn count_adapter(&self) -> Result<(), SystemException> {
-        let counted =
-            self.adapters
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |adapters| {
-                    (adapters < self.limits.adapters_max).then_some(adapters + 1)
-                });
-        counted
-            .map(|_| ())
-            .map_err(|_| ExceptionKind::NoResources.into())
-    }
-
-    pub(crate) fn uncount_adapter(&self) {
-        self.adapters.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// True if a call to that endpoint from the calling thread would wait for the calling thread itself.
-    pub(crate) fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+    fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+        let Adapters {
+            dispatch, server, ..
+        } = &*self.adapters;
         dispatch::pool::would_wait_for_itself(endpoint)
-            || is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
+            || is_serving_own(server) && dispatch::would_deadlock(dispatch, server, endpoint)
     }
 
-    /// What it listens with; with lanes, only the signal to stop.
-    pub(crate) fn server(&self) -> Option<&Server> {
-        self.server.get()
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
+}
 
-    fn open_server(self: &Arc<Self>) -> Result<&Server, SystemException> {
-        if let Some(server) = self.server.get() {
-            return Ok(server);
-        }
-        // Two threads that ask at once must not both bind.
-        let _opening = self.opening.lock();
-        if let Some(server) = self.server.get() {
-            return Ok(server);
-        }
-        self.check_running()?;
-        let listen = match self.strategies.dispatch {
-            DispatchStrategy::Lanes => {
-                let pool = dispatch::open_lanes(self)?;
-                self.rt.own_pool.get_or_init(|| pool);
-                &[][..]
-            }
-            _ => &self.listen,
-        };
-        let server = published::listen(listen)?;
-        Ok(self.server.get_or_init(|| server))
+impl ObjectRef {
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> Orb {
+        let host = Arc::clone(&self.client().host).into_any();
+        let core = host
+            .downcast()
+            .expect("the host of every reference is an `OrbCore`");
+        Orb { core }
     }
 }
 
@@ -326,7 +252,7 @@ impl fmt::Debug for OrbCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Orb")
             .field("strategies", &self.strategies)
-            .field("limits", &self.limits)
+            .field("limits", &self.client.limits)
             .finish_non_exhaustive()
     }
 }

@@ -1,14 +1,17 @@
 //! Sending a finished message, by a client or a server.
 
-use crate::orb::OrbCore;
 use crate::transport::{Stream, Unsent};
 use rtorb_wire::{Writer, giop};
 use rustix::io::Errno;
 
-/// Sends a message in one piece, or in fragments if it is larger than the ORB is told to send at once.
+/// Sends a message in one piece, or in fragments of `fragment_bytes` if it is larger.
 #[inline]
-pub(crate) fn send(orb: &OrbCore, stream: &Stream, message: &Writer<'_>) -> Result<(), Errno> {
-    match orb.fragment_octets {
+pub(crate) fn send(
+    stream: &Stream,
+    message: &Writer<'_>,
+    fragment_bytes: Option<usize>,
+) -> Result<(), Errno> {
+    match fragment_bytes {
         Some(max) if message.len() > max => {
             giop::fragments(&message.to_octets(), max).try_for_each(|part| stream.send(&part))
         }
@@ -19,14 +22,14 @@ pub(crate) fn send(orb: &OrbCore, stream: &Stream, message: &Writer<'_>) -> Resu
     }
 }
 
-/// As [`send`], at the latest until `deadline_ns` of the monotonic clock.
+/// As [`send`], until `deadline_ns` of the monotonic clock at the latest.
 pub(crate) fn send_by(
-    orb: &OrbCore,
     stream: &Stream,
     message: &Writer<'_>,
+    fragment_bytes: Option<usize>,
     deadline_ns: Option<u64>,
 ) -> Result<(), Unsent> {
-    let max = match orb.fragment_octets {
+    let max = match fragment_bytes {
         Some(max) if message.len() > max => max,
         _ => {
             let (own, lent) = message.parts();

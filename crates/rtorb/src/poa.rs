@@ -1,36 +1,38 @@
-//! The portable object adapter: which servant serves which object.
+//! The portable object adapter: [`Poa`](crate::Poa) connects objects with servants.
 //!
-//! An object's key holds its place in a table and a generation, so that finding the servant costs the same for one
-//! object and for a million, and takes no lock.
+//! An object's key has its place in a table and a generation. Finding a servant takes no lock, and costs the same for one object
+//! and for a million.
 
 mod adapter;
+mod adapters;
 mod locator;
 mod manager;
-mod names;
-pub(crate) mod object_key;
-pub(crate) mod object_table;
 mod operation_table;
 mod policies;
+mod published;
 mod rt_poa;
-pub(crate) mod rt_policies;
+mod rt_policies;
 
+pub use crate::server::PoaManagerState;
+#[doc(hidden)]
+pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
-pub use manager::{PoaManager, PoaManagerState};
+pub use manager::PoaManager;
+#[doc(hidden)]
 pub use operation_table::OperationTable;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
-pub(crate) use adapter::Adapter;
-pub(crate) use names::{LocatedId, NameCache, Unbindable};
+pub(crate) use adapters::Adapters;
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use crate::interface::Interface;
-use crate::server::ServerCall;
+use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 
-/// Says how a servant of type `S` carries out the operations of the interface that `Self` is the reference type of.
+/// How a servant of type `S` serves the interface whose reference type is `Self`.
 ///
-/// Generated for every `S` that implements the interface's servant trait.
+/// The compiler generates it for every `S` that implements the interface's servant trait.
 pub trait ServedBy<S>: Interface {
     /// The number of the operation with that name on the wire.
     fn find_operation(name: &[u8]) -> Option<usize>;
@@ -50,29 +52,6 @@ pub trait ServedBy<S>: Interface {
         operation: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException>;
-}
-
-/// The answer to an operation that the interface does not have.
-pub fn unknown_operation() -> SystemException {
-    SystemException::omg(ExceptionKind::BadOperation, 2)
-}
-
-/// A servant whose type is forgotten.
-pub(crate) trait Servant: Send + Sync {
-    /// Serves a request; `id` is the object's where requests to many come here.
-    fn dispatch(
-        &self,
-        operation: &[u8],
-        call: &mut ServerCall<'_>,
-        id: &LocatedId,
-    ) -> Result<(), SystemException>;
-    fn repository_id(&self) -> &'static str;
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// OBJECT_NOT_EXIST where many objects are served, but none with that id.
-    fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
-        Ok(())
-    }
 }
 
 /// A servant with the interface that it is activated for.

@@ -2,25 +2,28 @@
 
 mod binding;
 mod policies;
+pub(crate) mod routes;
 mod sync_scope;
 
-use crate::connection::{self, Arguments, Ask, Channel, Failure, Outcome, Request, Results};
+use crate::connection::{
+    self, Arguments, Channel, Client, Invocation, InvocationKind, Outcome, Results, Route,
+};
 use crate::endpoint::Endpoint;
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent,
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::orb::routes::{Profile, routes};
-use crate::orb::{Orb, OrbCore, SharedEndpoint};
 use crate::rt::{Policy, Priority};
-use crate::timing::{self, OperationTiming};
-use binding::{Binding, Choice, Policies, invalid};
+use crate::timing::OperationTiming;
+use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
-use rtorb_wire::giop::{ReplyStatus, RequestPrefix, Response, Version};
+use rtorb_wire::giop::{ReplyStatus, Response};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sync_scope::SyncScope;
@@ -34,7 +37,7 @@ pub struct ObjectRef {
 }
 
 struct Inner {
-    orb: Orb,
+    client: Client,
     ior: Ior,
     /// The reference's own policies, which go with it to where the object moves.
     overrides: Arc<[Policy]>,
@@ -52,18 +55,6 @@ struct Inner {
     sync_scope: SyncScope,
 }
 
-/// One way to the object: an endpoint of a profile, and what that profile says.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
-    pub(crate) endpoint: Arc<SharedEndpoint>,
-    pub(crate) version: Version,
-    pub(crate) object_key: Arc<[u8]>,
-    /// What each request begins with, where the version allows to make that once.
-    pub(crate) prefix: Option<Arc<RequestPrefix>>,
-    /// The CORBA priority of the lane behind it, where the reference tells.
-    pub(crate) priority: Option<Priority>,
-}
-
 /// How long a round trip may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timeout {
@@ -74,19 +65,19 @@ enum Timeout {
 }
 
 impl ObjectRef {
-    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
-        Self::with_policies(orb, ior, Arc::default())
+    pub(crate) fn new(client: Client, ior: Ior) -> Self {
+        Self::with_policies(client, ior, Arc::default())
     }
 
-    fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>) -> Self {
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&orb.core, &overrides, &profiles);
+        let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&orb, &profiles, &wanted);
+            let routes = routes(&client.core, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&orb.core, &routes)?;
+            let binding = policies.binding(&client.core, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -94,7 +85,7 @@ impl ObjectRef {
             Err(exception) => (Vec::new(), Some(Err(exception))),
         };
         Self::of(Inner {
-            orb,
+            client,
             ior,
             overrides,
             policies: Arc::new(policies),
@@ -117,6 +108,8 @@ impl ObjectRef {
     /// The same object with another bound on the time from sending a request to having its reply
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
+    //= RT-CORBA 1.2 §Invocation Timeout
+    //# A client may bound the time of a call, which then fails with TIMEOUT.
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::of(Inner {
             timeout: Timeout::Own(timeout),
@@ -124,9 +117,9 @@ impl ObjectRef {
         })
     }
 
-    /// The ORB that the reference belongs to.
-    pub fn orb(&self) -> &Orb {
-        &self.inner.orb
+    /// The client side of its ORB.
+    pub(crate) fn client(&self) -> &Client {
+        &self.inner.client
     }
 
     /// What goes over the wire when the reference is passed on.
@@ -204,9 +197,11 @@ impl ObjectRef {
         let mut result = Some(result);
         let mut raised = Some(raised);
         let mut answer = None;
-        self.call(
+        self.invoke_at(
+            InvocationKind::Operation,
             operation,
             Response::FromTarget,
+            None,
             &arguments,
             &mut |status, r| {
                 answer = match (status, result.take(), raised.take()) {
@@ -240,7 +235,9 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         match self.inner.sync_scope {
             SyncScope::WithTransport => {
-                self.call(operation, Response::None, &arguments, &mut |_, _| Ok(()))
+                let kind = InvocationKind::Operation;
+                let none = Response::None;
+                self.invoke_at(kind, operation, none, None, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -265,7 +262,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        timing::call(&self.inner.orb.core, operation, call)
+        let core = &self.inner.client.core;
+        core.timing.call(operation, &core.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -273,52 +271,35 @@ impl ObjectRef {
     /// Generated code calls this when it makes its own reference of it, so that no call has to.
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.orb.core.timing.prepare(operations);
+        self.inner.client.core.timing.prepare(operations);
         self
     }
 
-    #[inline]
-    fn call<'a>(
+    /// Invokes the object wherever it is; follows it when it has moved.
+    fn invoke_at<'a>(
         &self,
+        kind: InvocationKind,
         operation: &str,
         response: Response,
+        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let question = Question {
-            ask: Ask::Operation,
-            operation,
-            response,
-            at: None,
-        };
-        self.ask(&question, arguments, results)
-    }
-
-    fn ask<'a>(
-        &self,
-        question: &Question<'_>,
-        arguments: Arguments<'_, 'a>,
-        results: Results<'_>,
-    ) -> Result<(), SystemException> {
-        let orb = &self.inner.orb.core;
-        orb.check_running()?;
-        let timeout = match self.inner.timeout {
-            Timeout::OfOrb => orb.round_trip_timeout,
-            Timeout::Own(timeout) => timeout,
-        };
-        let mut target = match self.inner.is_forwarded.load(Ordering::Acquire) {
-            false => None,
-            true => self.inner.forward.lock().clone(),
-        };
+        let core = &self.inner.client.core;
+        core.check_open()?;
+        let invocation = self.inner.invocation(kind, operation, response)?;
+        let mut target = self.inner.forward();
         let mut was_known = target.is_some();
         let mut moving_since = None;
-        for _ in 0..=orb.limits.forwards_max {
+        for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            match inner.try_routes(question, timeout, arguments, results) {
+            match inner.try_routes(&invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
+                //= GIOP 1.2 §15.6
+                //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.orb.clone(), ior, overrides);
+                    let next = Self::with_policies(self.inner.client.clone(), ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -328,15 +309,14 @@ impl ObjectRef {
                     self.inner.is_forwarded.store(true, Ordering::Release);
                     target = Some(next);
                 }
-                // The place that the object had moved to is gone: ask where it was known first. What was told just now is
-                // not asked for again.
-                Err(failure) if was_known && failure.ends_forward() => {
+                // The place that the object had moved to is gone: the place where it was known first may know another.
+                Err(exception) if was_known && ends_forward(&exception) => {
                     self.inner.is_forwarded.store(false, Ordering::Release);
                     *self.inner.forward.lock() = None;
                     target = None;
                     was_known = false;
                 }
-                Err(failure) => return Err(failure.exception),
+                Err(exception) => return Err(exception),
             }
         }
         Err(self.too_many_forwards(moving_since))
@@ -354,48 +334,86 @@ impl ObjectRef {
     }
 }
 
-/// What is asked of an object, by whatever route.
-#[derive(Clone, Copy, Debug)]
-struct Question<'x> {
-    ask: Ask,
-    operation: &'x str,
-    response: Response,
-    /// The priority to ask with, where it is not the calling thread's.
-    at: Option<Priority>,
-}
-
 impl Inner {
-    /// Calls by the route that answered last, and by the others while the failure permits it.
+    /// Invokes by the route that replied last, and by the others while the failure permits it.
     fn try_routes<'a>(
         &self,
-        question: &Question<'_>,
-        timeout: Option<Duration>,
+        template: &Invocation<'_>,
+        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
-    ) -> Result<Outcome, Failure> {
-        let choice = self.choice(question.at)?;
+    ) -> Result<Outcome, SystemException> {
+        let priority = self.call_priority(at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
             let index = self.index(preferred, step);
-            let Some(request) = self.request(question, timeout, (&choice, index)) else {
+            let Some(invocation) = self.by_route(template, priority.as_ref(), index) else {
                 // Another priority's: not even when the own one fails.
                 continue;
             };
-            match connection::call(&request, arguments, results) {
-                Err(failure) if failure.permits_other_route() => last = Some(failure),
-                answer => {
+            match connection::call(&invocation, arguments, results) {
+                Err(exception) if permits_other_route(&exception) => last = Some(exception),
+                ended => {
                     if last.is_some() {
                         self.preferred.store(index, Ordering::Relaxed);
                     }
-                    return answer;
+                    return ended;
                 }
             }
         }
-        Err(last.unwrap_or_else(|| self.no_route().into()))
+        Err(last.unwrap_or_else(|| self.no_route()))
     }
 
-    /// The route that is tried so many steps after the one that answered last.
+    /// An invocation by the first route, which [`by_route`](Self::by_route) turns to others.
+    #[inline(always)]
+    fn invocation<'x>(
+        &'x self,
+        kind: InvocationKind,
+        operation: &'x str,
+        response: Response,
+    ) -> Result<Invocation<'x>, SystemException> {
+        let core = &self.client.core;
+        let Some(route) = self.routes.first() else {
+            return Err(self.unusable());
+        };
+        Ok(Invocation {
+            core,
+            client: &self.client,
+            kind,
+            operation,
+            response,
+            timeout: match self.timeout {
+                Timeout::OfOrb => core.round_trip_timeout,
+                Timeout::Own(timeout) => timeout,
+            },
+            route,
+            channel: Channel::ANY,
+            priority: None,
+        })
+    }
+
+    /// The invocation by another route; `None` if the call may not take that route.
+    #[inline(always)]
+    fn by_route<'x>(
+        &'x self,
+        template: &Invocation<'x>,
+        priority: Option<&BandedPriority>,
+        index: usize,
+    ) -> Option<Invocation<'x>> {
+        let route = &self.routes[index];
+        let Some(priority) = priority else {
+            return Some(Invocation { route, ..*template });
+        };
+        priority.accepts(route).then(|| Invocation {
+            route,
+            channel: priority.channel(&self.client.core, route),
+            priority: priority.sent(),
+            ..*template
+        })
+    }
+
+    /// The index of the route that is tried so many steps after the one that replied last.
     #[inline]
     fn index(&self, preferred: usize, step: usize) -> usize {
         match preferred + step {
@@ -404,48 +422,19 @@ impl Inner {
         }
     }
 
-    /// What is asked by a route; none if the call may not go by it.
-    #[inline(always)]
-    fn request<'x>(
-        &'x self,
-        question: &Question<'x>,
-        timeout: Option<Duration>,
-        (choice, index): (&Option<Choice>, usize),
-    ) -> Option<Request<'x>> {
-        let route = &self.routes[index];
-        let orb = &self.orb.core;
-        let (priority, channel) = match choice {
-            None => (None, Channel::ANY),
-            Some(choice) if choice.accepts(route) => {
-                (choice.priority(), choice.channel(orb, route))
-            }
-            Some(_) => return None,
-        };
-        Some(Request {
-            orb,
-            route,
-            channel,
-            ask: question.ask,
-            operation: question.operation,
-            response: question.response,
-            timeout,
-            priority,
-        })
-    }
-
-    /// What a call needs of a route, where that is not the same for all.
+    /// The place to which the object is known to have moved.
     #[inline]
-    fn choice(&self, at: Option<Priority>) -> Result<Option<Choice>, SystemException> {
-        match &self.binding {
-            None => Ok(None),
-            Some(binding) => self.choose(binding, at).map(Some),
+    fn forward(&self) -> Option<ObjectRef> {
+        if !self.is_forwarded.load(Ordering::Acquire) {
+            return None;
         }
+        self.forward.lock().clone()
     }
 
     /// The same reference once more, with the same connections and knowing of no move.
     fn copy(&self) -> Self {
         Self {
-            orb: self.orb.clone(),
+            client: self.client.clone(),
             ior: self.ior.clone(),
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
@@ -459,25 +448,67 @@ impl Inner {
         }
     }
 
-    fn choose(
+    /// The priority of a call, where calls are not all the same; the calling thread's unless `at` has another.
+    #[inline]
+    fn call_priority(
         &self,
-        binding: &Result<Binding, SystemException>,
         at: Option<Priority>,
-    ) -> Result<Choice, SystemException> {
-        match (binding, at) {
-            (Ok(binding), None) => binding.choose(&self.orb.core, &self.routes),
-            (Ok(binding), Some(priority)) => binding.choose_at(priority),
-            (Err(exception), _) => Err(exception.clone()),
+    ) -> Result<Option<BandedPriority>, SystemException> {
+        let Some(binding) = self.binding.as_deref() else {
+            return Ok(None);
+        };
+        let binding = binding.as_ref().map_err(Clone::clone)?;
+        let priority = match at {
+            None => binding.of_caller(&self.client.core, &self.routes)?,
+            Some(priority) => binding.at(priority)?,
+        };
+        Ok(Some(priority))
+    }
+
+    /// Why a reference without routes cannot be used.
+    #[cold]
+    fn unusable(&self) -> SystemException {
+        match self.binding.as_deref() {
+            Some(Err(exception)) => exception.clone(),
+            _ => NO_USABLE_PROFILE,
         }
     }
 
     #[cold]
     fn no_route(&self) -> SystemException {
-        match self.routes.is_empty() {
-            true => NO_USABLE_PROFILE,
-            false => invalid(inconsistent::NO_LANE),
+        if self.routes.is_empty() {
+            return self.unusable();
         }
+        invalid(inconsistent::NO_LANE)
     }
+}
+
+/// True if another route to the object may do: the operation did not run, and that is not the request's fault.
+fn permits_other_route(exception: &SystemException) -> bool {
+    let Some(cause) = &exception.cause else {
+        return false;
+    };
+    exception.completed == CompletionStatus::No
+        && match exception.kind {
+            ExceptionKind::Transient | ExceptionKind::CommFailure => true,
+            // A host that is switched off sends nothing at all.
+            ExceptionKind::Timeout => cause.phase == Phase::Connect,
+            _ => false,
+        }
+}
+
+/// True if the place that an object had moved to is of no use any more.
+//= GIOP 1.2 §15.4.3.2
+//# When the place that a forward names fails, the client goes back to the original reference.
+fn ends_forward(exception: &SystemException) -> bool {
+    let is_gone = exception.kind == ExceptionKind::ObjectNotExist
+        && exception.completed == CompletionStatus::No;
+    is_gone || permits_other_route(exception)
+}
+
+/// True if a oneway that waits for nothing was refused because the route has no open connection: another may have one.
+fn is_unconnected(exception: &SystemException) -> bool {
+    exception.kind == ExceptionKind::Transient && exception.minor == oneway::UNCONNECTED
 }
 
 /// A reference without a profile that this ORB can use.
@@ -490,6 +521,12 @@ impl PartialEq for ObjectRef {
 }
 
 impl Eq for ObjectRef {}
+
+impl Hash for ObjectRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.ior.hash(state);
+    }
+}
 
 impl fmt::Debug for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -525,20 +562,13 @@ impl Reference for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let core = r
-            .context()
-            .and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
-        let Some(core) = core else {
+        let client = r.context().and_then(Client::of_context);
+        let Some(client) = client else {
             return Err(DecodeError::BadTag {
                 what: "a reference outside of a call",
                 value: 0,
             });
         };
-        Ok(Some(Self::new(
-            Orb {
-                core: Arc::clone(core),
-            },
-            ior,
-        )))
+        Ok(Some(Self::new(client, ior)))
     }
 }

@@ -1,7 +1,7 @@
 //! Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
 //!
-//! `priority` and `mapping` say what a priority is, `current` which one a thread has; `policy` has the policies of clients
-//! and adapters, `rt_orb` makes them, mutexes and thread pools.
+//! [`RtOrb`] makes policies, mutexes and thread pools. [`RtCurrent`] is the priority of the calling thread. The other items are
+//! values: priorities and their mappings, policies, protocol properties.
 
 mod best_effort;
 mod call_priority;
@@ -11,24 +11,21 @@ mod mapping;
 mod mutex;
 mod network_priority;
 pub(crate) mod policy;
-mod pools;
 mod priority;
-mod rt_orb;
 pub(crate) mod threadpool;
 mod transform;
 
+pub use crate::dispatch::DestroyThreadpoolError;
+pub use crate::orb::{RtCurrent, RtOrb};
 pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
-pub use current::RtCurrent;
-pub(crate) use current::{Running, caller_priority};
+pub(crate) use current::{Running, caller_priority, refusal, set_thread_priority, thread_priority};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};
 pub use policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
-pub use pools::DestroyThreadpoolError;
 pub use priority::{NativePriority, Priority};
-pub use rt_orb::RtOrb;
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
 pub use threadpool::{
     InvalidThreadpool, LanedThreadpool, RequestBuffering, Threadpool, ThreadpoolId, ThreadpoolLane,

@@ -1,57 +1,63 @@
-//! The choices that make an ORB's architecture, side by side.
+//! The strategies that make an ORB's architecture.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// One way for each axis; what is not named keeps its default.
+/// The strategies of an ORB: how its clients use connections, and which threads of its server call servants.
+///
+/// ```
+/// use rtorb::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// // A preset, with one strategy of its own.
+/// let mut strategies = Strategies::MINICOOL;
+/// strategies.dispatch = DispatchStrategy::Reactive;
+/// let orb = rtorb::Orb::builder().strategies(strategies).build()?;
+///
+/// // A wait strategy belongs to a connection strategy whose connections are shared.
+/// let wait = WaitStrategy::LeaderFollowers;
+/// assert_eq!(orb.strategies().connection, ConnectionStrategy::Multiplexed { wait });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Strategies {
-    /// How invocations share connections.
+    /// How invocations share connections, and how a client thread waits for its reply.
     pub connection: ConnectionStrategy,
-    /// What a client thread does until its reply is there.
-    pub wait: WaitStrategy,
     /// Which thread of a server reads requests and calls servants.
     pub dispatch: DispatchStrategy,
 }
 
 impl Strategies {
-    /// CORBAplus 2.1.1 (P1 2.2.2): one connection and one thread that reads it for all client threads; in the server one
-    /// I/O thread, a queue, and a pool of workers.
-    pub const CORBAPLUS: Self = Self {
-        connection: ConnectionStrategy::Multiplexed,
-        wait: WaitStrategy::Reactor,
-        dispatch: DispatchStrategy::WorkerPool,
-    };
-    /// miniCOOL 4.3 (P1 2.2.2): leader and followers share one connection, and in the server one pool.
-    pub const MINICOOL: Self = Self {
-        connection: ConnectionStrategy::Multiplexed,
-        wait: WaitStrategy::LeaderFollowers,
-        dispatch: DispatchStrategy::LeaderFollowers,
-    };
-    /// MT-Orbix 2.2 (P1 2.2.2): as miniCOOL in the client; in the server one chain of filters before a queue and a thread
-    /// for each priority.
-    pub const MT_ORBIX: Self = Self {
-        connection: ConnectionStrategy::Multiplexed,
-        wait: WaitStrategy::LeaderFollowers,
-        dispatch: DispatchStrategy::FilterChain,
-    };
-    /// TAO 1.0 (P1 2.2.2): no connection is shared, and each priority has a thread of its own that does everything.
-    pub const TAO: Self = Self {
-        connection: ConnectionStrategy::Exclusive,
-        wait: WaitStrategy::Read,
-        dispatch: DispatchStrategy::Lanes,
-    };
+    /// CORBAplus 2.1.1 (P1 2.2.2): one connection for all client threads and one thread that reads it; in the server one I/O
+    /// thread, a queue, and a pool of workers.
+    pub const CORBAPLUS: Self = Self::new(
+        ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::Reactor,
+        },
+        DispatchStrategy::WorkerPool,
+    );
+    /// miniCOOL 4.3 (P1 2.2.2): a leader and its followers share one connection; the server has one pool of the same kind.
+    pub const MINICOOL: Self = Self::new(
+        ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::LeaderFollowers,
+        },
+        DispatchStrategy::LeaderFollowers,
+    );
+    /// MT-Orbix 2.2 (P1 2.2.2): the client is miniCOOL's; the server has one chain of filters, then a queue and a thread for
+    /// each priority.
+    pub const MT_ORBIX: Self = Self::new(Self::MINICOOL.connection, DispatchStrategy::FilterChain);
+    /// TAO 1.0 (P1 2.2.2): connections are not shared, and each priority has a thread of its own that does everything.
+    pub const TAO: Self = Self::new(ConnectionStrategy::Exclusive, DispatchStrategy::Lanes);
 
-    /// Every preset, with the name that options use.
+    /// Every preset with its name in options.
     pub const PRESETS: [(&'static str, Self); 5] = [
         (
             "default",
-            Self {
-                connection: ConnectionStrategy::Exclusive,
-                wait: WaitStrategy::Read,
-                dispatch: DispatchStrategy::ThreadPerConnection,
-            },
+            Self::new(
+                ConnectionStrategy::Exclusive,
+                DispatchStrategy::ThreadPerConnection,
+            ),
         ),
         ("corbaplus", Self::CORBAPLUS),
         ("minicool", Self::MINICOOL),
@@ -59,10 +65,18 @@ impl Strategies {
         ("tao", Self::TAO),
     ];
 
+    /// These two strategies.
+    pub const fn new(connection: ConnectionStrategy, dispatch: DispatchStrategy) -> Self {
+        Self {
+            connection,
+            dispatch,
+        }
+    }
+
     /// The preset of that name.
     ///
     /// # Errors
-    /// [`UnknownStrategy`] with the names that there are.
+    /// [`UnknownStrategy`] with the names of all presets.
     pub fn preset(name: &str) -> Result<Self, UnknownStrategy> {
         find("preset", &Self::PRESETS, name)
     }
@@ -77,7 +91,86 @@ impl FromStr for Strategies {
     }
 }
 
-/// Makes an axis: its ways, and their names as options use them.
+/// How invocations share connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionStrategy {
+    /// A connection of its own for each client thread and endpoint, from which this thread reads its replies: no lock, and no
+    /// request of another thread in between.
+    #[default]
+    Exclusive,
+    /// One connection for all client threads and each endpoint. There are fewest connections, and a thread that sends or awaits
+    /// a reply may wait for another thread of any priority.
+    Multiplexed {
+        /// What a client thread does until its reply has arrived.
+        wait: WaitStrategy,
+    },
+    /// One connection for all client threads of a priority band and each endpoint. Without bands, each priority is a band.
+    Banded {
+        /// What a client thread does until its reply has arrived.
+        wait: WaitStrategy,
+    },
+}
+
+impl ConnectionStrategy {
+    /// Every connection strategy with its name in options; shared connections have the default wait strategy.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("exclusive", Self::Exclusive),
+        (
+            "multiplexed",
+            Self::Multiplexed {
+                wait: WaitStrategy::Read,
+            },
+        ),
+        (
+            "banded",
+            Self::Banded {
+                wait: WaitStrategy::Read,
+            },
+        ),
+    ];
+
+    /// What a client thread does until its reply has arrived.
+    #[inline]
+    pub const fn wait(self) -> WaitStrategy {
+        match self {
+            Self::Exclusive => WaitStrategy::Read,
+            Self::Multiplexed { wait } | Self::Banded { wait } => wait,
+        }
+    }
+
+    /// The same sharing with another wait strategy; `None` if the two do not work together.
+    ///
+    /// No other thread waits on an exclusive connection, so its thread reads from it.
+    pub const fn with_wait(self, wait: WaitStrategy) -> Option<Self> {
+        Some(match self {
+            Self::Exclusive if matches!(wait, WaitStrategy::Read) => Self::Exclusive,
+            Self::Exclusive => return None,
+            Self::Multiplexed { .. } => Self::Multiplexed { wait },
+            Self::Banded { .. } => Self::Banded { wait },
+        })
+    }
+}
+
+impl fmt::Display for ConnectionStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Multiplexed { .. } => "multiplexed",
+            Self::Banded { .. } => "banded",
+        })
+    }
+}
+
+impl FromStr for ConnectionStrategy {
+    type Err = UnknownStrategy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
+        find("connection strategy", &Self::ALL, text)
+    }
+}
+
+/// Makes an enum of strategies with their names in options.
 macro_rules! axis {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$way_doc:meta])* $way:ident $text:literal,)* }) => {
         $(#[$doc])*
@@ -88,7 +181,7 @@ macro_rules! axis {
         }
 
         impl $name {
-            /// Every strategy, with the name that options use.
+            /// Every strategy with its name in options.
             pub const ALL: [(&'static str, Self); [$($text),*].len()] = [$(($text, Self::$way),)*];
         }
 
@@ -109,28 +202,15 @@ macro_rules! axis {
 }
 
 axis! {
-    /// How invocations share connections.
-    ConnectionStrategy, "connection strategy", {
-        /// A private connection for each client thread and endpoint: no lock, no other thread's request in between.
-        #[default]
-        Exclusive "exclusive",
-        /// One connection for all client threads and each endpoint: fewest connections, and whoever sends or awaits a
-        /// reply may wait for another, of whatever priority.
-        Multiplexed "multiplexed",
-        /// One connection for all client threads of a priority band and each endpoint; without bands, each priority is one.
-        Banded "banded",
-    }
-}
-
-axis! {
-    /// What a client thread does until its reply is there.
+    /// What a client thread does until its reply has arrived.
     WaitStrategy, "wait strategy", {
-        /// It reads from the connection itself: one system call. On a shared connection, one thread at a time does.
+        /// It reads from the connection itself: one system call. One thread at a time uses the connection.
         #[default]
         Read "read",
-        /// A thread of the ORB reads from all shared connections and wakes whom a reply is for.
+        /// One thread of the ORB reads from all shared connections and wakes the thread that a reply is for.
         Reactor "reactor",
-        /// One of the waiting threads reads for all of them, and makes another the leader when it has its own reply.
+        /// One of the waiting threads leads: it reads for all of them, and makes another thread the leader once it has its own
+        /// reply.
         LeaderFollowers "leader_followers",
     }
 }
@@ -141,15 +221,15 @@ axis! {
         /// A thread for each connection, which reads, calls and replies: one read and one write a request.
         #[default]
         ThreadPerConnection "thread_per_connection",
-        /// One thread for all connections, the one that runs the ORB: requests are served one after the other.
+        /// The thread that runs the ORB serves all connections, one request after the other.
         Reactive "reactive",
-        /// One I/O thread reads all requests into one queue, from which a pool of threads takes them.
+        /// One I/O thread reads all requests into one queue; the threads of a pool serve them.
         WorkerPool "worker_pool",
-        /// A pool of threads, of which one waits for all connections; it makes another the leader before it calls.
+        /// One thread of a pool waits for all connections; it makes another thread the leader before it calls the servant.
         LeaderFollowers "leader_followers",
-        /// One I/O thread passes each request through a chain of filters to the queue of the thread that serves its priority.
+        /// One I/O thread passes each request through a chain of filters to the queue of the threads of its priority.
         FilterChain "filter_chain",
-        /// Threads, listening endpoints and connections of their own for each priority: nothing is shared between two.
+        /// Each priority has its own threads, listening endpoints and connections: priorities share nothing.
         Lanes "lanes",
     }
 }
@@ -169,7 +249,7 @@ fn find<T: Copy>(
         })
 }
 
-/// A name that no strategy has.
+/// A name that belongs to no strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownStrategy {
     what: &'static str,
@@ -191,7 +271,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_is_found_by_the_name_that_it_shows() {
+    fn a_strategy_parses_from_what_it_displays() {
+        for (name, way) in ConnectionStrategy::ALL {
+            assert_eq!((name.parse(), way.to_string()), (Ok(way), name.to_owned()));
+        }
         for (name, way) in DispatchStrategy::ALL {
             assert_eq!((name.parse(), way.to_string()), (Ok(way), name.to_owned()));
         }
@@ -200,6 +283,17 @@ mod tests {
             error.to_string(),
             "`sleep` is no wait strategy; there are read, reactor, leader_followers"
         );
+    }
+
+    #[test]
+    fn only_shared_connections_have_a_choice_of_wait_strategies() {
+        for (_, wait) in WaitStrategy::ALL {
+            let banded = ConnectionStrategy::Banded { wait };
+            assert_eq!(ConnectionStrategy::ALL[2].1.with_wait(wait), Some(banded));
+            assert_eq!(banded.wait(), wait);
+            let exclusive = ConnectionStrategy::Exclusive.with_wait(wait);
+            assert_eq!(exclusive.is_some(), wait == WaitStrategy::Read);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Calls of operations whose timing is annotated in IDL, counted against their annotations.
+//! Counters of operations whose timing is annotated in IDL.
 //!
-//! The compiler makes an [`OperationTiming`] of each such operation; nothing here is in the way of the others' calls. `docs/real-time.md`
-//! says what counts as what.
+//! The compiler makes an [`OperationTiming`] for each such operation. Calls of other operations do nothing here. `docs/real-time.md` defines
+//! what each counter counts.
 
 mod counts;
 mod operation;
@@ -9,5 +9,5 @@ mod watch;
 
 pub use counts::OperationCounts;
 pub use operation::{Criticality, OperationTiming};
-pub(crate) use watch::{Arrivals, Hook, Serving, Watch, call};
+pub(crate) use watch::{Arrivals, Hook, Serving, Watch};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

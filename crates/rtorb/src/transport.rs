@@ -6,7 +6,7 @@ pub(crate) mod properties;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
-use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
 use crate::rt::{NetworkPriority, Protocol};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::clock::monotonic_ns;
@@ -284,6 +284,28 @@ impl SetUp {
 }
 
 impl Listener {
+    /// True if that endpoint is this listener's: as it is bound, or as references have it.
+    pub(crate) fn leads_to(&self, endpoint: &Endpoint) -> bool {
+        let published = self
+            .tcp_address()
+            .map(|(host, port)| Endpoint::Tcp { host, port });
+        self.bound == *endpoint || published.as_ref() == Some(endpoint)
+    }
+
+    /// Host and port for references.
+    pub(crate) fn tcp_address(&self) -> Option<(String, u16)> {
+        let Endpoint::Tcp { host, port } = &self.bound else {
+            return None;
+        };
+        let host = match (&self.advertised_host, host.as_str()) {
+            (Some(name), _) => name.clone(),
+            // Every interface: this host's name is the best that is known of them.
+            (None, "0.0.0.0" | "::") => host_name(),
+            (None, host) => host.to_owned(),
+        };
+        Some((host, *port))
+    }
+
     pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
         let (socket, bound) = match &listen.endpoint {
             Endpoint::Tcp { host, port } => tcp::listen(host, *port)?,

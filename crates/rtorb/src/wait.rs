@@ -1,11 +1,101 @@
 //! What a client thread does until its reply is there.
 //!
-//! `read`: it reads from its own connection; `watchdog` ends a wait whose deadline has passed. On a connection that many
-//! wait on, each has a `waiter`: by `reactor` a thread of the ORB reads for all, by `leader_followers` one of those who
-//! wait.
+//! `read`: the thread reads from its own connection; `watchdog` ends a wait whose deadline has passed. On a connection that
+//! many threads wait on, each has a `waiter`: with `reactor` a thread of the ORB reads for all, with `leader_followers` one
+//! of the waiting threads does. Both see the connection as a [`ReplySource`].
 
 pub(crate) mod leader_followers;
 pub(crate) mod reactor;
 pub(crate) mod read;
 pub(crate) mod waiter;
 pub(crate) mod watchdog;
+
+use crate::exception::Phase;
+use crate::transport::Stream;
+use core::fmt::Debug;
+use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
+use rtorb_wire::connection::Deadline;
+use rustix::io::Errno;
+use std::sync::Weak;
+use std::time::Duration;
+
+/// A connection that several threads wait on, and one thread reads for all of them.
+pub(crate) trait ReplySource: Debug + Send + Sync {
+    /// Its stream, to wait until it is readable.
+    fn stream(&self) -> &Stream;
+
+    /// Receives what is there without waiting, and delivers each reply to its thread; false once the connection has ended.
+    fn receive(&self) -> bool;
+
+    /// Ends the connection because its stream failed.
+    fn fail(&self, errno: Errno);
+
+    /// Makes the sender of a request the leader, which reads for all, unless there is one or its reply is being delivered.
+    fn take_lead(&self, request_id: u32) -> Lead;
+
+    /// Makes the thread that has waited longest the leader; nobody if no thread waits.
+    fn pass_lead(&self);
+
+    /// Stops waiting for a reply; false if it is being delivered.
+    fn give_up(&self, request_id: u32) -> bool;
+}
+
+/// How threads wait for replies on a connection that they share.
+#[derive(Debug)]
+pub(crate) enum SharedWait {
+    /// Each reads for itself, and has the connection for itself meanwhile.
+    Read,
+    /// A thread of the ORB reads for all.
+    Reactor(reactor::Reactor),
+    /// One of the waiting threads reads for all.
+    LeaderFollowers,
+}
+
+/// Waits until the reply to the request of that id is with the waiter; false if the deadline passed first.
+pub(crate) type AwaitReply = fn(&dyn ReplySource, &waiter::Waiter, u32, Option<u64>) -> bool;
+
+impl SharedWait {
+    /// What a thread does that waits.
+    pub(crate) fn await_reply(&self) -> AwaitReply {
+        match self {
+            Self::Reactor(_) => reactor::await_reply,
+            Self::Read | Self::LeaderFollowers => leader_followers::await_reply,
+        }
+    }
+
+    /// Adds a new connection.
+    pub(crate) fn add(
+        &self,
+        source: Weak<dyn ReplySource>,
+        stream: &Stream,
+    ) -> Result<(), (Phase, Errno)> {
+        match self {
+            Self::Reactor(reactor) => reactor.watch(source, stream),
+            Self::Read | Self::LeaderFollowers => Ok(()),
+        }
+    }
+}
+
+/// Whether a thread is to read for all that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// It is.
+    Taken,
+    /// Another thread does already.
+    Occupied,
+    /// Its own reply is being delivered.
+    NotNeeded,
+}
+
+/// The deadline of a call that begins now.
+#[inline]
+pub(crate) fn deadline(timeout: Option<Duration>) -> Deadline {
+    let now_ns = match timeout {
+        Some(timeout) if timeout < COARSE_FROM => monotonic_ns(),
+        _ => coarse_monotonic_ns(),
+    };
+    Deadline::new(now_ns, timeout)
+}
+
+/// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.
+const COARSE_FROM: Duration = Duration::from_millis(200);

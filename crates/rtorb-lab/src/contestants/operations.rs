@@ -125,8 +125,8 @@ impl Operation {
     #[must_use]
     pub fn message_bytes(self, len: usize, key_bytes: usize) -> MessageBytes {
         let payload = self.payload_bytes(len);
-        //= GIOP 1.2 §15.4.2.2
-        // Header, id, response flags with three reserved octets, addressing disposition of KeyAddr, length of the key.
+        //= GIOP 1.2 §15.4.2.1
+        //# A request header is: id, response flags with three reserved bytes, addressing disposition, object key, operation.
         let after_key = padded(GIOP_HEADER_BYTES + 4 + 4 + 4 + 4 + key_bytes, 4);
         let after_operation = padded(after_key + 4 + self.wire_name().len() + 1, 4);
         let request = with_body(after_operation + 4, payload);

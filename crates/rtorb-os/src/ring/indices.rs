@@ -1,54 +1,57 @@
-//! A queue of slot numbers of which each is in one place at a time: the order of a [`Ring`](super::Ring).
+//! A lock-free queue of slot numbers, each in the queue at most once: the order of a [`Ring`](super::Ring).
 //!
-//! After C.-H. Shann, T.-L. Huang, C. Chen, *A Practical Nonblocking Queue Algorithm Using Compare-and-Swap*, ICPADS 2000:
-//! every word has a count beside its number, which tells a word of this lap from one of the last; who finds that another
-//! thread changed a word and did not move the end yet, moves it in its place.
+//! After C.-H. Shann, T.-L. Huang, C. Chen, *A Practical Nonblocking Queue Algorithm Using Compare-and-Swap*, ICPADS 2000.
+//! Every word has a count beside its number, which distinguishes a word of this lap from one of the last. A thread that
+//! finds a changed word whose end of the queue was not moved yet moves the end itself.
 
 use crate::atomics::{AtomicU64, Ordering};
 
 /// The queue.
 pub(super) struct Indices {
-    /// Lap (upper half), and 0 or the number plus one. A lap that begins empty ends empty with the next lap's number.
+    /// Lap (upper half), and 0 or the number plus one. Taking a number leaves the word empty with the next lap.
     words: Box<[AtomicU64]>,
-    /// Where the next is taken, counted over all laps; the word there tells whether it was taken already.
+    /// The position of the next take, counted over all laps. Its word shows whether the number was taken already.
     head: Line,
-    /// Where the next is put, likewise.
+    /// The position of the next put, likewise.
     tail: Line,
 }
 
-/// On a cache line (and its neighbour, which is fetched with it) of its own.
+/// A counter on its own cache line, and on the neighbour line that the CPU fetches with it.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
 impl Indices {
-    /// Room for `count` numbers, and none in it.
+    /// An empty queue with room for `count` numbers.
     pub(super) fn none(count: usize) -> Self {
         Self::with(count, 0)
     }
 
-    /// All numbers below `count`.
+    /// A queue of all numbers below `count`.
     pub(super) fn all(count: usize) -> Self {
         Self::with(count, count)
     }
 
     fn with(room: usize, filled: usize) -> Self {
-        // Powers of two, so that laps go on where the counts wrap around.
+        // A power of two, so that laps continue when the counts wrap.
         let words = room.next_power_of_two();
-        let word = |place: usize| match place < filled {
-            true => full(0, place as u32),
-            false => empty(0),
+        let word = |place: usize| {
+            if place < filled {
+                full(0, place as u32)
+            } else {
+                empty(0)
+            }
         };
         Self {
             words: (0..words)
                 .map(|place| AtomicU64::new(word(place)))
                 .collect(),
             head: Line(AtomicU64::new(0)),
-            // A full one has its end in the next lap, at the first word, unless there are more words than numbers.
+            // The end of a full queue is the first word of the next lap, unless there are more words than numbers.
             tail: Line(AtomicU64::new(filled as u64)),
         }
     }
 
-    /// Adds a number that is in no queue; there is room for it, as there is for each.
+    /// Adds a number that is in no queue. There is always room, because there is a word for each number.
     pub(super) fn put(&self, index: u32) {
         loop {
             let tail = self.tail.0.load(Ordering::Acquire);
@@ -60,7 +63,7 @@ impl Indices {
                 Ordering::AcqRel,
                 Ordering::Acquire,
             );
-            // Ours, or another's who did not get to it yet: either way something was put at `tail`.
+            // This thread or another one put a number at `tail`.
             self.advance(&self.tail, tail);
             if put.is_ok() {
                 return;
@@ -68,7 +71,7 @@ impl Indices {
         }
     }
 
-    /// Takes the oldest number; `None` if there was none.
+    /// Takes the oldest number; `None` if the queue was empty.
     pub(super) fn take(&self) -> Option<u32> {
         loop {
             let head = self.head.0.load(Ordering::Acquire);
@@ -86,7 +89,7 @@ impl Indices {
                         Ordering::Acquire,
                     )
                     .is_ok();
-            // By us, or by another who did not get to it yet.
+            // This thread or another one took the number at `head`.
             self.advance(&self.head, head);
             if taken {
                 return Some(seen as u32 - 1);
@@ -94,7 +97,7 @@ impl Indices {
         }
     }
 
-    /// How many are in it, at some moment and about.
+    /// The approximate length at some moment of the call.
     pub(super) fn len(&self) -> usize {
         let head = self.head.0.load(Ordering::Acquire);
         let tail = self.tail.0.load(Ordering::Acquire);
@@ -102,7 +105,7 @@ impl Indices {
     }
 
     fn advance(&self, end: &Line, from: u64) {
-        // It fails when somebody else did it.
+        // It fails when another thread has done it.
         let _ = end
             .0
             .compare_exchange(from, from + 1, Ordering::AcqRel, Ordering::Relaxed);
@@ -112,8 +115,8 @@ impl Indices {
         &self.words[(position & (self.words.len() as u64 - 1)) as usize]
     }
 
-    /// The lap of a position, modulo 2^32: a thread that is stopped between reading a position and its word for exactly 2^32
-    /// laps would take one for the other.
+    /// The lap of a position, modulo 2^32. A thread that is preempted between reading a position and its word for exactly
+    /// 2^32 laps would mistake one lap for the other.
     fn lap(&self, position: u64) -> u64 {
         position >> self.words.len().ilog2() & LAP_MAX
     }

@@ -1,20 +1,20 @@
-//! Counting locks, so that a test can say that a path takes none.
+//! Counters of locks, so that a test can show that a path takes none.
 
 use crate::thread::thread_id;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// How many locks were taken.
+/// Numbers of lock operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCalls {
-    /// Attempts to take a lock of this crate, also those of `try_lock` and of a condition variable that takes its mutex again.
+    /// Attempts to take a lock of this crate, with those of `try_lock` and of a condition variable that relocks its mutex.
     pub all: u64,
-    /// Those of them that had to ask the kernel, since somebody else held the lock.
+    /// The attempts that went to the kernel because another thread held the lock.
     pub contended: u64,
 }
 
 impl LockCalls {
-    /// Those since `earlier`.
+    /// The operations since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             all: self.all - earlier.all,
@@ -23,14 +23,14 @@ impl LockCalls {
     }
 }
 
-/// What `work` answers, and the locks that this thread took in it.
+/// Runs `work` and counts the locks that this thread takes in it.
 pub fn lock_calls<T>(work: impl FnOnce() -> T) -> (T, LockCalls) {
     let before = thread_lock_calls();
     let value = work();
     (value, thread_lock_calls().since(before))
 }
 
-/// Locks that the calling thread has taken.
+/// The locks that the calling thread has taken.
 pub fn thread_lock_calls() -> LockCalls {
     LockCalls {
         all: ALL.get(),
@@ -38,7 +38,7 @@ pub fn thread_lock_calls() -> LockCalls {
     }
 }
 
-/// Locks that all threads have taken.
+/// The locks that all threads have taken.
 pub fn process_lock_calls() -> LockCalls {
     let sum = |which: fn(&Share) -> &AtomicU64| {
         SHARES
@@ -63,7 +63,7 @@ pub(super) fn count_contended() {
     own_share().contended.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Counters of some of the threads, on cache lines that (nearly) nobody else writes.
+/// Counters of some of the threads, on cache lines that hardly any other thread writes.
 #[repr(align(128))]
 struct Share {
     all: AtomicU64,

@@ -1,7 +1,7 @@
-//! A mutex whose holder runs at a priority that was fixed beforehand.
+//! A mutex whose holder runs at a fixed priority.
 
 use super::{Mutex, MutexGuard};
-use crate::refused::Refused;
+use crate::refused::{Refused, Resource};
 use crate::sched::{SchedPolicy, apply_priority, current_policy};
 use core::cell::Cell;
 use core::fmt;
@@ -10,20 +10,19 @@ use rustix::io::Errno;
 
 /// Mutual exclusion with an immediate priority ceiling, POSIX's PTHREAD_PRIO_PROTECT.
 ///
-/// The ceiling is the priority of the most urgent thread that ever locks it. Who holds it runs there, so on one CPU nobody
-/// who would want it runs meanwhile: a thread is held up once at most, by one critical section, and before it begins;
-/// and locks cannot be in a circle. On several CPUs a thread may find it taken; then it waits at the ceiling.
+/// The ceiling is the priority of the most urgent thread that ever locks it. The holder runs at that priority, so on one CPU
+/// no other user of the mutex runs meanwhile. A thread is delayed at most once, by one critical section, before it begins,
+/// and locks cannot deadlock. On several CPUs a thread may find the mutex held; then it waits at the ceiling.
 ///
 /// A lock costs up to two system calls and an unlock one, also without contention (together some 2 us, where a [`Mutex`]
-/// takes some 15 ns). While a thread holds one, its priority
-/// belongs to the mutex: a change made otherwise is undone by the unlock.
+/// takes some 15 ns). While a thread holds the mutex, the mutex controls its priority: the unlock undoes any other change.
 pub struct CeilingMutex<T: ?Sized> {
     ceiling: u8,
     mutex: Mutex<T>,
 }
 
 impl<T> CeilingMutex<T> {
-    /// A mutex that nobody holds. `ceiling` is a priority of SCHED_FIFO, 1 to 99; with another, every lock is refused.
+    /// A free mutex. `ceiling` is a priority of SCHED_FIFO, 1 to 99; every lock fails with another one.
     pub const fn new(ceiling: u8, value: T) -> Self {
         Self {
             ceiling,
@@ -33,15 +32,15 @@ impl<T> CeilingMutex<T> {
 }
 
 impl<T: ?Sized> CeilingMutex<T> {
-    /// The priority of its holder.
+    /// The priority of the holder.
     pub fn ceiling(&self) -> u8 {
         self.ceiling
     }
 
-    /// Raises the calling thread to the ceiling and waits until it holds the mutex.
+    /// Raises the calling thread to the ceiling and locks.
     ///
     /// # Errors
-    /// [`CeilingError`]; the thread's priority is what it was, and the mutex is not held.
+    /// [`CeilingError`]; then the thread has its old priority and does not hold the mutex.
     ///
     /// # Panics
     /// As [`Mutex::lock`].
@@ -53,7 +52,7 @@ impl<T: ?Sized> CeilingMutex<T> {
         })
     }
 
-    /// As [`lock`](Self::lock) if nobody holds the mutex, `None` otherwise; the thread is at the ceiling for that look too.
+    /// As [`lock`](Self::lock) if the mutex is free, `None` otherwise. The attempt raises the thread to the ceiling too.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -92,20 +91,20 @@ impl<T: ?Sized> fmt::Debug for CeilingMutex<T> {
     }
 }
 
-/// Why a [`CeilingMutex`] was not locked.
+/// The reason why a [`CeilingMutex`] was not locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CeilingError {
-    /// The caller is more urgent than the ceiling, which was to be the most urgent of all callers.
+    /// The caller is more urgent than the ceiling.
     AboveCeiling {
-        /// The caller's priority, without what other ceilings add.
+        /// The priority of the caller, without other ceilings.
         priority: u8,
-        /// The mutex's ceiling.
+        /// The ceiling of the mutex.
         ceiling: u8,
     },
     /// The caller is neither SCHED_FIFO nor SCHED_RR, so it has no priority to raise.
     NoPriority(SchedPolicy),
-    /// The host does not let the caller have the ceiling's priority, or there is no such priority.
+    /// The host refuses the priority of the ceiling, or it does not exist.
     Refused(Refused),
 }
 
@@ -118,21 +117,28 @@ impl fmt::Display for CeilingError {
             ),
             Self::NoPriority(policy) => write!(
                 f,
-                "a thread of {policy} has no priority to raise to a ceiling: give it SCHED_FIFO or SCHED_RR"
+                "a thread of {policy} has no priority to raise to the ceiling: give it SCHED_FIFO or SCHED_RR"
             ),
-            Self::Refused(refused) => refused.fmt(f),
+            Self::Refused(_) => f.write_str("the thread cannot be raised to the ceiling"),
         }
     }
 }
 
-impl std::error::Error for CeilingError {}
+impl std::error::Error for CeilingError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(refused) => Some(refused),
+            _ => None,
+        }
+    }
+}
 
 /// Holds a [`CeilingMutex`] until it is dropped, on the thread that locked it.
 ///
 /// Guards may be dropped in any order: the thread keeps the highest ceiling of those it still holds.
 #[must_use]
 pub struct CeilingGuard<'m, T: ?Sized> {
-    // Dropped in this order: who waits gets the mutex before the holder can be displaced.
+    // Dropped in this order: the mutex is passed on before the holder can be preempted.
     guard: MutexGuard<'m, T>,
     #[expect(dead_code, reason = "it lowers the thread when it is dropped")]
     raised: Raised,
@@ -157,7 +163,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for CeilingGuard<'_, T> {
     }
 }
 
-/// The calling thread runs at this ceiling or above until it is dropped.
+/// Keeps the calling thread at this ceiling or above until it is dropped.
 struct Raised {
     ceiling: u8,
 }
@@ -165,7 +171,7 @@ struct Raised {
 impl Raised {
     fn to(ceiling: u8) -> Result<Self, CeilingError> {
         if ceiling > PRIORITY_MAX {
-            let refused = SchedPolicy::Fifo(ceiling).refused(Errno::INVAL);
+            let refused = Resource::Policy(SchedPolicy::Fifo(ceiling)).refused(Errno::INVAL);
             return Err(CeilingError::Refused(refused));
         }
         HELD.with(|held| {
@@ -197,7 +203,7 @@ impl Drop for Raised {
             held.add(self.ceiling, -1);
             let after = held.highest().unwrap_or(held.own_priority.get());
             if before != Some(after) {
-                // Lowering is always allowed.
+                // The host always allows a lower priority.
                 let lowered = apply_priority(after);
                 debug_assert!(lowered.is_ok(), "{lowered:?}");
             }
@@ -205,11 +211,11 @@ impl Drop for Raised {
     }
 }
 
-/// The ceilings that a thread holds now.
+/// The ceilings that a thread holds.
 struct Held {
-    /// What it had before the first of them.
+    /// The priority of the thread without ceilings.
     own_priority: Cell<u8>,
-    /// How many of each ceiling.
+    /// The number of mutexes held, by ceiling.
     counts: [Cell<i32>; PRIORITY_MAX as usize + 1],
 }
 
@@ -249,10 +255,10 @@ mod tests {
     use crate::sched::allowed;
     use crate::thread::{ThreadConfig, spawn};
 
-    /// The highest that a test uses.
+    /// The highest ceiling that a test uses.
     const CEILING_MAX: u8 = 30;
 
-    /// Runs `work` on a thread of this policy; not at all, with the reason printed, where the host refuses that.
+    /// Runs `work` on a thread of this policy. Prints the reason and returns where the host refuses the policy.
     fn on(policy: SchedPolicy, work: impl FnOnce() + Send + 'static) {
         let config = ThreadConfig {
             policy: Some(policy),
@@ -267,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_has_the_ceiling_and_then_its_own_priority_again() {
+    fn the_holder_has_the_ceiling_until_it_unlocks() {
         for policy in [SchedPolicy::Fifo(10), SchedPolicy::RoundRobin(10)] {
             on(policy, move || {
                 let mutex = CeilingMutex::new(20, 0);
@@ -284,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_ceilings_leave_the_highest_of_those_still_held() {
+    fn a_thread_has_the_highest_ceiling_that_it_holds() {
         on(SchedPolicy::Fifo(10), || {
             let priority = || current_policy().priority();
             let (low, high, same) = (
@@ -294,9 +300,7 @@ mod tests {
             );
             let first = low.lock().expect("below");
             let second = high.lock().expect("below");
-            let third = same
-                .lock()
-                .expect("its own priority, not the ceiling's, counts");
+            let third = same.lock().expect("its own priority counts, not a ceiling");
             assert_eq!(priority(), 30);
             drop(third);
             assert_eq!(priority(), 30);
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_that_fails_leaves_the_thread_as_it_was() {
+    fn a_failed_attempt_does_not_change_the_priority() {
         on(SchedPolicy::Fifo(10), || {
             let mutex = CeilingMutex::new(20, ());
             let held = mutex.try_lock().expect("below").expect("free");
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_above_the_ceiling_is_refused_and_stays_as_it_is() {
+    fn a_caller_above_the_ceiling_is_refused_and_keeps_its_priority() {
         on(SchedPolicy::Fifo(21), || {
             let mutex = CeilingMutex::new(20, ());
             let refused = CeilingError::AboveCeiling {

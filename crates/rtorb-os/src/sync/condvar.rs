@@ -1,7 +1,7 @@
-//! Waiting, without the mutex, until what it guards has changed.
+//! A condition variable whose waiters get the mutex in order of priority.
 //!
-//! Built on FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: who is notified does not wake to race for the mutex, but moves
-//! from one queue of the kernel to the other, in order of priority, and wakes as its holder. See D. Hart, D. Guniguntala,
+//! Built on FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a notified thread does not wake to race for the mutex. The kernel
+//! moves it from the queue of the condition to the queue of the mutex, in order of priority, and it wakes as the holder. See D. Hart, D. Guniguntala,
 //! *Requeue-PI: Making Glibc Condvars PI-Aware*, Real-Time Linux Workshop 2009, and
 //! `Documentation/locking/futex-requeue-pi.rst` of Linux.
 
@@ -14,10 +14,10 @@ use rustix::thread::futex;
 
 /// A condition variable for one [`Mutex`].
 ///
-/// Waiting ends after a notification, and now and then without one: look at the condition in a loop. No notification that
-/// follows the change of the condition is lost, whether or not the notifier holds the mutex; holding it makes the
-/// order of waking the order of priority (POSIX says the same of pthread_cond_signal). The notifier never sleeps or waits for
-/// whom it wakes: without a waiter it costs one atomic addition, with one a system call.
+/// A wait ends after a notification, and sometimes without one: check the condition in a loop. No notification that follows
+/// the change of the condition is lost, whether or not the notifier holds the mutex. If it holds the mutex, threads wake in
+/// order of priority (POSIX says the same of pthread_cond_signal). A notifier never blocks: without a waiter it makes one
+/// atomic addition, with one a system call.
 ///
 /// ```
 /// use rtorb_os::sync::{Condvar, Mutex};
@@ -35,15 +35,15 @@ use rustix::thread::futex;
 /// ```
 #[derive(Default)]
 pub struct Condvar {
-    /// Notifications so far, modulo 2^32. A waiter that is stopped between giving up the mutex and falling asleep for exactly
-    /// 2^32 of them would miss the last one.
+    /// The number of notifications, modulo 2^32. A waiter that is preempted between unlocking the mutex and sleeping for
+    /// exactly 2^32 notifications would miss the last one.
     sequence: AtomicU32,
     /// Threads in `wait`.
     waiters: AtomicU32,
 }
 
 impl Condvar {
-    /// A condition that nobody waits for.
+    /// A condition variable without waiters.
     pub const fn new() -> Self {
         Self {
             sequence: AtomicU32::new(0),
@@ -51,7 +51,7 @@ impl Condvar {
         }
     }
 
-    /// Gives up the mutex, waits for a notification, and holds the mutex again.
+    /// Unlocks the mutex, waits for a notification, and locks the mutex again.
     ///
     /// # Panics
     /// As [`Mutex::lock`].
@@ -59,8 +59,8 @@ impl Condvar {
         self.wait_requeued(guard.lock_word(), None);
     }
 
-    /// As [`wait`](Self::wait), at the latest until `deadline_ns` of [`monotonic_ns`](crate::clock::monotonic_ns), and then
-    /// as long as it takes to hold the mutex again; false if the deadline passed without a notification.
+    /// As [`wait`](Self::wait), until `deadline_ns` of [`monotonic_ns`](crate::clock::monotonic_ns) at the latest, plus the
+    /// time to lock the mutex again. False if the deadline passed without a notification.
     ///
     /// # Panics
     /// As [`Mutex::lock`].
@@ -68,15 +68,15 @@ impl Condvar {
         self.wait_requeued(guard.lock_word(), Some(deadline_ns))
     }
 
-    /// Wakes the most urgent of those who wait, as soon as it can have `mutex`, the one it waits with.
+    /// Wakes the most urgent waiter as soon as it can have `mutex`, the mutex that it waits with.
     ///
     /// # Panics
-    /// If who waits does so with another mutex, or this one is abandoned.
+    /// If a waiter uses another mutex, or this one is abandoned.
     pub fn notify_one<T: ?Sized>(&self, mutex: &Mutex<T>) {
         self.requeue(mutex.lock_word(), 0);
     }
 
-    /// Wakes all who wait, one after the other in order of priority, as each can have `mutex`.
+    /// Wakes all waiters, one after the other in order of priority, as each can have `mutex`.
     ///
     /// # Panics
     /// As [`notify_one`](Self::notify_one).
@@ -86,8 +86,8 @@ impl Condvar {
 
     fn wait_requeued(&self, lock: &PiLock, deadline_ns: Option<u64>) -> bool {
         let deadline = deadline_ns.map(timespec);
-        // A notifier that counts no waiter is before this in the order of SeqCst; so we see what it counted in `sequence`, and
-        // what it notifies of, it changed before we had the mutex.
+        // A notifier that sees no waiter comes before this addition in the order of SeqCst. Then this thread sees the new
+        // `sequence`, and the notifier changed the condition before this thread had the mutex.
         self.waiters.fetch_add(1, Ordering::SeqCst);
         let seen = self.sequence.load(Ordering::SeqCst);
         lock.unlock();
@@ -100,13 +100,13 @@ impl Condvar {
         );
         match woken {
             Ok(()) => lock.woken_as_holder(),
-            // Notified before we slept, interrupted, or too late: nothing was handed to us.
+            // Notified before it slept, interrupted or timed out: the thread does not hold the mutex.
             Err(_) => lock.lock_again(),
         }
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         match woken {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => true,
-            // It may have been notified and then not had the mutex in time. A notification must not vanish with it.
+            // The thread may have been notified, and then not got the mutex in time. The notification must not get lost.
             Err(Errno::TIMEDOUT) => self.sequence.load(Ordering::SeqCst) != seen,
             Err(errno) => explain(errno),
         }
@@ -128,7 +128,7 @@ impl Condvar {
             );
             match requeued {
                 Ok(_) => return,
-                // Somebody else notified in between: then that one got on, and our waiters are still there.
+                // Another thread notified in between. That one made progress, and the waiters are still there.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::INVAL) => panic!("a condition variable is used with two mutexes"),
                 Err(errno) => explain(errno),
@@ -150,7 +150,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn no_notification_is_lost_between_two_who_take_turns() {
+    fn no_notification_is_lost_between_two_threads_that_take_turns() {
         const TURNS: u32 = 20_000;
         let (turn, changed) = (Mutex::new(0u32), Condvar::new());
         let play = |parity: u32, hold: bool| {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_hand_over_through_a_small_store_with_and_without_deadlines() {
+    fn a_bounded_store_of_two_condition_variables_loses_no_item() {
         const EACH: u64 = 4_000;
         let store = Mutex::new(Vec::with_capacity(3));
         let (not_full, not_empty) = (Condvar::new(), Condvar::new());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_without_a_notification_ends_at_its_deadline_with_the_mutex() {
+    fn a_wait_that_times_out_holds_the_mutex_again() {
         let (mutex, changed) = (Mutex::new(()), Condvar::new());
         let mut guard = mutex.lock();
         let deadline_ns = monotonic_ns() + 5_000_000;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_mutex_is_noticed() {
+    fn a_second_mutex_makes_notify_panic() {
         let (mutex, other, changed) = (Mutex::new(false), Mutex::new(()), Condvar::new());
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -258,7 +258,7 @@ mod tests {
                 }
             });
             let sleeps = || changed.waiters.load(Ordering::SeqCst) == 1;
-            // The waiter may be counted and not asleep yet: nothing is wrong then.
+            // A waiter that is counted but does not sleep yet has no mutex in the kernel.
             let noticed = (0..1_000).any(|_| {
                 std::thread::sleep(core::time::Duration::from_millis(1));
                 sleeps() && catch_unwind(AssertUnwindSafe(|| changed.notify_one(&other))).is_err()

@@ -1,8 +1,8 @@
-//! A mutex whose holder inherits the priority of who waits for it.
+//! A mutex whose holder inherits the priority of its waiters.
 //!
-//! `std::sync::Mutex` does not (rust-lang/rust#128231): a low-priority holder can be kept from the CPU by a medium one
-//! while a high one waits. This one is a PI futex: without contention one atomic instruction, with contention the
-//! kernel lends the waiter's priority to the holder, and to whom the holder waits for, and so on.
+//! `std::sync::Mutex` has no priority inheritance (rust-lang/rust#128231): a medium thread can keep a low-priority holder
+//! from the CPU while a high one waits. This one is a PI futex: without contention one atomic instruction; with contention
+//! the kernel gives the waiter's priority to the holder, and to the thread that the holder waits for, and so on.
 
 use super::calls;
 use crate::clock::timespec;
@@ -17,26 +17,26 @@ use rustix::thread::futex;
 
 /// Mutual exclusion with priority inheritance.
 ///
-/// It is not poisoned by a panic: what it guards must be whole after every statement that can panic.
+/// A panic does not poison it: the value must be consistent after every statement that can panic.
 ///
-/// A thread that ends while it holds the mutex (it forgot or leaked the guard) leaves it *abandoned*: from then on every
-/// lock panics instead of waiting for ever. It is never handed on, since the leaked guard's reference to the value may
-/// still be in use somewhere. (One case is not seen: nobody waited, and a later thread got the dead one's number from the
-/// kernel; who locks then waits until that one ends.)
+/// A thread that ends while it holds the mutex (it leaked the guard) leaves it *abandoned*: from then on every lock panics
+/// instead of waiting for ever. The mutex is never passed on, because the leaked guard's reference to the value may still be
+/// in use. (One case is not detected: no thread waited, and a later thread got the dead one's number from the kernel. Then a
+/// lock waits until that thread ends.)
 ///
-/// A child made by fork(2) must not touch a mutex that existed before: its threads have other numbers.
+/// A child made by fork(2) must not use a mutex that existed before: its threads have other numbers.
 pub struct Mutex<T: ?Sized> {
     lock: PiLock,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by one thread at a time, so sending it is all that is asked of it.
+// SAFETY: the mutex owns its value, so sending the mutex sends a `T`, which is `Send`.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
-// SAFETY: as above; a shared mutex hands out the value to one thread at a time.
+// SAFETY: one thread at a time holds the mutex and reaches the value, so sharing the mutex only sends a `T` between threads.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// A mutex that nobody holds.
+    /// A free mutex.
     pub const fn new(value: T) -> Self {
         Self {
             lock: PiLock::new(),
@@ -44,33 +44,33 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value, of a mutex that nobody can hold any more.
+    /// The value of a mutex that is no longer used.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// The value, when nobody else can reach it.
+    /// The value, without locking: the exclusive borrow shows that no other thread can reach it.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Waits until the calling thread holds it; the holder runs at least at the caller's priority meanwhile.
+    /// Waits until the calling thread holds the mutex. Meanwhile the holder runs at least at the caller's priority.
     ///
     /// # Panics
-    /// If the calling thread holds it already, or holds one that its holder waits for: that would wait for ever. If it is
-    /// abandoned.
+    /// If the calling thread holds the mutex already, or a mutex that the holder waits for, because it would wait for ever.
+    /// If the mutex is abandoned.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.lock.lock(None);
-        debug_assert!(held, "it waits until it has it");
+        debug_assert!(held, "it waits without a deadline");
         self.guard()
     }
 
-    /// Holds it if nobody does.
+    /// Locks the mutex if it is free.
     ///
     /// # Panics
-    /// If it is abandoned and this is noticed.
+    /// If the mutex is known to be abandoned.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.lock.try_lock().then(|| self.guard())
     }
@@ -79,8 +79,8 @@ impl<T: ?Sized> Mutex<T> {
     /// if that passed.
     ///
     /// # Panics
-    /// As [`lock`](Self::lock), and on Linux before 5.14, which has no FUTEX_LOCK_PI2: the older FUTEX_LOCK_PI waits on the
-    /// time of day, which jumps, so it is not taken instead.
+    /// As [`lock`](Self::lock), and on Linux before 5.14, which has no FUTEX_LOCK_PI2. The older FUTEX_LOCK_PI is no
+    /// replacement: it waits on the time of day, which can jump.
     pub fn lock_until(&self, deadline_ns: u64) -> Option<MutexGuard<'_, T>> {
         self.lock.lock(Some(deadline_ns)).then(|| self.guard())
     }
@@ -96,7 +96,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// True if some thread waits for who holds it; for that one, which may then do less.
+    /// True if a thread waits for the mutex. The holder may use it to do less.
     pub fn has_waiters(&self) -> bool {
         self.lock.owner.load(Ordering::Relaxed) & futex::WAITERS != 0
     }
@@ -118,7 +118,7 @@ impl<T: Default> Default for Mutex<T> {
 #[must_use]
 pub struct MutexGuard<'m, T: ?Sized> {
     mutex: &'m Mutex<T>,
-    // A PI futex belongs to a thread: another one cannot give it back.
+    // A PI futex belongs to a thread: another thread cannot unlock it.
     not_send: PhantomData<*const ()>,
 }
 
@@ -131,14 +131,14 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread holds the mutex.
+        // SAFETY: a guard exists only while its thread holds the mutex.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard's thread holds the mutex, and the guard is borrowed alone.
+        // SAFETY: a guard exists only while its thread holds the mutex, and this borrow of it is exclusive.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
@@ -155,11 +155,11 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
     }
 }
 
-/// The lock without what it guards.
+/// The lock without its value.
 pub(super) struct PiLock {
     /// 0, or the holder's thread id, with the kernel's FUTEX_WAITERS and FUTEX_OWNER_DIED bits.
     owner: AtomicU32,
-    /// A holder ended; written and read by holders alone.
+    /// A holder ended. Only holders read and write it.
     abandoned: AtomicBool,
 }
 
@@ -189,7 +189,7 @@ impl PiLock {
             .compare_exchange(id, 0, Ordering::Release, Ordering::Relaxed)
             .is_err()
         {
-            // Someone waits: only the kernel knows who is next.
+            // A thread waits, and only the kernel knows which one is next.
             let unlocked = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE);
             debug_assert!(
                 unlocked.is_ok() || std::thread::panicking(),
@@ -198,20 +198,20 @@ impl PiLock {
         }
     }
 
-    /// Takes the lock again after a wait that ended without it.
+    /// Locks again after a wait that ended without the lock.
     pub(super) fn lock_again(&self) {
         let held = self.lock(None);
-        debug_assert!(held, "it waits until it has it");
+        debug_assert!(held, "it waits without a deadline");
     }
 
-    /// Looks at a lock that the kernel made ours while we slept.
+    /// Checks a lock that the kernel passed to this thread while it slept.
     pub(super) fn woken_as_holder(&self) {
         calls::count();
         calls::count_contended();
-        self.look_whether_the_last_holder_died();
+        self.check_abandoned();
     }
 
-    /// The word that the kernel knows the lock by.
+    /// The futex word.
     pub(super) fn word(&self) -> &AtomicU32 {
         &self.owner
     }
@@ -239,7 +239,7 @@ impl PiLock {
             };
             match locked {
                 Ok(()) => {
-                    self.look_whether_the_last_holder_died();
+                    self.check_abandoned();
                     return true;
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
@@ -249,7 +249,7 @@ impl PiLock {
         }
     }
 
-    fn look_whether_the_last_holder_died(&self) {
+    fn check_abandoned(&self) {
         if self.owner.load(Ordering::Acquire) & futex::OWNER_DIED != 0 {
             self.abandoned.store(true, Ordering::Relaxed);
         }
@@ -265,7 +265,7 @@ impl PiLock {
     }
 }
 
-/// Why the kernel does not let us wait.
+/// Panics with the reason why the kernel refused to wait.
 #[cold]
 pub(super) fn explain(errno: Errno) -> ! {
     match errno {
@@ -285,7 +285,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn counts_right_under_contention() {
+    fn a_counter_is_exact_under_contention() {
         let count = Mutex::new(0u64);
         std::thread::scope(|scope| {
             for n in 0..4 {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_with_a_deadline_is_given_up_then_and_not_before() {
+    fn a_lock_times_out_at_its_deadline_and_not_before() {
         let mutex = Mutex::new(());
         let held = mutex.lock();
         std::thread::scope(|scope| {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_that_lock_in_opposite_order_are_told_so() {
+    fn locking_in_opposite_order_panics() {
         let (one, two) = (Mutex::new(()), Mutex::new(()));
         let both_hold = std::sync::Barrier::new(2);
         let in_turn = |first: &Mutex<()>, second: &Mutex<()>| {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutex_whose_holder_ended_is_never_handed_on() {
+    fn an_abandoned_mutex_panics_for_waiters_and_later_locks() {
         let mutex = Mutex::new(());
         let is_held = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutex_whose_holder_ended_unseen_is_never_handed_on() {
+    fn a_mutex_abandoned_without_waiters_panics_on_lock() {
         let mutex = Mutex::new(());
         std::thread::scope(|scope| {
             scope.spawn(|| core::mem::forget(mutex.lock()));

@@ -113,19 +113,18 @@ impl Drop for Channel {
 
 /// The strategies that a channel needs, with the given dispatch strategy.
 pub fn strategies(dispatch: rtorb::DispatchStrategy) -> Strategies {
-    let mut strategies = Strategies::default();
-    strategies.connection = ConnectionStrategy::Multiplexed;
-    strategies.wait = WaitStrategy::Read;
-    strategies.dispatch = dispatch;
-    strategies
+    Strategies::new(CONNECTION, dispatch)
 }
 
+/// A consumer's connection belongs to its reference alone.
+const CONNECTION: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::Read,
+};
+
 fn check_orb(orb: &Orb, config: &ChannelConfig) -> Result<(), ChannelError> {
-    let Strategies {
-        connection, wait, ..
-    } = orb.strategies();
-    if connection != ConnectionStrategy::Multiplexed || wait != WaitStrategy::Read {
-        return Err(ChannelError::Strategies { connection, wait });
+    let Strategies { connection, .. } = orb.strategies();
+    if connection != CONNECTION {
+        return Err(ChannelError::Strategies { connection });
     }
     // One for events and one for other calls. If the ORB closed one connection for another, it would open it again, and so on.
     let connections = 2 * config.consumers_max;

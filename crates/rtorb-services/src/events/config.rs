@@ -1,8 +1,9 @@
 //! The configuration of a channel: each choice with its default, range and reason.
 
 use super::filter::FilterKind;
+use rtorb::Limits;
 use rtorb::rt::Priority;
-use rtorb::{Limits, ThreadConfig};
+use rtorb::thread::ThreadConfig;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -109,13 +110,12 @@ pub enum ChannelError {
     },
     /// The ORB does not have the connection and wait strategies that a channel needs.
     #[error(
-        "event channel: the ORB has connection strategy {connection} and wait strategy {wait}; build it with multiplexed and read, so that a consumer's connection is its reference's own"
+        "event channel: the ORB has connection strategy {connection} and wait strategy {}; build it with multiplexed and read, so that a consumer's connection is its reference's own",
+        .connection.wait()
     )]
     Strategies {
         /// The ORB's connection strategy.
         connection: rtorb::ConnectionStrategy,
-        /// The ORB's wait strategy.
-        wait: rtorb::WaitStrategy,
     },
     /// The ORB's limit of connections is too low.
     #[error(

@@ -18,7 +18,8 @@ pub use config::{PlainConfig, PlainError, PlainStatistics};
 
 use std::sync::Arc;
 
-use rtorb::{ExceptionKind, Poa, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{ExceptionKind, Poa, SystemException};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 

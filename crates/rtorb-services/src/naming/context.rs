@@ -5,7 +5,7 @@ use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::error::NamingError;
 use super::exception::NamingException;
-use super::federation::{CallKind, Federation};
+use super::federation::{ForwardKind, Federation};
 use super::iterators::Iterators;
 use super::names;
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
@@ -139,7 +139,7 @@ impl Naming {
                 let resolve = NamingContext::resolve;
                 let answer = self
                     .federation
-                    .forward(&there, rest, CallKind::Read, resolve)?;
+                    .forward(&there, rest, ForwardKind::Read, resolve)?;
                 Ok(Resolved::Object(answer))
             }
         }

@@ -6,7 +6,8 @@ use super::tree::{BindingKey, Cursor, Target, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
-use rtorb::{ExceptionKind, IdAssignment, Orb, Poa, PoaError, PoaPolicies, SystemException};
+use rtorb::poa::IdAssignment;
+use rtorb::{ExceptionKind, Orb, Poa, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

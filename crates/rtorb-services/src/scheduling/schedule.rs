@@ -2,10 +2,10 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{Checked, Loading, System};
+use rtorb_sched::model::{CheckReport, Loading, System};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::toml_file::{FileError, from_toml, read_text};
-use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
+use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -84,7 +84,7 @@ impl Schedule {
         let analysis = rtorb_sched::Schedule::compute(
             &description.graph,
             description.strategy,
-            Limits::default(),
+            SearchLimits::default(),
         )?;
         let count = u32::try_from(analysis.levels.len()).unwrap_or(u32::MAX);
         let priorities = description.priorities.assign(count)?;
@@ -130,7 +130,7 @@ impl Schedule {
     /// The priorities of a model's behaviours that have their own (a two-way call has its caller's). A lane has the greatest
     /// number of threads that a component needs there.
     #[must_use]
-    pub fn of_model(system: &System, checked: &Checked) -> Self {
+    pub fn of_model(system: &System, checked: &CheckReport) -> Self {
         let loading = &checked.loading;
         let each = || loading.components.iter().flat_map(|one| &one.priorities);
         let mut priorities: Vec<i16> = each().map(|(_, priority)| *priority).collect();

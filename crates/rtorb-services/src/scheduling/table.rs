@@ -2,7 +2,8 @@
 
 use rtorb::ExceptionKind;
 use rtorb_sched::{
-    Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
+    CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
+    PriorityRange, Strategy,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -81,9 +82,9 @@ impl Table {
                 let handle = i32::try_from(index + 1);
                 handle.expect("there are fewer than infos_max operations")
             });
-            let (dependency_type, handle, dependency) = match call.way {
-                Way::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
-                Way::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
+            let (dependency_type, handle, dependency) = match call.kind {
+                CallKind::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
+                CallKind::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
             };
             let count = i32::try_from(call.count).unwrap_or(i32::MAX);
             self.add_dependency(handle, dependency, count, dependency_type)?;
@@ -285,15 +286,15 @@ impl Table {
             let own = index(known.rt_info)?;
             let other = index(known.rt_info_depended_on)?;
             // A one-way dependency is declared by the receiver.
-            let (way, caller, callee) = match known.dependency_type {
-                DependencyTypeT::TwoWayCall => (Way::TwoWay, own, other),
-                DependencyTypeT::OneWayCall => (Way::OneWay, other, own),
+            let (kind, caller, callee) = match known.dependency_type {
+                DependencyTypeT::TwoWayCall => (CallKind::TwoWay, own, other),
+                DependencyTypeT::OneWayCall => (CallKind::OneWay, other, own),
             };
-            (known.enabled != Enabled::DependencyDisabled).then_some(Call {
+            (known.enabled != Enabled::DependencyDisabled).then_some(OperationCall {
                 caller,
                 callee,
                 count: known.number_of_calls.unsigned_abs(),
-                way,
+                kind,
             })
         });
         Description {
@@ -344,10 +345,10 @@ impl Entry {
         changed.operation = Operation {
             name: self.operation.name.clone(),
             kind: match given.info_type {
-                InfoTypeT::Operation => Kind::Operation,
-                InfoTypeT::Conjunction => Kind::Conjunction,
-                InfoTypeT::Disjunction => Kind::Disjunction,
-                InfoTypeT::RemoteDependant => Kind::Remote,
+                InfoTypeT::Operation => OperationKind::Operation,
+                InfoTypeT::Conjunction => OperationKind::Conjunction,
+                InfoTypeT::Disjunction => OperationKind::Disjunction,
+                InfoTypeT::RemoteDependant => OperationKind::Remote,
             },
             period_ns: Some(ns(period)?).filter(|ns| *ns > 0),
             deadline_ns: Some(ns(given.quantum)?).filter(|ns| *ns > 0),
@@ -392,10 +393,10 @@ impl Entry {
             preemption_subpriority: placed.map_or(0, |(placed, _)| number(placed.subpriority)),
             preemption_priority: placed.map_or(0, |(placed, _)| number(placed.level)),
             info_type: match operation.kind {
-                Kind::Operation => InfoTypeT::Operation,
-                Kind::Conjunction => InfoTypeT::Conjunction,
-                Kind::Disjunction => InfoTypeT::Disjunction,
-                Kind::Remote => InfoTypeT::RemoteDependant,
+                OperationKind::Operation => InfoTypeT::Operation,
+                OperationKind::Conjunction => InfoTypeT::Conjunction,
+                OperationKind::Disjunction => InfoTypeT::Disjunction,
+                OperationKind::Remote => InfoTypeT::RemoteDependant,
             },
             enabled: self.enabled,
             volatile_token: self.volatile_token,

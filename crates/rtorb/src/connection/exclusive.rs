@@ -1,12 +1,15 @@
-//! A private connection a thread: found without a lock, used without waiting for another thread.
+//! One connection a thread and endpoint: found without a lock, used without waiting for another thread.
 
-use super::reply::{Outcome, Results};
-use super::request::{Arguments, Request};
-use super::round_trip::Connection;
-use super::{Channel, Failure};
-use crate::orb::{OrbCore, SharedEndpoint};
-use crate::wait::read::Deadline;
+use super::Channel;
+use super::client::ClientCore;
+use super::invocation::{Arguments, Invocation};
+use super::reply::{CallError, Outcome, Results};
+use super::route::SharedEndpoint;
+use super::single::SingleConnection;
+use crate::exception::SystemException;
+use crate::wait;
 use core::cell::RefCell;
+use rtorb_wire::connection::Deadline;
 use std::sync::{Arc, Weak};
 
 thread_local! {
@@ -15,74 +18,80 @@ thread_local! {
     static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A connection of one thread, and which calls it is for.
+/// A connection of one thread, and the calls that it is for.
 #[derive(Debug)]
 struct Own {
-    connection: Connection,
-    /// Held, so that a reference made later finds this connection though no other reference is left.
+    connection: SingleConnection,
+    /// Held, so that a reference made later finds this connection when no other reference is left.
     endpoint: Arc<SharedEndpoint>,
     channel: Channel,
     /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
-    orb: Weak<OrbCore>,
+    core: Weak<ClientCore>,
 }
 
-/// Calls on this thread's connection, on a new one if that turns out to have been closed meanwhile.
+/// Calls on this thread's connection; on a new one if that was closed meanwhile.
 #[inline]
 pub(crate) fn call<'a>(
-    request: &Request<'_>,
+    invocation: &Invocation<'_>,
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
-) -> Result<Outcome, Failure> {
-    if let Some(mut own) = take(request) {
-        let deadline = Deadline::after(request.timeout);
-        match own.connection.call(request, deadline, arguments, results) {
-            Err(failure) if failure.stale => {}
-            answer => return kept(request, own, answer),
+) -> Result<Outcome, SystemException> {
+    if let Some(mut own) = take(invocation) {
+        let deadline = wait::deadline(invocation.timeout);
+        match own
+            .connection
+            .call(invocation, deadline, arguments, results)
+        {
+            Err(error) if error.is_stale() => {}
+            ended => return keep_after(own, invocation, deadline, ended),
         }
     }
-    let mut own = Own::open(request)?;
-    let deadline = Deadline::after(request.timeout);
-    let answer = own.connection.call(request, deadline, arguments, results);
-    kept(request, own, answer)
+    let mut own = Own::open(invocation)?;
+    let deadline = wait::deadline(invocation.timeout);
+    let ended = own
+        .connection
+        .call(invocation, deadline, arguments, results);
+    keep_after(own, invocation, deadline, ended)
 }
 
-/// Does something at once with this thread's connection for such calls; none if it has no such connection that is free.
+/// Uses this thread's connection for such calls; `None` if it has none that is free.
 #[inline]
 pub(super) fn at_once<T>(
-    request: &Request<'_>,
-    act: impl FnOnce(&mut Connection) -> T,
+    invocation: &Invocation<'_>,
+    act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Option<T> {
-    let mut own = take(request)?;
+    let mut own = take(invocation)?;
     let done = act(&mut own.connection);
     if own.connection.is_sound() {
-        keep(own, request.orb.limits.thread_connections_max);
+        keep(own, invocation.core.limits.thread_connections_max);
     }
     Some(done)
 }
 
 impl Own {
     #[cold]
-    fn open(request: &Request<'_>) -> Result<Box<Self>, Failure> {
+    fn open(invocation: &Invocation<'_>) -> Result<Box<Self>, SystemException> {
         close_abandoned();
         Ok(Box::new(Self {
-            connection: Connection::open(request)?,
-            endpoint: Arc::clone(&request.route.endpoint),
-            channel: request.channel,
-            orb: Arc::downgrade(request.orb),
+            connection: SingleConnection::open(invocation)?,
+            endpoint: Arc::clone(&invocation.route.endpoint),
+            channel: invocation.channel,
+            core: Arc::downgrade(invocation.core),
         }))
     }
 
-    /// True if the connection leads to the endpoint of the request's route, and is for such calls.
+    /// True if the connection leads to the endpoint of the invocation's route, and is for such calls.
     #[inline]
-    fn serves(&self, request: &Request<'_>) -> bool {
-        Arc::ptr_eq(&self.endpoint, &request.route.endpoint) && self.channel == request.channel
+    fn serves(&self, invocation: &Invocation<'_>) -> bool {
+        Arc::ptr_eq(&self.endpoint, &invocation.route.endpoint)
+            && self.channel == invocation.channel
     }
 
-    /// True once no call can want the connection any more: its ORB is gone or shut down, or the one reference is gone that
-    /// it was for.
+    /// True once no call can use the connection any more: its ORB is gone or shut down, or the one reference that it was for
+    /// is gone.
     fn is_abandoned(&self) -> bool {
         let is_unreachable = self.endpoint.is_private && Arc::strong_count(&self.endpoint) == 1;
-        is_unreachable || self.orb.upgrade().is_none_or(|orb| orb.is_stopping())
+        is_unreachable || self.core.upgrade().is_none_or(|core| core.is_closed())
     }
 }
 
@@ -91,10 +100,10 @@ impl Own {
 /// A connection in use is not in the table: a call made while another is in progress on the same thread opens one
 /// more rather than mixing two requests.
 #[inline]
-fn take(request: &Request<'_>) -> Option<Box<Own>> {
+fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
     IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
-        let place = idle.iter().rposition(|own| own.serves(request))?;
+        let place = idle.iter().rposition(|own| own.serves(invocation))?;
         Some(if place + 1 == idle.len() {
             idle.pop()?
         } else {
@@ -107,19 +116,20 @@ fn take(request: &Request<'_>) -> Option<Box<Own>> {
 
 /// Keeps the connection for the next call unless it failed.
 #[inline]
-fn kept(
-    request: &Request<'_>,
+fn keep_after(
     own: Box<Own>,
-    answer: Result<Outcome, Failure>,
-) -> Result<Outcome, Failure> {
-    if own.connection.is_sound_after(&answer) {
-        keep(own, request.orb.limits.thread_connections_max);
+    invocation: &Invocation<'_>,
+    deadline: Deadline,
+    ended: Result<Outcome, CallError>,
+) -> Result<Outcome, SystemException> {
+    if own.connection.is_sound_after(&ended) {
+        keep(own, invocation.core.limits.thread_connections_max);
     }
-    answer
+    ended.map_err(|error| error.into_exception(&invocation.route.endpoint.endpoint, deadline))
 }
 
-/// Keeps a connection for the next call; the one unused longest is closed when the thread has too many, if it can be one that
-/// owes its server nothing.
+/// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one
+/// without the rest of a oneway.
 #[inline]
 fn keep(own: Box<Own>, connections_max: usize) {
     // In a thread that is ending the connection ends with this call.
@@ -133,7 +143,7 @@ fn keep(own: Box<Own>, connections_max: usize) {
     });
 }
 
-/// Closes this thread's connections that no call can want any more.
+/// Closes this thread's connections that no call can use any more.
 fn close_abandoned() {
     let _ = IDLE.try_with(|idle| idle.borrow_mut().retain(|own| !own.is_abandoned()));
 }

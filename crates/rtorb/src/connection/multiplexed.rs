@@ -1,73 +1,79 @@
 //! One connection to an endpoint for all client threads; with bands, one a band.
 //!
-//! A nested call that would have to wait for others there takes a connection of its thread's own, since they may wait for
-//! the very upcall that makes it.
-//!
-//! What a thread does until its reply is there says what sharing means: by `read` it holds the connection for the whole round
-//! trip, by the others many wait on it at once.
+//! With the wait strategy `read`, a thread holds the connection for the whole round trip; with the others many threads wait on
+//! it at once. A nested call that would have to wait for others takes a connection of its thread's own, since they may wait
+//! for the very upcall that makes it.
 
-use super::failures::Attempt;
-use super::reply::{Outcome, Results};
-use super::request::{Arguments, Request};
-use super::round_trip::Connection;
-use super::shared::{Company, Shared};
+use super::invocation::{Arguments, Invocation};
+use super::reply::{CallError, Outcome, Results};
+use super::route::SharedEndpoint;
+use super::shared::{Others, SharedConnection};
+use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
-use super::{Channel, Failure, exclusive, opening};
-use crate::exception::{ExceptionKind, Phase, SystemException};
-use crate::orb::{OrbCore, SharedEndpoint};
-use crate::server::is_in_servant;
+use super::{Channel, exclusive, opening};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::strategies::WaitStrategy;
-use crate::wait::read::Deadline;
+use crate::wait::reactor::Reactor;
+use crate::wait::{self, SharedWait};
+use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::connection::ReplyError;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// Calls on the connection that all threads use, on a new one if that turns out to have been closed meanwhile.
-pub(crate) fn call<'a>(
-    request: &Request<'_>,
+/// Calls on the connection that all threads use; on a new one if that was closed meanwhile.
+pub(super) fn call<'a>(
+    multiplexed: &Multiplexed,
+    invocation: &Invocation<'_>,
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
-) -> Result<Outcome, Failure> {
-    if request.orb.would_deadlock(&request.route.endpoint.endpoint) {
-        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
+) -> Result<Outcome, SystemException> {
+    let endpoint = &invocation.route.endpoint;
+    if invocation.client.host.would_deadlock(&endpoint.endpoint) {
+        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
-    let line = request.route.endpoint.lines.line(request);
-    match &line.connection {
-        Way::Held(connection) => call_held(request, connection, &line, (arguments, results)),
-        Way::Shared(current) => {
-            // The other side may serve one request of a connection at a time, and those before may wait for this upcall.
-            if is_in_servant() {
-                let (shared, _) = current_of(&line, current, request)?;
-                return match shared.call(request, Company::None, arguments, results) {
-                    Err(failure) if failure.stale => exclusive::call(request, arguments, results),
-                    answer => answer,
-                };
-            }
-            let mut left = RETRIES_MAX;
-            loop {
-                let (shared, is_new) = current_of(&line, current, request)?;
-                match shared.call(request, Company::Any, arguments, results) {
-                    Err(failure) if left > 0 && may_go_again(&failure, is_new) => left -= 1,
-                    answer => return answer,
-                }
-            }
+    let slot = endpoint.connections.slot(multiplexed, invocation);
+    let current = match &slot.connection {
+        Place::Single(single) => {
+            return multiplexed.call_single(invocation, &slot, single, arguments, results);
         }
+        Place::Shared(current) => current,
+    };
+    let mut retries_left = RETRIES_MAX;
+    loop {
+        let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
+        // The server may serve one request of a connection at a time, and those before may wait for this upcall.
+        let is_nested = invocation.client.host.is_in_servant();
+        let others = if is_nested { Others::None } else { Others::Any };
+        let deadline = wait::deadline(invocation.timeout);
+        let error = match shared.call(invocation, others, deadline, arguments, results) {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        if is_nested && error.is_stale() {
+            return exclusive::call(invocation, arguments, results);
+        }
+        if is_nested || retries_left == 0 || !may_retry(&error, is_new) {
+            return Err(error.into_exception(&endpoint.endpoint, deadline));
+        }
+        retries_left -= 1;
     }
 }
 
-/// Does something at once with the connection that all threads use, if there is one that no other thread has now.
+/// Uses the connection that all threads use, if it is open and no other thread uses it now.
 #[inline]
 pub(super) fn at_once<T>(
-    request: &Request<'_>,
-    act: impl FnOnce(&mut Connection) -> T,
+    invocation: &Invocation<'_>,
+    act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Result<T, Unavailable> {
-    let lines = &request.route.endpoint.lines;
-    let line = lines
-        .known(request.channel)
+    let connections = &invocation.route.endpoint.connections;
+    let slot = connections
+        .known(invocation.channel)
         .ok_or(Unavailable::Unconnected)?;
-    let Way::Held(connection) = &line.connection else {
-        return Err(Unavailable::OfAllThreads);
+    let Place::Single(single) = &slot.connection else {
+        return Err(Unavailable::Shared);
     };
-    let mut held = connection.try_lock().ok_or(Unavailable::InUse)?;
+    let mut held = single.try_lock().ok_or(Unavailable::InUse)?;
     let own = held.as_mut().ok_or(Unavailable::Unconnected)?;
     let done = act(own);
     if !own.is_sound() {
@@ -76,112 +82,122 @@ pub(super) fn at_once<T>(
     Ok(done)
 }
 
-/// How often a request goes again that found its connection closed: others close it too, when their time is over.
+/// How often a request is sent again that found its connection closed: other threads close it too, when their deadlines pass.
 const RETRIES_MAX: u32 = 2;
 
-/// True if the peer certainly did not see the request; a new connection that it closed in an orderly way says that it wants
-/// none.
-fn may_go_again(failure: &Failure, is_new: bool) -> bool {
-    let cause = failure.exception.cause.as_ref();
-    failure.stale && (!is_new || cause.is_some_and(|cause| cause.phase == Phase::Send))
+/// True if the server certainly did not see the invocation. A new connection that the server closes in an orderly way is not
+/// replaced: the server wants none.
+fn may_retry(error: &CallError, is_new: bool) -> bool {
+    match error {
+        CallError::NoReply(ReplyError::Closed) => !is_new,
+        error => error.is_stale(),
+    }
 }
 
-/// The connections to one endpoint that client threads share, each with the calls that it is for.
+/// The connections to one endpoint that client threads share.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct SharedConnections {
     /// The first one, which stays and is found without a lock: nearly always it is the only one.
-    first: OnceLock<Arc<Line>>,
-    further: Mutex<Vec<Arc<Line>>>,
+    first: OnceLock<Arc<ConnectionSlot>>,
+    further: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
-/// A connection that client threads share, or its place while there is none.
+/// A connection that client threads share, or the place for it, and the calls that it is for.
 #[derive(Debug)]
-struct Line {
+struct ConnectionSlot {
     channel: Channel,
-    connection: Way,
+    connection: Place,
 }
 
 #[derive(Debug)]
-enum Way {
-    /// One thread at a time has it, from sending to having the reply.
-    Held(Mutex<Option<Box<Connection>>>),
-    /// Many wait on it at once; the lock is held to look it up, and while it is opened.
-    Shared(Mutex<Option<Arc<Shared>>>),
+enum Place {
+    /// One thread at a time uses it, from sending the request to having the reply.
+    Single(Mutex<Option<Box<SingleConnection>>>),
+    /// Many threads wait on it at once; the lock is held to look it up, and while it is opened.
+    Shared(Mutex<Option<Arc<SharedConnection>>>),
 }
 
-impl Lines {
-    /// The line for such calls, if there ever was one.
+impl SharedConnections {
+    /// The slot for such calls, if there ever was one.
     #[inline]
-    fn known(&self, channel: Channel) -> Option<Arc<Line>> {
+    fn known(&self, channel: Channel) -> Option<Arc<ConnectionSlot>> {
         let first = self.first.get()?;
         if first.channel == channel {
             return Some(Arc::clone(first));
         }
         let further = self.further.lock();
-        let known = further.iter().find(|line| line.channel == channel);
+        let known = further.iter().find(|slot| slot.channel == channel);
         known.map(Arc::clone)
     }
 
     #[inline]
-    fn line(&self, request: &Request<'_>) -> Arc<Line> {
-        let first = self.first.get_or_init(|| Line::of(request));
-        match first.channel == request.channel {
-            true => Arc::clone(first),
-            false => self.further_line(request),
+    fn slot(&self, multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<ConnectionSlot> {
+        let first = self
+            .first
+            .get_or_init(|| ConnectionSlot::new(multiplexed, invocation));
+        if first.channel == invocation.channel {
+            return Arc::clone(first);
         }
+        self.further_slot(multiplexed, invocation)
     }
 
-    fn further_line(&self, request: &Request<'_>) -> Arc<Line> {
+    fn further_slot(
+        &self,
+        multiplexed: &Multiplexed,
+        invocation: &Invocation<'_>,
+    ) -> Arc<ConnectionSlot> {
         let mut further = self.further.lock();
-        let known = further.iter().find(|line| line.channel == request.channel);
-        if let Some(line) = known {
-            return Arc::clone(line);
+        let known = further
+            .iter()
+            .find(|slot| slot.channel == invocation.channel);
+        if let Some(slot) = known {
+            return Arc::clone(slot);
         }
-        if further.len() >= request.orb.limits.shared_connections_max {
-            further.retain(|line| Arc::strong_count(line) > 1 || line.is_open());
+        if further.len() >= invocation.core.limits.shared_connections_max {
+            further.retain(|slot| Arc::strong_count(slot) > 1 || slot.is_open());
         }
-        let line = Line::of(request);
-        further.push(Arc::clone(&line));
-        line
+        let slot = ConnectionSlot::new(multiplexed, invocation);
+        further.push(Arc::clone(&slot));
+        slot
     }
 }
 
-impl Line {
-    /// A place for the connection of such calls, without one yet.
-    fn of(request: &Request<'_>) -> Arc<Self> {
+impl ConnectionSlot {
+    /// The slot for the connection of such calls, without one yet.
+    fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
-            channel: request.channel,
-            connection: match request.orb.strategies.wait {
-                WaitStrategy::Read => Way::Held(Mutex::default()),
-                WaitStrategy::Reactor | WaitStrategy::LeaderFollowers => {
-                    Way::Shared(Mutex::default())
-                }
+            channel: invocation.channel,
+            connection: match multiplexed.wait {
+                SharedWait::Read => Place::Single(Mutex::default()),
+                _ => Place::Shared(Mutex::default()),
             },
         })
     }
 
-    /// As [`close_unless_used`](Self::close_unless_used), but never one with part of a oneway left to send.
+    /// As [`close_if_unused`](Self::close_if_unused), but not with part of a oneway left to send.
     fn close_if_flushed(&self) -> bool {
         match &self.connection {
-            Way::Held(connection) => connection.try_lock().is_some_and(|mut held| {
+            Place::Single(connection) => connection.try_lock().is_some_and(|mut held| {
                 let is_flushed = held.as_ref().is_none_or(|own| own.is_flushed());
                 if is_flushed {
                     *held = None;
                 }
                 is_flushed
             }),
-            Way::Shared(_) => self.close_unless_used(),
+            Place::Shared(_) => self.close_if_unused(),
         }
     }
 
-    /// Closes the connection unless a call is in progress on it; true if there is none now.
-    fn close_unless_used(&self) -> bool {
+    /// Closes the connection unless a call is in progress on it; true if no connection is open now.
+    fn close_if_unused(&self) -> bool {
         match &self.connection {
-            Way::Held(connection) => connection.try_lock().map(|mut held| held.take()).is_some(),
-            Way::Shared(current) => current.try_lock().is_some_and(|mut current| {
+            Place::Single(connection) => {
+                connection.try_lock().map(|mut held| held.take()).is_some()
+            }
+            Place::Shared(current) => current.try_lock().is_some_and(|mut current| {
                 let is_closed = current
                     .as_ref()
-                    .is_none_or(|shared| shared.close_unless_used());
+                    .is_none_or(|shared| shared.close_if_unused());
                 if is_closed {
                     *current = None;
                 }
@@ -192,146 +208,160 @@ impl Line {
 
     fn is_open(&self) -> bool {
         match &self.connection {
-            Way::Held(connection) => connection.try_lock().is_none_or(|held| held.is_some()),
-            Way::Shared(current) => current
+            Place::Single(connection) => connection.try_lock().is_none_or(|held| held.is_some()),
+            Place::Shared(current) => current
                 .try_lock()
-                .is_none_or(|current| current.as_ref().is_some_and(|shared| !shared.is_over())),
+                .is_none_or(|current| current.as_ref().is_some_and(|shared| !shared.is_closed())),
         }
     }
 }
 
-/// The lines of one ORB that are open.
-#[derive(Debug, Default)]
-pub(crate) struct OpenLines {
-    open: Mutex<Vec<OpenLine>>,
+/// The state of the strategy: how threads wait, and the connections that are open.
+#[derive(Debug)]
+pub(crate) struct Multiplexed {
+    wait: SharedWait,
+    open: Mutex<Vec<OpenConnection>>,
 }
 
 #[derive(Debug)]
-struct OpenLine {
-    line: Weak<Line>,
-    /// What keeps it when no reference is left that leads there; one reference's own goes with the reference.
+struct OpenConnection {
+    slot: Weak<ConnectionSlot>,
+    /// Keeps the connection when no reference is left that leads there; a private one goes with its reference.
     _endpoint: Option<Arc<SharedEndpoint>>,
 }
 
-impl OpenLines {
-    /// Notes a line that is about to be opened; when there are too many, one that nobody uses is closed for it.
-    fn note(&self, orb: &OrbCore, endpoint: &Arc<SharedEndpoint>, line: &Arc<Line>) -> bool {
-        let mut open = self.open.lock();
-        open.retain(|other| {
-            let other = other.line.upgrade();
-            other.is_some_and(|other| !Arc::ptr_eq(&other, line) && other.is_open())
-        });
-        if open.len() >= orb.limits.shared_connections_max {
-            let close_one = |close: fn(&Line) -> bool| {
-                open.iter().position(|other| {
-                    let line = other.line.upgrade();
-                    line.is_none_or(|line| close(&line))
-                })
-            };
-            let closed = close_one(Line::close_if_flushed);
-            match closed.or_else(|| close_one(Line::close_unless_used)) {
-                Some(place) => drop(open.remove(place)),
-                None => return false,
+impl Multiplexed {
+    /// The state of a client without connections. If there is a reactor, its thread will run as `reactor_thread` says.
+    pub(crate) fn new(wait: WaitStrategy, reactor_thread: ThreadConfig) -> Self {
+        Self {
+            wait: match wait {
+                WaitStrategy::Read => SharedWait::Read,
+                WaitStrategy::Reactor => SharedWait::Reactor(Reactor::new(reactor_thread)),
+                WaitStrategy::LeaderFollowers => SharedWait::LeaderFollowers,
+            },
+            open: Mutex::default(),
+        }
+    }
+
+    /// Calls while holding the connection; the time until it can be held counts.
+    fn call_single<'a>(
+        &self,
+        invocation: &Invocation<'_>,
+        slot: &Arc<ConnectionSlot>,
+        connection: &Mutex<Option<Box<SingleConnection>>>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, SystemException> {
+        let endpoint = &invocation.route.endpoint.endpoint;
+        let deadline = wait::deadline(invocation.timeout);
+        let held = match (connection.try_lock(), deadline.at_ns()) {
+            (Some(held), _) => Some(held),
+            // The thread that holds it may wait for this very upcall.
+            (None, _) if invocation.client.host.is_in_servant() => {
+                return exclusive::call(invocation, arguments, results);
+            }
+            (None, None) => Some(connection.lock()),
+            (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
+        };
+        let Some(mut held) = held else {
+            return Err(CallError::NoReply(ReplyError::NotSent).into_exception(endpoint, deadline));
+        };
+        if let Some(mut own) = held.take() {
+            let ended = own.call(invocation, deadline, arguments, results);
+            if own.is_sound_after(&ended) {
+                *held = Some(own);
+            }
+            match ended {
+                Err(error) if error.is_stale() => {}
+                ended => return ended.map_err(|error| error.into_exception(endpoint, deadline)),
             }
         }
-        open.push(OpenLine {
-            line: Arc::downgrade(line),
+        self.note_opening(invocation, slot)?;
+        let mut own = Box::new(SingleConnection::open(invocation)?);
+        let deadline = wait::deadline(invocation.timeout);
+        let ended = own.call(invocation, deadline, arguments, results);
+        if own.is_sound_after(&ended) {
+            *held = Some(own);
+        }
+        ended.map_err(|error| error.into_exception(endpoint, deadline))
+    }
+
+    /// The connection of a slot, opened if there is none, and whether it was opened just now.
+    fn current_of(
+        &self,
+        slot: &Arc<ConnectionSlot>,
+        current: &Mutex<Option<Arc<SharedConnection>>>,
+        invocation: &Invocation<'_>,
+    ) -> Result<(Arc<SharedConnection>, bool), SystemException> {
+        let mut current = locked(current, invocation)?;
+        if let Some(shared) = current.as_ref().filter(|shared| !shared.is_closed()) {
+            return Ok((Arc::clone(shared), false));
+        }
+        *current = None;
+        self.note_opening(invocation, slot)?;
+        let stream = opening::open(invocation)?;
+        let opened = SharedConnection::new(invocation, stream, &self.wait)?;
+        opening::bind_band(invocation, |bind, deadline, results| {
+            opened.call(bind, Others::Any, deadline, &|_| Ok(()), results)
+        })?;
+        *current = Some(Arc::clone(&opened));
+        Ok((opened, true))
+    }
+
+    /// Notes a connection that is about to be opened. When there are too many, one that no thread uses is closed for it.
+    ///
+    /// # Errors
+    /// NO_RESOURCES when all are used.
+    fn note_opening(
+        &self,
+        invocation: &Invocation<'_>,
+        slot: &Arc<ConnectionSlot>,
+    ) -> Result<(), SystemException> {
+        let endpoint = &invocation.route.endpoint;
+        let mut open = self.open.lock();
+        open.retain(|other| {
+            let other = other.slot.upgrade();
+            other.is_some_and(|other| !Arc::ptr_eq(&other, slot) && other.is_open())
+        });
+        if open.len() >= invocation.core.limits.shared_connections_max {
+            let close_one = |close: fn(&ConnectionSlot) -> bool| {
+                open.iter().position(|other| {
+                    let slot = other.slot.upgrade();
+                    slot.is_none_or(|slot| close(&slot))
+                })
+            };
+            let closed = close_one(ConnectionSlot::close_if_flushed);
+            match closed.or_else(|| close_one(ConnectionSlot::close_if_unused)) {
+                Some(place) => drop(open.remove(place)),
+                None => return Err(ExceptionKind::NoResources.into()),
+            }
+        }
+        open.push(OpenConnection {
+            slot: Arc::downgrade(slot),
             _endpoint: (!endpoint.is_private).then(|| Arc::clone(endpoint)),
         });
-        true
+        Ok(())
     }
 }
 
-/// The connection of a line, opened if there is none, and whether it was opened just now.
-fn current_of(
-    line: &Arc<Line>,
-    current: &Mutex<Option<Arc<Shared>>>,
-    request: &Request<'_>,
-) -> Result<(Arc<Shared>, bool), Failure> {
-    let mut current = looked_up(current, request)?;
-    if let Some(shared) = current.as_ref().filter(|shared| !shared.is_over()) {
-        return Ok((Arc::clone(shared), false));
-    }
-    *current = None;
-    note_opening(request, line)?;
-    let stream = opening::open(request)?;
-    let shared = Shared::new(request, stream)?;
-    opening::bind_band(request, |bind, results| {
-        shared.call(bind, Company::Any, &|_| Ok(()), results)
-    })?;
-    *current = Some(Arc::clone(&shared));
-    Ok((shared, true))
-}
-
-/// The lock of a line's connection. Somebody may be opening it: a thread waits for that as long as it would for itself.
-fn looked_up<'l, T>(
+/// Locks a slot's connection. Another thread may be opening it: this one waits for that as long as it would to open it.
+fn locked<'l, T>(
     current: &'l Mutex<T>,
-    request: &Request<'_>,
-) -> Result<MutexGuard<'l, T>, Failure> {
+    invocation: &Invocation<'_>,
+) -> Result<MutexGuard<'l, T>, SystemException> {
     if let Some(current) = current.try_lock() {
         return Ok(current);
     }
-    let deadline = Deadline::after(Some(request.orb.connect_timeout));
+    let deadline = wait::deadline(Some(invocation.core.connect_timeout));
     let held = deadline
         .at_ns()
         .and_then(|deadline_ns| current.lock_until(deadline_ns));
     held.ok_or_else(|| {
-        let exception = SystemException::omg(ExceptionKind::Timeout, 2);
-        let endpoint = &request.route.endpoint.endpoint;
-        Attempt::unproved(endpoint, deadline).failure(exception, Phase::Connect, None)
+        SystemException::omg(ExceptionKind::Timeout, 2).with_cause(Cause {
+            phase: Phase::Connect,
+            endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+            elapsed: deadline.elapsed(monotonic_ns()),
+            errno: None,
+        })
     })
-}
-
-fn note_opening(request: &Request<'_>, line: &Arc<Line>) -> Result<(), Failure> {
-    let endpoint = &request.route.endpoint;
-    match request.orb.open_lines.note(request.orb, endpoint, line) {
-        true => Ok(()),
-        false => Err(SystemException::from(ExceptionKind::NoResources).into()),
-    }
-}
-
-/// Calls while holding the connection; the time until it can be held counts.
-fn call_held<'a>(
-    request: &Request<'_>,
-    connection: &Mutex<Option<Box<Connection>>>,
-    line: &Arc<Line>,
-    (arguments, results): (Arguments<'_, 'a>, Results<'_>),
-) -> Result<Outcome, Failure> {
-    let deadline = Deadline::after(request.timeout);
-    let held = match (connection.try_lock(), deadline.at_ns()) {
-        (Some(held), _) => Some(held),
-        // Whoever holds it may wait for this very upcall.
-        (None, _) if is_in_servant() => {
-            return exclusive::call(request, arguments, results);
-        }
-        (None, None) => Some(connection.lock()),
-        (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
-    };
-    let Some(mut held) = held else {
-        let endpoint = &request.route.endpoint.endpoint;
-        return Err(Attempt::unproved(endpoint, deadline).not_sent_in_time());
-    };
-    if let Some(mut own) = held.take() {
-        match own.call(request, deadline, arguments, results) {
-            Err(failure) if failure.stale => {}
-            answer => return kept(&mut held, own, answer),
-        }
-    }
-    note_opening(request, line)?;
-    let mut own = Box::new(Connection::open(request)?);
-    let deadline = Deadline::after(request.timeout);
-    let answer = own.call(request, deadline, arguments, results);
-    kept(&mut held, own, answer)
-}
-
-/// Leaves the connection to the next caller unless it failed.
-fn kept(
-    held: &mut Option<Box<Connection>>,
-    own: Box<Connection>,
-    answer: Result<Outcome, Failure>,
-) -> Result<Outcome, Failure> {
-    if own.is_sound_after(&answer) {
-        *held = Some(own);
-    }
-    answer
 }

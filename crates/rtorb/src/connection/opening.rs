@@ -1,25 +1,26 @@
-//! Opening a connection: to the endpoint, set up as policies say, and told its band where that is asked for.
+//! Opening a connection to an endpoint, set up as policies say.
 
-use super::reply::Outcome;
-use super::request::{Ask, Request};
-use super::{Failure, Results};
+use super::invocation::{Invocation, InvocationKind};
+use super::reply::{CallError, Outcome, Results};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::transport::{Stream, properties, tcp, unix};
+use crate::wait;
+use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Response;
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Opens a stream to the endpoint of the request's route.
+/// Opens a stream to the endpoint of the invocation's route.
 #[cold]
-pub(super) fn open(request: &Request<'_>) -> Result<Stream, SystemException> {
-    let endpoint = &request.route.endpoint.endpoint;
-    if request.orb.would_deadlock(endpoint) {
+pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemException> {
+    let endpoint = &invocation.route.endpoint.endpoint;
+    if invocation.client.host.would_deadlock(endpoint) {
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
     let begun = Instant::now();
-    connect(request).map_err(|(phase, errno)| {
+    connect(invocation).map_err(|(phase, errno)| {
         let exception = match phase {
             // Whatever was refused, waiting or another endpoint does not help.
             Phase::SetUp => ExceptionKind::NoResources.into(),
@@ -29,14 +30,14 @@ pub(super) fn open(request: &Request<'_>) -> Result<Stream, SystemException> {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: begun.elapsed(),
-            errno: Some(errno),
+            errno: Some(errno.into()),
         })
     })
 }
 
-fn connect(request: &Request<'_>) -> Result<Stream, (Phase, Errno)> {
-    let endpoint = &request.route.endpoint;
-    let timeout = request.orb.connect_timeout;
+fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
+    let endpoint = &invocation.route.endpoint;
+    let timeout = invocation.core.connect_timeout;
     let stream = match &*endpoint.endpoint {
         Endpoint::Tcp { host, port } => tcp::connect(host, *port, timeout)?,
         Endpoint::Unix { path } => {
@@ -47,36 +48,38 @@ fn connect(request: &Request<'_>) -> Result<Stream, (Phase, Errno)> {
     if let Some(protocol) = &endpoint.protocol {
         properties::apply(&stream, protocol).map_err(in_set_up)?;
     }
-    if let Some(marks) = request.channel.marks {
+    if let Some(marks) = invocation.channel.marks {
         properties::mark(&stream, marks).map_err(in_set_up)?;
     }
     Ok(stream)
 }
 
-/// Tells the server at the other end of a new connection which priorities it is for, where the ORB was built to.
+/// Binds a new connection to its priority band (`_bind_priority_band`), where the ORB was built to.
 ///
-/// A server that has no such operation needs not know.
+/// A server without that operation need not know.
 pub(super) fn bind_band(
-    request: &Request<'_>,
-    call: impl FnOnce(&Request<'_>, Results<'_>) -> Result<Outcome, Failure>,
-) -> Result<(), Failure> {
-    if !request.orb.binds_priority_bands || request.channel.band.is_none() {
+    invocation: &Invocation<'_>,
+    call: impl FnOnce(&Invocation<'_>, Deadline, Results<'_>) -> Result<Outcome, CallError>,
+) -> Result<(), SystemException> {
+    if !invocation.core.binds_priority_bands || invocation.channel.band.is_none() {
         return Ok(());
     }
-    let bind = Request {
-        ask: Ask::Band,
+    let bind = Invocation {
+        kind: InvocationKind::BindBand,
         operation: "_bind_priority_band",
         response: Response::FromTarget,
-        ..*request
+        ..*invocation
     };
-    match call(&bind, &mut |_, _| Ok(())) {
-        Err(mut failure) if failure.exception.kind != ExceptionKind::BadOperation => {
-            // Whatever became of this question: the call itself has not been sent.
-            failure.exception.completed = CompletionStatus::No;
-            Err(failure)
-        }
-        _ => Ok(()),
+    let deadline = wait::deadline(bind.timeout);
+    let Err(error) = call(&bind, deadline, &mut |_, _| Ok(())) else {
+        return Ok(());
+    };
+    let exception = error.into_exception(&bind.route.endpoint.endpoint, deadline);
+    if exception.kind == ExceptionKind::BadOperation {
+        return Ok(());
     }
+    // Whatever became of this request: the caller's has not been sent.
+    Err(exception.with_completion(CompletionStatus::No))
 }
 
 fn refused(errno: Errno) -> SystemException {

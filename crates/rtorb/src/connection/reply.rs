@@ -1,16 +1,19 @@
-//! What a reply says.
+//! How an invocation ends: by what its reply says, or without one.
 
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use rtorb_wire::giop::{
-    LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
-};
+use crate::endpoint::Endpoint;
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_wire::connection::{Completion, Deadline, Reply, ReplyError};
+use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
-use rtorb_wire::{Decode, DecodeError, Reader};
+use rtorb_wire::{DecodeError, Reader};
+use rustix::io::Errno;
+use std::sync::Arc;
 
 /// How an invocation that reached the object ended.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// With a result or a user exception, which the reply's reader has taken.
+    /// With a result or a user exception, which the reader of the results has taken.
     Done,
     /// The object is elsewhere.
     Forward(Ior),
@@ -20,83 +23,131 @@ pub(crate) enum Outcome {
 pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
-/// What a message turned out to be.
-pub(super) enum Read {
-    Done,
-    /// A reply to a request that nobody waits for any more.
-    Other,
-    Forward(Ior),
+/// Why an invocation failed on a connection.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// No reply came that can be used. The connection is of no use any more.
+    NoReply(ReplyError),
+    /// The reply is a system exception, or the request could not be made. The connection is as good as before.
     Exception(SystemException),
-    NeedsAddressingMode,
 }
 
-/// A reply that could not be read, and what it says all the same of the operation.
-pub(super) struct Undecodable {
-    pub(super) error: DecodeError,
-    pub(super) completed: CompletionStatus,
-}
-
-/// Until the status is read, and in replies that say nothing of success, nobody knows.
-impl From<DecodeError> for Undecodable {
-    fn from(error: DecodeError) -> Self {
-        Self {
-            error,
-            completed: CompletionStatus::Maybe,
-        }
+impl From<ReplyError> for CallError {
+    fn from(error: ReplyError) -> Self {
+        Self::NoReply(error)
     }
 }
 
-/// Reads a reply of either kind; its results only if it answers the request of that id.
+impl From<SystemException> for CallError {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
+}
+
+/// Reads a reply of either kind; `None` if it is for another request than that.
 #[inline]
-pub(super) fn interpret(
+pub(super) fn read_reply(
     kind: MessageType,
     reader: &mut Reader<'_>,
     request_id: u32,
     results: Results<'_>,
-) -> Result<Read, Undecodable> {
-    if kind == MessageType::LocateReply {
-        return interpret_whereabouts(reader, request_id);
-    }
-    let reply = ReplyHeader::decode(reader)?;
-    if reply.request_id != request_id {
-        return Ok(Read::Other);
-    }
-    match reply.status {
-        ReplyStatus::NoException | ReplyStatus::UserException => {
-            let completed = CompletionStatus::Yes;
-            results(reply.status, reader).map_err(|error| Undecodable { error, completed })?;
-            Ok(Read::Done)
+) -> Result<Option<Outcome>, CallError> {
+    let reply = Reply::decode(kind, reader, request_id).map_err(ReplyError::Malformed)?;
+    let Some(reply) = reply else { return Ok(None) };
+    match reply {
+        Reply::Results(status) => {
+            results(status, reader).map_err(ReplyError::BadResults)?;
+            Ok(Some(Outcome::Done))
         }
-        ReplyStatus::SystemException => Ok(Read::Exception(system_exception(reader)?)),
-        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-            Ok(Read::Forward(Ior::decode(reader)?))
-        }
-        ReplyStatus::NeedsAddressingMode => Ok(Read::NeedsAddressingMode),
+        Reply::ObjectHere => Ok(Some(Outcome::Done)),
+        Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
+        Reply::UnknownObject => Err(CallError::Exception(ExceptionKind::ObjectNotExist.into())),
+        Reply::SystemException(body) => Err(CallError::Exception(body.into())),
+        Reply::NeedsAddressingMode => Err(ReplyError::NeedsAddressingMode.into()),
     }
 }
 
+impl CallError {
+    /// True if the server certainly did not see the request because the connection was closed: it may be sent again on a
+    /// new one.
+    #[inline]
+    pub(super) fn is_stale(&self) -> bool {
+        matches!(self, Self::NoReply(error) if error.is_stale())
+    }
+
+    /// What the caller gets of it.
+    #[cold]
+    pub(super) fn into_exception(
+        self,
+        endpoint: &Arc<Endpoint>,
+        deadline: Deadline,
+    ) -> SystemException {
+        match self {
+            Self::NoReply(error) => no_reply(error, endpoint, deadline),
+            Self::Exception(exception) => exception,
+        }
+    }
+}
+
+/// The system exception of a request without a usable reply, with its cause.
 #[cold]
-fn interpret_whereabouts(reader: &mut Reader<'_>, request_id: u32) -> Result<Read, Undecodable> {
-    let reply = LocateReplyHeader::decode(reader)?;
-    if reply.request_id != request_id {
-        return Ok(Read::Other);
-    }
-    Ok(match reply.status {
-        LocateStatus::ObjectHere => Read::Done,
-        LocateStatus::UnknownObject => Read::Exception(ExceptionKind::ObjectNotExist.into()),
-        LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
-            Read::Forward(Ior::decode(reader)?)
+fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> SystemException {
+    let (exception, phase) = match error {
+        ReplyError::NotSent | ReplyError::SendTimedOut => {
+            (SystemException::omg(ExceptionKind::Timeout, 2), Phase::Send)
         }
-        LocateStatus::SystemException => Read::Exception(system_exception(reader)?),
-        LocateStatus::NeedsAddressingMode => Read::NeedsAddressingMode,
-    })
+        ReplyError::SendFailed { .. } => (ExceptionKind::CommFailure.into(), Phase::Send),
+        ReplyError::ClosedBefore => (
+            SystemException::omg(ExceptionKind::Transient, 2),
+            Phase::Send,
+        ),
+        ReplyError::Closed => (
+            SystemException::omg(ExceptionKind::Transient, 2),
+            Phase::AwaitReply,
+        ),
+        ReplyError::TimedOut => (
+            SystemException::omg(ExceptionKind::Timeout, 3),
+            Phase::AwaitReply,
+        ),
+        ReplyError::Malformed(error) | ReplyError::BadResults(error) => {
+            (SystemException::from_decode(error), Phase::DecodeReply)
+        }
+        ReplyError::NeedsAddressingMode => (ExceptionKind::NoImplement.into(), Phase::AwaitReply),
+        _ => (ExceptionKind::CommFailure.into(), Phase::AwaitReply),
+    };
+    let errno = match error {
+        ReplyError::SendTimedOut => Some(Errno::AGAIN),
+        ReplyError::SendFailed { os_error, .. } | ReplyError::Failed { os_error } => {
+            Some(Errno::from_raw_os_error(os_error))
+        }
+        _ => None,
+    };
+    exception
+        .with_completion(error.completion().into())
+        .with_cause(Cause {
+            phase,
+            endpoint: Some(Arc::clone(endpoint)),
+            elapsed: deadline.elapsed(monotonic_ns()),
+            errno: errno.map(Into::into),
+        })
 }
 
-fn system_exception(reader: &mut Reader<'_>) -> Result<SystemException, DecodeError> {
-    let body = SystemExceptionBody::decode(reader)?;
-    Ok(SystemException::new(
-        ExceptionKind::from_repository_id(body.repository_id),
-        body.minor,
-        CompletionStatus::from_number(body.completed),
-    ))
+impl From<Completion> for CompletionStatus {
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Yes => Self::Yes,
+            Completion::No => Self::No,
+            Completion::Maybe => Self::Maybe,
+        }
+    }
+}
+
+impl From<SystemExceptionBody<'_>> for SystemException {
+    fn from(body: SystemExceptionBody<'_>) -> Self {
+        Self::new(
+            ExceptionKind::from_repository_id(body.repository_id),
+            body.minor,
+            CompletionStatus::from_number(body.completed),
+        )
+    }
 }

@@ -1,79 +1,99 @@
 //! Oneways that wait for nothing (SYNC_NONE): not for the transport, nor for another thread, nor for a connection.
 
-use super::failures::Attempt;
-use super::request::{Arguments, Request};
-use super::round_trip::Connection;
-use super::{Failure, exclusive, multiplexed};
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
-use crate::strategies::{ConnectionStrategy, WaitStrategy};
-use crate::wait::read::Deadline;
+use super::invocation::{Arguments, Invocation};
+use super::single::{SendNowError, SingleConnection};
+use super::{Sharing, exclusive, multiplexed};
+use crate::exception::{
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
+};
+use crate::wait;
+use rtorb_wire::connection::Deadline;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Why a connection cannot be had at once.
+/// Why a connection cannot be used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unavailable {
-    /// There is none that is open.
+    /// No connection is open.
     Unconnected,
-    /// Another thread has it.
+    /// Another thread uses it.
     InUse,
     /// Many threads wait on it at once, and one of them may be sending.
-    OfAllThreads,
+    Shared,
 }
 
-/// Hands a oneway to the open connection that a call would take; what the transport does not take now is kept there. True when
+/// Sends a oneway by the open connection that a call would take; keeps there what the transport does not take now. True if
 /// it took all.
 #[inline]
 pub(crate) fn send<'a>(
-    request: &Request<'_>,
+    invocation: &Invocation<'_>,
     arguments: Arguments<'_, 'a>,
-) -> Result<bool, Failure> {
-    match at_once(request, |connection| {
-        connection.send_now(request, arguments)
-    }) {
-        Ok(sent) => sent,
-        Err(unavailable) => Err(unavailable.failure(request)),
-    }
+) -> Result<bool, SystemException> {
+    let sent = at_once(invocation, |connection| {
+        connection.send_now(invocation, arguments)
+    });
+    let error = match sent {
+        Ok(Ok(is_flushed)) => return Ok(is_flushed),
+        Ok(Err(error)) => error,
+        Err(unavailable) => return Err(unavailable.exception(invocation)),
+    };
+    Err(match error {
+        SendNowError::BehindAnother => transient(invocation, oneway::BEHIND_ANOTHER, Phase::Send),
+        SendNowError::Failed(error) => {
+            error.into_exception(&invocation.route.endpoint.endpoint, deadline())
+        }
+    })
 }
 
-/// Sends what is kept of a oneway, as far as that goes at once; true when nothing is left.
+/// Sends what is kept of a oneway, as far as the transport takes it at once; true if nothing is left.
 #[inline]
-pub(crate) fn flush(request: &Request<'_>) -> Result<bool, Failure> {
-    match at_once(request, Connection::flush) {
-        Ok(flushed) => flushed,
+pub(crate) fn flush(invocation: &Invocation<'_>) -> Result<bool, SystemException> {
+    match at_once(invocation, SingleConnection::flush) {
+        Ok(Ok(is_flushed)) => Ok(is_flushed),
+        Ok(Err(error)) => {
+            Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline()))
+        }
         Err(Unavailable::InUse) => Ok(false),
-        Err(unavailable) => Err(unavailable.failure(request)),
+        Err(unavailable) => Err(unavailable.exception(invocation)),
     }
 }
 
 #[inline]
 fn at_once<T>(
-    request: &Request<'_>,
-    act: impl FnOnce(&mut Connection) -> T,
+    invocation: &Invocation<'_>,
+    act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Result<T, Unavailable> {
-    let strategies = request.orb.strategies;
-    match (strategies.connection, strategies.wait) {
-        (ConnectionStrategy::Exclusive, _) => {
-            exclusive::at_once(request, act).ok_or(Unavailable::Unconnected)
-        }
-        (ConnectionStrategy::Multiplexed | ConnectionStrategy::Banded, WaitStrategy::Read) => {
-            multiplexed::at_once(request, act)
-        }
-        _ => Err(Unavailable::OfAllThreads),
+    match &invocation.core.sharing {
+        Sharing::Exclusive => exclusive::at_once(invocation, act).ok_or(Unavailable::Unconnected),
+        Sharing::Multiplexed(_) | Sharing::Banded(_) => multiplexed::at_once(invocation, act),
     }
 }
 
 impl Unavailable {
     #[cold]
-    fn failure(self, request: &Request<'_>) -> Failure {
-        let endpoint = &request.route.endpoint.endpoint;
-        let attempt = Attempt::unproved(endpoint, Deadline::after(None));
+    fn exception(self, invocation: &Invocation<'_>) -> SystemException {
         match self {
-            Self::Unconnected => attempt.unconnected(),
-            Self::InUse => attempt.in_use(),
-            Self::OfAllThreads => {
+            Self::Unconnected => transient(invocation, oneway::UNCONNECTED, Phase::Connect),
+            Self::InUse => transient(invocation, oneway::IN_USE, Phase::Send),
+            Self::Shared => {
                 let minor = inconsistent::SYNC_NONE_ON_SHARED;
-                let no = CompletionStatus::No;
-                SystemException::new(ExceptionKind::InvPolicy, minor, no).into()
+                SystemException::new(ExceptionKind::InvPolicy, minor, CompletionStatus::No)
             }
         }
     }
+}
+
+/// Nothing waits, so that nothing can be late.
+fn deadline() -> Deadline {
+    wait::deadline(None)
+}
+
+#[cold]
+fn transient(invocation: &Invocation<'_>, minor: u32, phase: Phase) -> SystemException {
+    SystemException::new(ExceptionKind::Transient, minor, CompletionStatus::No).with_cause(Cause {
+        phase,
+        endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+        elapsed: Duration::ZERO,
+        errno: None,
+    })
 }

@@ -8,9 +8,9 @@
 use super::DispatchError;
 use super::stations::{self, Station};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
-use crate::poa::object_table::ActiveObject;
 use crate::rt::{CallPriority, Priority, ThreadpoolLane};
+use crate::server::ActiveObject;
+use crate::server::ServerCore;
 use crate::server::{Server, Session, TakenRequest, Workspace, propagated};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
@@ -52,25 +52,61 @@ pub struct FilteredRequest<'r> {
     pub propagated: Option<Priority>,
 }
 
+/// The filters of the application, and the lanes that serve what passes them.
+pub(crate) struct FilterChain {
+    pub(crate) filters: Vec<Arc<dyn RequestFilter>>,
+    /// Without any there is one thread that runs as the server's threads do.
+    pub(crate) lanes: Vec<ThreadpoolLane>,
+}
+
+impl FilterChain {
+    /// The number of threads that call servants.
+    pub(super) fn threads(&self) -> usize {
+        let lanes = self.lanes.iter();
+        let threads: usize = lanes.map(|lane| lane.static_threads.max(1) as usize).sum();
+        threads.max(1)
+    }
+
+    /// The priority that the application's filters give a request.
+    ///
+    /// # Errors
+    /// UNKNOWN if a filter panics. Only this client sees it: the I/O thread reads for others too.
+    fn ask(&self, request: &FilteredRequest<'_>) -> Result<Option<Priority>, SystemException> {
+        if self.filters.is_empty() {
+            return Ok(None);
+        }
+        let asked = || {
+            let mut filters = self.filters.iter();
+            filters.find_map(|filter| filter.priority(request))
+        };
+        catch_unwind(AssertUnwindSafe(asked)).map_err(|_| ExceptionKind::Unknown.into())
+    }
+}
+
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
-    let lanes = orb.rt.lanes.clone();
-    let stations = match lanes.is_empty() {
-        true => vec![Station {
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    chain: &Arc<FilterChain>,
+) -> Result<(), DispatchError> {
+    let stations = if chain.lanes.is_empty() {
+        vec![Station {
             name: "rtorb-servant".to_owned(),
             threads: 1,
             config: orb.rt.obtainable(&orb.server_threads),
             priority: None,
-        }],
-        false => lanes
-            .iter()
+        }]
+    } else {
+        let lanes = chain.lanes.iter();
+        lanes
             .map(|lane| station(orb, lane))
-            .collect::<Result<_, _>>()?,
+            .collect::<Result<_, _>>()?
     };
+    let chain = Arc::clone(chain);
     let choose = move |session: &Session, request: &TakenRequest, workspace: &mut Workspace| {
         request.examine(session, workspace, |object, header| {
-            let priority = filter(&session.orb, object, header)?;
-            Ok(priority.map_or(0, |priority| lane_of(&lanes, priority)))
+            let priority = filter(&session.orb, &chain, object, header)?;
+            Ok(priority.map_or(0, |priority| lane_of(&chain.lanes, priority)))
         })
     };
     let io_thread = io_thread(orb, &stations);
@@ -79,7 +115,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
 
 /// How the I/O thread runs: as the server's threads do, and where those inherit, as the most urgent lane. Below that, it
 /// would keep urgent requests waiting for whichever servants run.
-fn io_thread(orb: &OrbCore, stations: &[Station]) -> ThreadConfig {
+fn io_thread(orb: &ServerCore, stations: &[Station]) -> ThreadConfig {
     let config = orb.rt.obtainable(&orb.server_threads);
     let most_urgent = stations.iter().max_by_key(|station| station.priority);
     ThreadConfig {
@@ -90,15 +126,8 @@ fn io_thread(orb: &OrbCore, stations: &[Station]) -> ThreadConfig {
     }
 }
 
-/// Threads that call servants.
-pub(super) fn threads(orb: &OrbCore) -> usize {
-    let lanes = orb.rt.lanes.iter();
-    let threads: usize = lanes.map(|lane| lane.static_threads.max(1) as usize).sum();
-    threads.max(1)
-}
-
 /// The threads of a lane, which run at its priority.
-fn station(orb: &OrbCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
+fn station(orb: &ServerCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
     let priority = lane.lane_priority;
     // The builder has refused lanes that this host has no priority for.
     let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
@@ -116,7 +145,8 @@ fn station(orb: &OrbCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
 
 /// The priority that the chain gives a request.
 fn filter(
-    orb: &OrbCore,
+    orb: &ServerCore,
+    chain: &FilterChain,
     object: Option<&ActiveObject>,
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
@@ -139,28 +169,13 @@ fn filter(
         declared,
         propagated: propagated.map(|(priority, _)| priority),
     };
-    if let Some(priority) = ask(&orb.filters, &request)? {
+    if let Some(priority) = chain.ask(&request)? {
         return Ok(Some(priority));
     }
     let priority = declared.or(request.propagated).or(otherwise);
     priority
         .map(|priority| orb.rt.inbound(priority, &object.id))
         .transpose()
-}
-
-/// What the application's filters say.
-///
-/// # Errors
-/// UNKNOWN when one panics: that is for this client, and nothing for the thread that reads for all.
-fn ask(
-    filters: &[Arc<dyn RequestFilter>],
-    request: &FilteredRequest<'_>,
-) -> Result<Option<Priority>, SystemException> {
-    if filters.is_empty() {
-        return Ok(None);
-    }
-    let asked = || filters.iter().find_map(|filter| filter.priority(request));
-    catch_unwind(AssertUnwindSafe(asked)).map_err(|_| ExceptionKind::Unknown.into())
 }
 
 /// The lane for a priority: its own, else the most urgent one below it, else the least urgent of all.

@@ -3,30 +3,79 @@
 //!
 //! It listens from when the ORB does, so that there are references; its threads begin when the ORB is run.
 
-use super::pool::{LaneConfig, Pool, PoolConfig, endpoints};
-use super::{DispatchError, await_connection};
+use super::pool::{LaneConfig, Pool, PoolConfig};
+use super::{DispatchError, Pools, await_connection};
 use crate::exception::SystemException;
-use crate::orb::OrbCore;
-use crate::rt::ThreadpoolId;
-use crate::server::Server;
-use std::sync::Arc;
+use crate::rt::{ThreadpoolId, ThreadpoolLane};
+use crate::server::{Server, ServerCore, not_opened};
+use std::sync::{Arc, OnceLock};
 
-/// Opens the listening endpoints of all lanes.
-///
-/// # Errors
-/// INITIALIZE with the endpoint when one cannot be listened on.
-pub(crate) fn open(orb: &Arc<OrbCore>) -> Result<Arc<Pool>, SystemException> {
-    let config = config(orb);
-    let listeners = (0..config.lanes.len())
-        .map(|lane| endpoints::open(&orb.lane_endpoints.of_lane(&orb.listen, config.id, lane)));
-    let listeners = listeners.collect::<Result<_, _>>()?;
-    // Lanes that the host has no priority for were refused by the builder.
-    Pool::open(orb, config, listeners).map_err(|errno| endpoints::not_opened(None, errno))
+/// The lanes of the ORB's own pool, and the pool once the ORB listens.
+pub(crate) struct Lanes {
+    /// Without any there is one lane that runs as the server's threads do.
+    lanes: Vec<ThreadpoolLane>,
+    pool: OnceLock<Arc<Pool>>,
+}
+
+impl Lanes {
+    pub(crate) fn new(lanes: Vec<ThreadpoolLane>) -> Self {
+        Self {
+            lanes,
+            pool: OnceLock::new(),
+        }
+    }
+
+    /// The pool, once it is [open](Self::open).
+    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
+        self.pool.get()
+    }
+
+    /// Opens the listening endpoints of all lanes. Callers exclude each other.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on.
+    pub(crate) fn open(&self, orb: &Arc<ServerCore>, pools: &Pools) -> Result<(), SystemException> {
+        let config = self.config(orb);
+        let listeners = pools.open_endpoints(config.id, config.lanes.len())?;
+        // The builder has refused lanes that this host has no priority for.
+        let pool = Pool::open(orb, config, listeners).map_err(|errno| not_opened(None, errno))?;
+        self.pool.get_or_init(|| pool);
+        Ok(())
+    }
+
+    fn config(&self, orb: &ServerCore) -> PoolConfig {
+        let has_lanes = !self.lanes.is_empty();
+        let lane = |priority, static_threads, dynamic_threads| LaneConfig {
+            priority,
+            static_threads,
+            dynamic_threads,
+            threads: orb.server_threads.clone(),
+        };
+        let lanes = self.lanes.iter().map(|of| {
+            let static_threads = of.static_threads.max(1);
+            lane(Some(of.lane_priority), static_threads, of.dynamic_threads)
+        });
+        PoolConfig {
+            id: ThreadpoolId::OWN,
+            lanes: if has_lanes {
+                lanes.collect()
+            } else {
+                vec![lane(None, 1, 0)]
+            },
+            has_lanes,
+            allow_borrowing: false,
+            buffering: None,
+        }
+    }
 }
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
-    let Some(pool) = orb.rt.own_pool.get() else {
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    lanes: &Lanes,
+) -> Result<(), DispatchError> {
+    let Some(pool) = lanes.pool() else {
         return Ok(());
     };
     pool.begin(orb).inspect_err(|_| orb.stop())?;
@@ -35,32 +84,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
         waited = await_connection(server);
     }
     orb.stop();
+    pool.stop();
     pool.join();
     Ok(waited?)
-}
-
-fn config(orb: &OrbCore) -> PoolConfig {
-    let one = LaneConfig {
-        priority: None,
-        static_threads: 1,
-        dynamic_threads: 0,
-        threads: orb.server_threads.clone(),
-    };
-    let lanes = orb.rt.lanes.iter().map(|lane| LaneConfig {
-        priority: Some(lane.lane_priority),
-        static_threads: lane.static_threads.max(1),
-        dynamic_threads: lane.dynamic_threads,
-        threads: orb.server_threads.clone(),
-    });
-    let has_lanes = !orb.rt.lanes.is_empty();
-    PoolConfig {
-        id: ThreadpoolId::OWN,
-        lanes: match has_lanes {
-            true => lanes.collect(),
-            false => vec![one],
-        },
-        has_lanes,
-        allow_borrowing: false,
-        buffering: None,
-    }
 }

@@ -6,7 +6,7 @@
 
 use super::reactor::{ConnectionNumber, Reactor};
 use super::{DispatchError, join};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Next, Served, Server, Session, TakenRequest, ThreadPriority, Workspace};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
@@ -14,7 +14,11 @@ use rustix::io::Errno;
 use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    threads_max: usize,
+) -> Result<(), DispatchError> {
     let token = Arc::new(Mutex::new(Leading {
         reactor: Reactor::new(server)?,
         unfinished: None,
@@ -23,7 +27,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     let config = orb.rt.obtainable(&orb.server_threads);
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let mut refused = None;
-    for number in 1..=orb.pool_threads {
+    for number in 1..=threads_max {
         let (core, token) = (Arc::clone(orb), Arc::clone(&token));
         let serve = move || {
             if let Some(server) = core.server() {
@@ -60,7 +64,7 @@ struct Leading {
     failed: Option<Errno>,
 }
 
-fn follow_and_lead(orb: &Arc<OrbCore>, server: &Server, token: &Mutex<Leading>) {
+fn follow_and_lead(orb: &Arc<ServerCore>, server: &Server, token: &Mutex<Leading>) {
     let mut workspace = Workspace::new(ThreadPriority::returning());
     let mut request = TakenRequest::with_room();
     loop {
@@ -78,7 +82,7 @@ impl Leading {
     /// Waits for a request and takes it; `None` when the ORB stops.
     fn take(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
         (workspace, request): (&mut Workspace, &mut TakenRequest),
     ) -> Option<Arc<Session>> {
@@ -118,7 +122,7 @@ impl Leading {
     /// Waits for octets of a connection and receives them.
     fn receive(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
     ) -> Option<(ConnectionNumber, Served)> {
         match self.reactor.next(orb, server) {

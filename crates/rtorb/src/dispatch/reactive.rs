@@ -2,12 +2,12 @@
 
 use super::DispatchError;
 use super::reactor::Reactor;
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Server, ThreadPriority, Workspace};
 use std::sync::Arc;
 
 /// Serves on the calling thread, with the scheduling of the server's threads, until the ORB is stopped.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
     let config = orb.rt.obtainable(&orb.server_threads);
     config.apply_here().map_err(DispatchError::Refused)?;
     let mut workspace = Workspace::new(ThreadPriority::returning());

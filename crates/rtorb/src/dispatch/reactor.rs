@@ -1,6 +1,6 @@
 //! One thread that waits for all connections of a server; what it does with those that have octets is a strategy's.
 
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Served, ServedConnection, Server};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -54,7 +54,7 @@ impl Reactor {
     /// Gives each connection that has octets to `serve` until the ORB is stopped; one that is over is dropped.
     pub(super) fn run(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
         mut serve: impl FnMut(&mut ServedConnection) -> Served,
     ) -> Result<(), Errno> {
@@ -83,7 +83,7 @@ impl Reactor {
     /// Waits until one connection has octets; `None` when it was something else, which is dealt with.
     pub(super) fn next(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
     ) -> Result<Option<ConnectionNumber>, Errno> {
         let mut room = [core::mem::MaybeUninit::uninit()];
@@ -119,7 +119,7 @@ impl Reactor {
     fn connection_of(
         &mut self,
         event: &Event,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
     ) -> Option<ConnectionNumber> {
         match { event.data }.u64() {
@@ -132,7 +132,7 @@ impl Reactor {
         }
     }
 
-    fn accept(&mut self, orb: &Arc<OrbCore>, server: &Server, listener: usize) {
+    fn accept(&mut self, orb: &Arc<ServerCore>, server: &Server, listener: usize) {
         let Some(listener) = server.listeners.get(listener) else {
             return;
         };

@@ -4,8 +4,8 @@ use super::reactor::Reactor;
 use super::request_queue::{NO_ROOM, RequestQueue};
 use super::{DispatchError, join};
 use crate::exception::SystemException;
-use crate::orb::OrbCore;
 use crate::rt::Priority;
+use crate::server::ServerCore;
 use crate::server::{
     Next, Served, ServedConnection, Server, Session, TakenRequest, ThreadPriority, Workspace,
 };
@@ -34,7 +34,7 @@ pub(super) type Choose = Box<
 ///
 /// `io_thread` is how the I/O thread runs.
 pub(super) fn run(
-    (orb, server): (&Arc<OrbCore>, &Server),
+    (orb, server): (&Arc<ServerCore>, &Server),
     io_thread: &ThreadConfig,
     stations: &[Station],
     choose: Choose,
@@ -87,7 +87,7 @@ fn start_serving(
 type Read = (Reactor, Result<(), Errno>);
 
 fn start_reading(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     io_thread: &ThreadConfig,
     (mut reactor, choose): (Reactor, Choose),
     queues: &[Arc<RequestQueue>],

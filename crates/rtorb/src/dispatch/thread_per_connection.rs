@@ -1,14 +1,14 @@
 //! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
 
 use super::{DispatchError, await_connection, join};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Server, ThreadPriority, Workspace};
-use rtorb_os::What;
+use rtorb_os::Resource;
 use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let config = orb.rt.obtainable(&orb.server_threads);
     let mut number = 0u64;
@@ -30,7 +30,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
                 match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                     Ok(thread) => threads.push(thread),
                     // There are threads, and no room for one more now: its client is let go, the others are served on.
-                    Err(refused) if refused.what == What::Thread && !threads.is_empty() => {
+                    Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
                         session.say_closing();
                     }
                     Err(refused) => {

@@ -4,16 +4,20 @@
 
 use super::DispatchError;
 use super::stations::{self, Station};
-use crate::orb::OrbCore;
 use crate::server::Server;
+use crate::server::ServerCore;
 use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    threads: usize,
+) -> Result<(), DispatchError> {
     let config = orb.rt.obtainable(&orb.server_threads);
     let workers = Station {
         name: "rtorb-worker".to_owned(),
-        threads: orb.pool_threads,
+        threads,
         config: config.clone(),
         priority: None,
     };

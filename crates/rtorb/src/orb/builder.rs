@@ -1,35 +1,32 @@
 //! Building an ORB: every choice is made here, once.
 
 use super::initial_references::InitialReferences;
-use super::routes::EndpointTable;
-use super::settings::{check_bands, check_lanes, check_protocols};
+use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::OpenLines;
-use crate::dispatch::RequestFilter;
+use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::object_table::ObjectTable;
-use crate::poa::{Adapter, PoaError};
+use crate::poa::{Adapters, PoaError};
 use crate::rt::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
-use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use crate::server::{ObjectTable, ServerCore, ServerState};
+use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
-use crate::wait::reactor::Reactor;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicUsize};
+use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
-use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
@@ -147,7 +144,7 @@ impl OrbBuilder {
     /// # Errors
     /// [`OrbError::ConfigFile`] with file and line for what is wrong.
     pub fn config_file(self, path: impl AsRef<Path>) -> Result<Self, OrbError> {
-        config_file::apply(self, path.as_ref())
+        Settings::apply_all(vec![config_file::read(path.as_ref())?], self)
     }
 
     /// What [`args`](Self::args) did not take, the program's name first.
@@ -165,6 +162,13 @@ impl OrbBuilder {
         self.listen
             .push(endpoint.parse().map_err(OrbError::Endpoint)?);
         Ok(self)
+    }
+
+    /// How invocations share connections, and how client threads wait for replies.
+    #[must_use]
+    pub fn connection(mut self, connection: ConnectionStrategy) -> Self {
+        self.strategies.connection = connection;
+        self
     }
 
     /// Which thread of the server reads requests and calls servants.
@@ -284,7 +288,7 @@ impl OrbBuilder {
         self
     }
 
-    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`]; the default
+    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); the default
     /// inherits from the thread that makes the first call. Every call waits for it: it must be as urgent as the most urgent
     /// of them.
     #[must_use]
@@ -392,10 +396,8 @@ impl OrbBuilder {
     /// [`OrbError::Option`] for strategies or policies that do not go together, and for lanes that cannot be told from each
     /// other or that this host has no priority for; other choices are checked where they are made.
     pub fn build(self) -> Result<Orb, OrbError> {
-        self.check_strategies()?;
         self.check_client_policies()?;
         self.check_lanes()?;
-        let objects = ObjectTable::new(self.limits.objects_max);
         let listen = match self.listen.is_empty() {
             true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
             false => self.listen,
@@ -408,59 +410,69 @@ impl OrbBuilder {
             transforms: self.transforms,
             best_effort: BestEffort::new(self.best_effort),
             round_robin: self.round_robin,
-            lanes: self.lanes,
             client_policies: self.client_policies,
             ..RtCore::default()
         };
-        let core = OrbCore {
+        let threads = self.pool_threads;
+        let dispatch = match self.strategies.dispatch {
+            DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
+            DispatchStrategy::Reactive => Dispatch::Reactive,
+            DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
+            DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
+            DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(FilterChain {
+                filters: self.filters,
+                lanes: self.lanes,
+            })),
+            DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
+        };
+        let rt = Arc::new(rt);
+        let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
+        let client = Arc::new(ClientCore {
             limits: self.limits,
-            strategies: self.strategies,
             byte_order: self.byte_order,
-            fragment_octets: self.fragment_octets,
+            fragment_bytes: self.fragment_octets,
+            max_version: self.max_version,
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout,
-            server_threads: rt.obtainable(&self.server_threads),
-            watchdog_thread: rt.obtainable(&self.watchdog_thread),
-            watchdog: Watchdog::default(),
-            reactor_thread: rt.obtainable(&self.reactor_thread),
-            reactor: Reactor::default(),
             binds_priority_bands: self.binds_priority_bands,
-            max_version: self.max_version,
-            rt,
-            timing: Watch::new(self.execution_clock, self.timing_hook),
-            pool_threads: self.pool_threads,
-            filters: self.filters,
-            epoch: epoch(),
-            objects,
+            sharing: Sharing::new(
+                self.strategies.connection,
+                rt.obtainable(&self.reactor_thread),
+            ),
+            watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
             endpoints: EndpointTable::default(),
-            open_lines: OpenLines::default(),
-            initial_references: InitialReferences::new(self.initial_references),
-            adapters: AtomicUsize::new(1),
-            root: Arc::new(Adapter::root()),
-            listen,
-            lane_endpoints: self.lane_endpoints,
-            server: OnceLock::new(),
-            opening: Mutex::new(()),
-            stopping: AtomicBool::new(false),
-        };
-        Ok(Orb {
-            core: Arc::new(core),
-        })
-    }
+            is_closed: AtomicBool::new(false),
+            rt: Arc::clone(&rt),
+            timing: Arc::clone(&timing),
+        });
+        let pools = Pools::new(listen, self.lane_endpoints, client.limits.pool_threads_max);
+        let initial_references = InitialReferences::new(self.initial_references);
+        let server_threads = client.rt.obtainable(&self.server_threads);
+        let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
+            let server = ServerCore {
+                timing,
+                byte_order: self.byte_order,
+                fragment_octets: self.fragment_octets,
+                server_threads,
+                epoch: epoch(),
+                objects: ObjectTable::new(client.limits.objects_max),
+                client: WeakClient {
+                    core: Arc::clone(&client),
+                    host: host.clone() as Weak<dyn Host>,
+                },
+                state: ServerState::default(),
+                limits: client.limits.clone(),
+                rt,
+            };
 
-    fn check_strategies(&self) -> Result<(), OrbError> {
-        let Strategies {
-            connection, wait, ..
-        } = self.strategies;
-        if connection != ConnectionStrategy::Exclusive || wait == WaitStrategy::Read {
-            return Ok(());
-        }
-        Err(OrbError::Option {
-            option: format!("wait strategy {wait} with connection strategy {connection}"),
-            reason: "nobody else waits on a thread's own connection: choose the wait strategy read, or the connection \
-                     strategy multiplexed or banded"
-                .to_owned(),
-        })
+            OrbCore {
+                strategies: self.strategies,
+                client,
+                adapters: Adapters::new(Arc::new(server), dispatch, pools),
+                initial_references,
+            }
+        });
+        Ok(Orb { core })
     }
 
     fn check_client_policies(&self) -> Result<(), OrbError> {
@@ -547,7 +559,18 @@ impl fmt::Display for OrbError {
     }
 }
 
-impl std::error::Error for OrbError {}
+impl std::error::Error for OrbError {
+    /// The text of an `OrbError` has that of the error in it, so its source is the source of that error.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Option { .. } | Self::ConfigFile { .. } => None,
+            Self::Endpoint(error) => error.source(),
+            Self::Refused(refused) => refused.source(),
+            Self::Poa(error) => error.source(),
+            Self::System(exception) => exception.source(),
+        }
+    }
+}
 
 impl From<PoaError> for OrbError {
     fn from(error: PoaError) -> Self {

@@ -1,6 +1,6 @@
 //! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
 
-use super::builder::{OrbBuilder, OrbError};
+use super::builder::OrbError;
 use super::settings::{Choice, Settings, check_bands, check_lanes, check_protocols};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Makes the choices of a file.
-pub(super) fn apply(builder: OrbBuilder, path: &Path) -> Result<OrbBuilder, OrbError> {
+/// The choices of a file.
+pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
     let wrong = |line, reason| OrbError::ConfigFile {
         path: path.to_owned(),
         line,
@@ -29,8 +29,7 @@ pub(super) fn apply(builder: OrbBuilder, path: &Path) -> Result<OrbBuilder, OrbE
         let reason = format!("{error}; name a TOML file that this program may read");
         wrong(None, reason)
     })?;
-    let settings = parse(&text).map_err(|(line, reason)| wrong(line, reason))?;
-    Ok(settings.apply(builder))
+    parse(&text).map_err(|(line, reason)| wrong(line, reason))
 }
 
 /// What a file chooses; else in which line what is wrong.
@@ -253,6 +252,7 @@ impl<'de> Deserialize<'de> for Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orb::OrbBuilder;
     use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
     fn an_empty_file_chooses_nothing() {
         let before = OrbBuilder::default().strategies(Strategies::TAO);
         let settings = parse("# nothing\n").expect("it is right");
-        let after = settings.apply(before.clone());
+        let after = Settings::apply_all(vec![settings], before.clone()).expect("it is right");
         assert_eq!(format!("{after:?}"), format!("{before:?}"));
     }
 
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_told_by_its_name() {
-        let error = apply(OrbBuilder::default(), Path::new("/nowhere/orb.toml"));
+        let error = read(Path::new("/nowhere/orb.toml"));
         let text = error.map(|_| ()).expect_err("it is not there").to_string();
         assert!(text.starts_with("/nowhere/orb.toml: "), "{text}");
     }

@@ -4,7 +4,7 @@ use super::Orb;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::reference::ObjectRef;
 use rtorb_wire::ior::Ior;
-use rtorb_wire::url::{Context, Corbaloc, NameComponent, ObjectUrl, UrlError, parse_name};
+use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
 
 /// The object that a text stands for; files are read and names looked up.
@@ -24,17 +24,13 @@ fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, Syste
     let left = left.checked_sub(1).ok_or(BAD_SPECIFIC_PART)?;
     match ObjectUrl::parse(text).map_err(malformed)? {
         ObjectUrl::Ior(ior) => of_ior(orb, ior),
-        ObjectUrl::Corbaloc(place) => of_place(orb, &place),
-        ObjectUrl::CorbalocRir { name } => resolve_initial_within(orb, &name, left),
+        ObjectUrl::Corbaloc(location) => of_location(orb, &location, left),
         ObjectUrl::Corbaname { context, name } => {
-            let context = match context {
-                Context::Rir(name) => resolve_initial_within(orb, &name, left)?,
-                Context::At(place) => of_place(orb, &place)?,
-            };
-            match name.is_empty() {
-                true => Ok(context),
-                false => look_up(&context, &parse_name(&name).map_err(malformed)?),
+            let context = of_location(orb, &context, left)?;
+            if name.is_empty() {
+                return Ok(context);
             }
+            look_up(&context, &parse_name(&name).map_err(malformed)?)
         }
         ObjectUrl::File { path } => {
             let text = std::fs::read_to_string(path).map_err(|_| BAD_SPECIFIC_PART)?;
@@ -61,12 +57,15 @@ fn malformed(error: UrlError) -> SystemException {
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
     match ior.is_nil() {
         true => Err(ExceptionKind::InvObjref.into()),
-        false => Ok(ObjectRef::new(orb.clone(), ior)),
+        false => Ok(ObjectRef::new(orb.client(), ior)),
     }
 }
 
-fn of_place(orb: &Orb, place: &Corbaloc) -> Result<ObjectRef, SystemException> {
-    Ok(ObjectRef::new(orb.clone(), place.to_ior("")?))
+fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef, SystemException> {
+    match location {
+        Location::Initial(name) => resolve_initial_within(orb, name, left),
+        Location::Addresses(corbaloc) => Ok(ObjectRef::new(orb.client(), corbaloc.to_ior("")?)),
+    }
 }
 
 /// What a naming context has under a name; BAD_PARAM 10 when it has nothing.

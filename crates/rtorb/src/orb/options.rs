@@ -7,7 +7,7 @@ use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
 use core::fmt;
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// What the options are, for messages.
 const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|mt_orbix|tao, \
@@ -24,7 +24,7 @@ const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|
 ///
 /// Files come first, wherever they stand: an option is for this run, a file for all.
 pub(super) fn take(
-    mut builder: OrbBuilder,
+    builder: OrbBuilder,
     arguments: impl IntoIterator<Item = String>,
 ) -> Result<(OrbBuilder, Vec<String>), OrbError> {
     let mut left = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn take(
         };
         let taken = value().and_then(|first| match option {
             "ConfigFile" => {
-                files.push(PathBuf::from(first));
+                files.push(config_file::read(Path::new(&first)));
                 Ok(())
             }
             "LaneListenEndpoints" => match first.split_once('=') {
@@ -57,10 +57,9 @@ pub(super) fn take(
             reason,
         })?;
     }
-    for file in files {
-        builder = config_file::apply(builder, &file)?;
-    }
-    Ok((settings.apply(builder), left))
+    let mut places = files.into_iter().collect::<Result<Vec<_>, _>>()?;
+    places.push(settings);
+    Ok((Settings::apply_all(places, builder)?, left))
 }
 
 fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
@@ -174,7 +173,7 @@ fn each(list: &str, separator: char) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategies::{DispatchStrategy, Strategies, WaitStrategy};
+    use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
 
     fn taken(arguments: &[&str]) -> Result<(OrbBuilder, Vec<String>), OrbError> {
         let arguments = arguments.iter().map(ToString::to_string);
@@ -195,15 +194,39 @@ mod tests {
 
     #[test]
     fn one_axis_goes_before_the_preset_wherever_it_stands() {
-        let expected = Strategies {
+        let connection = ConnectionStrategy::Multiplexed {
             wait: WaitStrategy::Read,
-            dispatch: DispatchStrategy::Reactive,
-            ..Strategies::MINICOOL
         };
+        let expected = Strategies::new(connection, DispatchStrategy::Reactive);
         let axes = ["-ORBWait", "read", "-ORBDispatch", "reactive"];
         let preset = ["-ORBPreset", "minicool"];
         assert_eq!(builder(&[&axes[..], &preset].concat()).strategies, expected);
         assert_eq!(builder(&[&preset[..], &axes].concat()).strategies, expected);
+    }
+
+    #[test]
+    fn strategies_that_do_not_work_together_are_refused_whatever_names_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("orb.toml");
+        std::fs::write(&path, "wait = \"reactor\"\n").expect("it is written");
+        let path = path.display().to_string();
+        for arguments in [
+            &["-ORBWait", "reactor"][..],
+            &["-ORBConfigFile", &path],
+            &["-ORBPreset", "minicool", "-ORBConnection", "exclusive"],
+        ] {
+            let refused = taken(arguments).map(|_| ()).expect_err("not together");
+            let text = refused.to_string();
+            for words in ["exclusive", "choose the wait strategy read"] {
+                assert!(text.contains(words), "{arguments:?}: {text}");
+            }
+        }
+        // Of two places, each alone may be wrong.
+        let connection = ConnectionStrategy::Banded {
+            wait: WaitStrategy::Reactor,
+        };
+        let both = builder(&["-ORBConnection", "banded", "-ORBConfigFile", &path]);
+        assert_eq!(both.strategies.connection, connection);
     }
 
     #[test]

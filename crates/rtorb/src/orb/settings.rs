@@ -1,6 +1,6 @@
 //! What a configuration file or a command line chooses: only what it names, so that the rest stays as it was.
 
-use super::builder::OrbBuilder;
+use super::builder::{OrbBuilder, OrbError};
 use super::config_file::{
     bands, choice, client_protocols, initial_references, lane_endpoints, lanes, listen, text,
     threads,
@@ -65,9 +65,43 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Makes these choices; a list takes the place of the one before.
-    pub(super) fn apply(self, builder: OrbBuilder) -> OrbBuilder {
-        let mut builder = self.apply_real_time(self.apply_strategies(builder));
+    /// Makes the choices of several places; a later one replaces an earlier one.
+    ///
+    /// # Errors
+    /// [`OrbError::Option`] for strategies that do not work together. Only the result of all places counts: one may name the
+    /// connection strategy, another the wait strategy.
+    pub(super) fn apply_all(
+        places: Vec<Self>,
+        mut builder: OrbBuilder,
+    ) -> Result<OrbBuilder, OrbError> {
+        let mut connection = builder.strategies.connection;
+        let mut wait = connection.wait();
+        for place in places {
+            if let Some(preset) = place.preset {
+                builder.strategies = preset;
+                (connection, wait) = (preset.connection, preset.connection.wait());
+            }
+            connection = place.connection.unwrap_or(connection);
+            wait = place.wait.unwrap_or(wait);
+            if let Some(dispatch) = place.dispatch {
+                builder = builder.dispatch(dispatch);
+            }
+            builder = place.apply(builder);
+        }
+        let connection = connection
+            .with_wait(wait)
+            .ok_or_else(|| OrbError::Option {
+                option: format!("wait strategy {wait} with connection strategy {connection}"),
+                reason: "no other thread waits on a thread's own connection: choose the wait strategy read, or the connection \
+                         strategy multiplexed or banded"
+                    .to_owned(),
+            })?;
+        Ok(builder.connection(connection))
+    }
+
+    /// Makes these choices apart from the strategies.
+    fn apply(self, builder: OrbBuilder) -> OrbBuilder {
+        let mut builder = self.apply_real_time(builder);
         if let Some(threads) = self.pool_threads {
             builder = builder.pool_threads(threads.get());
         }
@@ -97,16 +131,6 @@ impl Settings {
         }
         let limits = self.limits.over(builder.limits.clone());
         builder.limits(limits)
-    }
-
-    /// A preset first, then what changes a single axis of it.
-    fn apply_strategies(&self, builder: OrbBuilder) -> OrbBuilder {
-        let chosen = self.preset.unwrap_or(builder.strategies);
-        builder.strategies(Strategies {
-            connection: self.connection.unwrap_or(chosen.connection),
-            wait: self.wait.unwrap_or(chosen.wait),
-            dispatch: self.dispatch.unwrap_or(chosen.dispatch),
-        })
     }
 
     /// Priorities: lanes, bands, what they are on this host, and what to do when it refuses.

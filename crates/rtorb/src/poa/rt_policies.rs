@@ -6,7 +6,7 @@ use super::PoaError;
 use crate::dispatch::pool::Pool;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
+use crate::poa::Adapters;
 use crate::rt::{
     CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
@@ -33,7 +33,7 @@ impl RtPolicies {
     ///
     /// # Errors
     /// [`PoaError::InvalidPolicy`] with the index of the first one that does not.
-    pub(super) fn new(orb: &OrbCore, policies: &[Policy]) -> Result<Self, PoaError> {
+    pub(super) fn new(orb: &Adapters, policies: &[Policy]) -> Result<Self, PoaError> {
         let mut chosen = Chosen::default();
         for (index, policy) in policies.iter().enumerate() {
             chosen.add(index, policy)?;
@@ -41,13 +41,13 @@ impl RtPolicies {
         let lent = match chosen.pool {
             None => None,
             Some((index, id)) => {
-                let lent = orb.rt.pools.lend(id);
+                let lent = orb.pools.lend(id);
                 Some(lent.ok_or(invalid(index, "the ORB has no such thread pool"))?)
             }
         };
         let checked = chosen.check(orb, lent.as_ref());
         if let (Err(_), Some(pool)) = (&checked, &lent) {
-            orb.rt.pools.give_back(pool.config.id);
+            orb.pools.give_back(pool.config.id);
         }
         checked?;
         Ok(Self {
@@ -78,7 +78,7 @@ impl RtPolicies {
     }
 
     /// The pool with lanes that serves the adapter's objects, if it has them: its own, else the ORB's.
-    pub(crate) fn laned_pool<'p>(&'p self, orb: &'p OrbCore) -> Option<&'p Pool> {
+    pub(crate) fn laned_pool<'p>(&'p self, orb: &'p Adapters) -> Option<&'p Pool> {
         laned(orb, self.pool.as_ref())
     }
 
@@ -91,9 +91,11 @@ impl RtPolicies {
     ///
     /// # Errors
     /// BAD_PARAM for a priority that no lane or band has; DATA_CONVERSION 2 for one that this host has not.
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# With SERVER_DECLARED a servant runs at the priority of its object, or else of its adapter.
     pub(super) fn call_priority(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<CallPriority, SystemException> {
         let (model, server_priority) = match self.model {
@@ -109,14 +111,16 @@ impl RtPolicies {
         self.check_own(orb, own)?;
         Ok(CallPriority::Declared {
             priority,
-            native: orb.rt.to_native(priority)?,
+            native: orb.server.rt.to_native(priority)?,
         })
     }
 
     /// BAD_PARAM for an object's own priority at which nobody would serve it, or nobody call it.
+    //= RT-CORBA 1.2 §Real-Time POA
+    //# The priority of an object must be one of the pool's lanes, if it has lanes.
     pub(super) fn check_own(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<(), SystemException> {
         let is_served = own.is_none_or(|own| match self.laned_pool(orb) {
@@ -138,8 +142,8 @@ pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     )
 }
 
-fn laned<'p>(orb: &'p OrbCore, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
-    let pool = own.or_else(|| orb.rt.own_pool.get())?;
+fn laned<'p>(orb: &'p Adapters, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
+    let pool = own.or_else(|| orb.own_pool())?;
     pool.config.has_lanes.then_some(pool)
 }
 

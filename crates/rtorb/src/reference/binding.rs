@@ -1,16 +1,13 @@
 //! What the policies of a reference, of its ORB and of its object's adapter make of a call.
 
-use crate::connection::Channel;
+use super::routes::{Profile, Wanted};
 use crate::connection::banded::{Bands, NoBand};
+use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
-use crate::orb::OrbCore;
-use crate::orb::routes::{Profile, Wanted};
-use crate::reference::Route;
 use crate::rt::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
     UnixDomainProtocolProperties, caller_priority,
 };
-use crate::strategies::ConnectionStrategy;
 use rtorb_wire::ior::{self, ProtocolProperties};
 
 /// How the calls through a reference find their connections, where that is not the same for all of them.
@@ -42,9 +39,9 @@ struct Set {
     is_private: bool,
 }
 
-/// For one call: its priority, and what it needs of a route.
+/// The priority of one call, and its band.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct BandedPriority {
     is_propagated: bool,
     priority: Priority,
     band: Option<PriorityBand>,
@@ -52,9 +49,9 @@ pub(crate) struct Choice {
 
 impl Policies {
     /// The policies of the ORB with the reference's own in their place, and those of the profiles.
-    pub(crate) fn new(orb: &OrbCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
+    pub(crate) fn new(core: &ClientCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
         let mut own = Set::default();
-        own.take(&orb.rt.client_policies);
+        own.take(&core.rt.client_policies);
         own.take(overrides);
         let mut exposed = Set::default();
         // All profiles of an object say the same.
@@ -77,6 +74,8 @@ impl Policies {
     /// INV_POLICY when both sides set protocols.
     pub(crate) fn wanted(&self) -> Result<Wanted, SystemException> {
         if !self.own.protocols.is_empty() && !self.exposed.protocols.is_empty() {
+            //= RT-CORBA 1.2 §Protocol Configuration
+            //# Client and server must not both set the client protocols of an object.
             return Err(invalid(inconsistent::SET_TWICE));
         }
         let either = match self.own.protocols.is_empty() {
@@ -96,7 +95,7 @@ impl Policies {
     /// profiles but none of a wanted protocol.
     pub(crate) fn binding(
         &self,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
     ) -> Result<Option<Binding>, SystemException> {
         let (own, exposed) = (&self.own.bands, &self.exposed.bands);
@@ -106,7 +105,7 @@ impl Policies {
         if self.exposed.model.is_none() && self.overrides_bands {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
-        let by_strategy = orb.strategies.connection == ConnectionStrategy::Banded;
+        let by_strategy = matches!(core.sharing, Sharing::Banded(_));
         let of_policy = match own.is_empty() {
             true => exposed,
             false => own,
@@ -167,18 +166,18 @@ impl Policies {
 }
 
 impl Binding {
-    /// What a call of the calling thread needs.
+    /// The priority of a call of the calling thread.
     ///
     /// # Errors
     /// DATA_CONVERSION 2 when the thread's priority is none in CORBA; INV_POLICY when no band has it.
     #[inline]
-    pub(crate) fn choose(
+    pub(crate) fn of_caller(
         &self,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
-    ) -> Result<Choice, SystemException> {
-        let own = caller_priority(&orb.rt)?;
-        self.choose_at(self.sent(own, orb, routes)?)
+    ) -> Result<BandedPriority, SystemException> {
+        let own = caller_priority(&core.rt)?;
+        self.at(self.sent(own, core, routes)?)
     }
 
     /// What a caller's priority becomes on its way out.
@@ -189,22 +188,22 @@ impl Binding {
     pub(crate) fn sent(
         &self,
         own: Priority,
-        orb: &OrbCore,
+        core: &ClientCore,
         routes: &[Route],
     ) -> Result<Priority, SystemException> {
         match routes.first() {
-            Some(route) if self.is_propagated => orb.rt.outbound(own, &route.object_key),
+            Some(route) if self.is_propagated => core.rt.outbound(own, &route.object_key),
             _ => Ok(own),
         }
     }
 
-    /// What a call of that priority needs.
+    /// The priority of a call, given as a number, with its band.
     ///
     /// # Errors
     /// INV_POLICY when no band has it.
-    pub(crate) fn choose_at(&self, priority: Priority) -> Result<Choice, SystemException> {
+    pub(crate) fn at(&self, priority: Priority) -> Result<BandedPriority, SystemException> {
         let band = self.bands.band(priority);
-        Ok(Choice {
+        Ok(BandedPriority {
             is_propagated: self.is_propagated,
             priority,
             band: band.map_err(|NoBand| invalid(inconsistent::NO_BAND))?,
@@ -220,7 +219,7 @@ impl Binding {
     }
 }
 
-impl Choice {
+impl BandedPriority {
     /// True if the call may go by that route: to an endpoint that is for no lane, or for the call's own.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
@@ -233,18 +232,20 @@ impl Choice {
         }
     }
 
-    /// What the server shall be told.
+    /// The priority to send with the request.
     #[inline]
-    pub(crate) fn priority(&self) -> Option<Priority> {
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# A client sends its priority to objects with CLIENT_PROPAGATED only.
+    pub(crate) fn sent(&self) -> Option<Priority> {
         self.is_propagated.then_some(self.priority)
     }
 
     /// Which of the connections of a route the call takes.
     #[inline]
-    pub(crate) fn channel(&self, orb: &OrbCore, route: &Route) -> Channel {
+    pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
         Channel {
             band: self.band,
-            marks: has_marks(route).then(|| orb.rt.network_priority(self.marked_as())),
+            marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
         }
     }
 
@@ -268,25 +269,25 @@ impl Set {
         }
     }
 
-    fn take_exposed(&mut self, policy: &ior::Policy) {
+    fn take_exposed(&mut self, policy: &ior::ExposedPolicy) {
         match policy {
-            ior::Policy::PriorityModel {
+            ior::ExposedPolicy::PriorityModel {
                 model,
                 server_priority,
             } => {
                 self.model = Some(*model);
                 self.server_priority = Priority::new(*server_priority).unwrap_or_default();
             }
-            ior::Policy::PriorityBands(bands) => self.bands.clone_from(bands),
-            ior::Policy::ClientProtocols(protocols) => {
+            ior::ExposedPolicy::PriorityBands(bands) => self.bands.clone_from(bands),
+            ior::ExposedPolicy::ClientProtocols(protocols) => {
                 self.protocols = protocols.iter().map(protocol).collect();
             }
-            ior::Policy::Other(_) => {}
+            ior::ExposedPolicy::Other(_) => {}
         }
     }
 }
 
-fn protocol(exposed: &ior::Protocol) -> Protocol {
+fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     // The standard has signed numbers, of which no negative one says anything.
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {

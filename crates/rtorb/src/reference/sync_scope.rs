@@ -1,8 +1,8 @@
 //! How long a oneway waits before its caller goes on: until the transport has it, or not at all.
 
-use super::{Inner, ObjectRef, Question};
-use crate::connection::{Arguments, Ask, Failure, Request, without_waiting};
-use crate::exception::{CompletionStatus, ExceptionKind, RTORB, SystemException};
+use super::{Inner, ObjectRef, is_unconnected};
+use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
+use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
 
@@ -10,6 +10,7 @@ use rtorb_wire::giop::Response;
 ///
 /// Calls that have a reply are the same with each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SyncScope {
     /// Nowhere (SYNC_NONE): the caller waits for nothing, neither for room in the socket nor for a connection, nor for another
     /// thread.
@@ -41,32 +42,11 @@ pub enum SyncScope {
 
 impl SyncScope {
     /// Minor code of TRANSIENT: a oneway that waits for nothing has no open connection.
-    pub const UNCONNECTED: u32 = RTORB | 1;
+    pub const UNCONNECTED: u32 = oneway::UNCONNECTED;
     /// Minor code of TRANSIENT: the rest of an earlier oneway is not sent yet.
-    pub const BEHIND_ANOTHER: u32 = RTORB | 2;
+    pub const BEHIND_ANOTHER: u32 = oneway::BEHIND_ANOTHER;
     /// Minor code of TRANSIENT: another thread has the connection.
-    pub const IN_USE: u32 = RTORB | 3;
-
-    pub(crate) const fn transient(minor: u32) -> SystemException {
-        SystemException::new(ExceptionKind::Transient, minor, CompletionStatus::No)
-    }
-
-    /// What to do about TRANSIENT with one of these minor codes.
-    pub(crate) const fn advice(minor: u32) -> Option<&'static str> {
-        Some(match minor {
-            Self::UNCONNECTED => {
-                "a oneway with SyncScope::None does not connect: open the connection with validate_connection"
-            }
-            Self::BEHIND_ANOTHER => {
-                "the server takes oneways slower than they are sent: send it again once flush answers true"
-            }
-            Self::IN_USE => {
-                "another thread has the connection: send it again, or give the reference a connection of its own \
-                 (PrivateConnection)"
-            }
-            _ => return None,
-        })
-    }
+    pub const IN_USE: u32 = oneway::IN_USE;
 }
 
 impl ObjectRef {
@@ -106,8 +86,8 @@ impl ObjectRef {
         operation: &str,
         arguments: Arguments<'_, 'a>,
     ) -> Result<bool, SystemException> {
-        self.at_once(operation, |request| {
-            without_waiting::send(request, arguments)
+        self.at_once(operation, |invocation| {
+            without_waiting::send(invocation, arguments)
         })
     }
 
@@ -116,46 +96,28 @@ impl ObjectRef {
     fn at_once<T>(
         &self,
         operation: &str,
-        act: impl FnMut(&Request<'_>) -> Result<T, Failure>,
+        mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.orb.core.check_running()?;
-        let question = Question {
-            ask: Ask::Operation,
-            operation,
-            response: Response::None,
-            at: None,
-        };
-        if !self.inner.is_forwarded.load(Ordering::Acquire) {
-            return self.inner.try_routes_at_once(&question, act);
-        }
-        let target = self.inner.forward.lock().clone();
-        let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-        inner.try_routes_at_once(&question, act)
-    }
-}
-
-impl Inner {
-    #[inline]
-    fn try_routes_at_once<T>(
-        &self,
-        question: &Question<'_>,
-        mut act: impl FnMut(&Request<'_>) -> Result<T, Failure>,
-    ) -> Result<T, SystemException> {
-        let choice = self.choice(question.at)?;
-        let preferred = self.preferred.load(Ordering::Relaxed);
+        self.inner.client.core.check_open()?;
+        let target = self.inner.forward();
+        let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
+        let (kind, response) = (InvocationKind::Operation, Response::None);
+        let template = inner.invocation(kind, operation, response)?;
+        let priority = inner.call_priority(None)?;
+        let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
-        for step in 0..self.routes.len() {
-            let index = self.index(preferred, step);
-            let Some(request) = self.request(question, None, (&choice, index)) else {
+        for step in 0..inner.routes.len() {
+            let index = inner.index(preferred, step);
+            let Some(invocation) = inner.by_route(&template, priority.as_ref(), index) else {
                 continue;
             };
-            match act(&request) {
-                Err(failure) if failure.is_unconnected() => {
-                    unconnected.get_or_insert(failure.exception);
+            match act(&invocation) {
+                Err(exception) if is_unconnected(&exception) => {
+                    unconnected.get_or_insert(exception);
                 }
-                answer => return answer.map_err(|failure| failure.exception),
+                done => return done,
             }
         }
-        Err(unconnected.unwrap_or_else(|| self.no_route()))
+        Err(unconnected.unwrap_or_else(|| inner.no_route()))
     }
 }

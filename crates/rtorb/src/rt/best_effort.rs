@@ -67,14 +67,12 @@ pub(crate) fn tell_on_standard_error(refused: &Refused) {
 mod tests {
     use super::*;
     use core::sync::atomic::AtomicUsize;
-    use rtorb_os::What;
+    use rtorb_os::Resource;
+    use rtorb_os::sched::SchedPolicy;
     use rustix::io::Errno;
 
     const REFUSED: Refused = Refused {
-        what: What::Scheduling {
-            policy: "SCHED_FIFO",
-            priority: 50,
-        },
+        resource: Resource::Policy(SchedPolicy::Fifo(50)),
         errno: Errno::PERM,
     };
 

@@ -64,10 +64,10 @@ pub enum Protocol {
 
 impl Protocol {
     /// As references tell it: TAO's form, without what the standard has no field for.
-    pub(crate) fn to_wire(self) -> ior::Protocol {
+    pub(crate) fn to_wire(self) -> ior::ExposedProtocol {
         let octets = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
         match self {
-            Self::Tcp(tcp) => ior::Protocol {
+            Self::Tcp(tcp) => ior::ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ior::ProtocolProperties::Tcp(ior::TcpProperties {
                     send_buffer_octets: octets(tcp.send_buffer_size),
@@ -77,7 +77,7 @@ impl Protocol {
                     no_delay: tcp.no_delay,
                 }),
             },
-            Self::UnixDomain(unix) => ior::Protocol {
+            Self::UnixDomain(unix) => ior::ExposedProtocol {
                 profile_tag: profile_tag::TAO_UIOP,
                 properties: ior::ProtocolProperties::Unix(ior::UnixProperties {
                     send_buffer_octets: octets(unix.send_buffer_size),

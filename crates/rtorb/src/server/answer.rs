@@ -1,21 +1,18 @@
 //! From a whole message to its answer.
 
 use super::call::Reply;
-use super::reading::{CharCodes, Next};
+use super::reading::Next;
 use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, Header, LocateRequestHeader, LocateStatus, MessageType, RequestHeader,
 };
 use rtorb_wire::{DecodeError, Writer};
-
-/// A message and its header.
-pub(super) type Message<'m> = (Header, &'m [u8]);
 
 /// Answers a request in the thread that reads the connection.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -23,18 +20,23 @@ pub(super) type Message<'m> = (Header, &'m [u8]);
 pub(super) fn request(
     session: &Session,
     workspace: &mut Workspace,
-    char_codes: &mut CharCodes,
-    (header, message): Message<'_>,
+    code_sets: &mut CodeSetState,
+    message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = header.reader(message).with_context(&session.orb);
+    let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
-    if let Err(exception) = char_codes.note(&request) {
-        refuse(session, workspace, (header, &request), &exception);
+    if let Err(error) = code_sets.note(&request) {
+        refuse(
+            session,
+            workspace,
+            (message.header, &request),
+            &error.into(),
+        );
         return Ok(Next::Done);
     }
-    let char_code_set = char_codes.char_code_set;
+    let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, (header, &request), char_code_set);
+    let reply = Reply::new(session, (message.header, &request), char_code_set);
     Ok(upcall::serve(&request, arguments, (reply, 0), workspace))
 }
 
@@ -44,12 +46,12 @@ pub(super) fn taken_request(
     session: &Session,
     workspace: &mut Workspace,
     (char_code_set, arrived_ns): (CharCodeSet, u64),
-    (header, message): Message<'_>,
+    message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = header.reader(message).with_context(&session.orb);
+    let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, (header, &request), char_code_set);
+    let reply = Reply::new(session, (message.header, &request), char_code_set);
     Ok(upcall::serve(
         &request,
         arguments,
@@ -76,38 +78,31 @@ pub(super) fn refuse(
 pub(super) fn other(
     session: &Session,
     workspace: &mut Workspace,
-    (header, message): Message<'_>,
-) -> Result<Next, DecodeError> {
-    match header.message_type {
-        MessageType::LocateRequest => locate_request(session, workspace, (header, message)),
+    message: Message<'_>,
+) -> Result<Next, ReceiveError> {
+    match message.header.message_type {
+        MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => Ok(Next::Done),
-        MessageType::CloseConnection | MessageType::MessageError => Ok(Next::Over),
-        // Only a client of ours could be sent these, and it is none on this connection.
-        MessageType::Request
-        | MessageType::Reply
-        | MessageType::LocateReply
-        | MessageType::Fragment => Err(DecodeError::BadTag {
-            what: "the type of a message to a server",
-            value: header.message_type as u32,
-        }),
+        // The receiver refused all others.
+        kind => Err(ReceiveError::OutOfPlace(kind)),
     }
 }
 
 fn locate_request(
     session: &Session,
     workspace: &mut Workspace,
-    (header, message): Message<'_>,
+    message: Message<'_>,
 ) -> Result<Next, DecodeError> {
     let orb = &session.orb;
-    let request = LocateRequestHeader::decode(&mut header.reader(message))?;
+    let request = LocateRequestHeader::decode(&mut message.reader())?;
     let key = request.target.object_key()?;
     let object = upcall::find(orb, key, &mut workspace.names);
     let out = mem::take(&mut workspace.out);
     let mut w = Writer::new(out, orb.limits.message_octets_max);
-    let (version, id) = (header.version, request.request_id);
+    let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
         Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
-            let elsewhere = published::forward(orb, object, key);
+            let elsewhere = object.adapter.forward(object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {

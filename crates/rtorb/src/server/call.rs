@@ -1,8 +1,8 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
 use super::session::Session;
-use crate::codegen::UserException;
 use crate::exception::{CompletionStatus, SystemException};
+use crate::interface::UserException;
 use crate::timing::{Arrivals, OperationTiming, Serving};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
@@ -85,8 +85,8 @@ impl<'m> ServerCall<'m> {
         arrivals: &Arrivals,
     ) {
         let watch = &self.reply.session.orb.timing;
-        let operation = (&timings[place], place);
-        self.timing = Some(Serving::begin(watch, operation, arrivals, self.arrived_ns));
+        let arrived_ns = self.arrived_ns;
+        self.timing = Some(Serving::begin(watch, timings, place, arrivals, arrived_ns));
     }
 
     /// Says that the servant has answered; for operations that are annotated.

@@ -1,7 +1,7 @@
 //! The listening sockets of an ORB, the connections that came in by them, and how all of it is stopped.
 
-use crate::orb::OrbCore;
 use crate::rt::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::server::{ServedConnection, Session};
 use crate::transport::{Listener, Stream};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
@@ -68,7 +68,7 @@ impl Server {
     /// its client may try elsewhere.
     pub(crate) fn accept(
         &self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         listener: &Listener,
     ) -> Option<ServedConnection> {
         let stream = match listener.accept() {
@@ -96,7 +96,7 @@ impl Server {
         Some(connection)
     }
 
-    fn session(&self, orb: &Arc<OrbCore>, stream: Stream) -> Session {
+    fn session(&self, orb: &Arc<ServerCore>, stream: Stream) -> Session {
         Session::new(Arc::clone(orb), stream, self.pool)
     }
 
@@ -104,7 +104,7 @@ impl Server {
     ///
     /// Left in the queue, it would keep the listening socket readable, and who waits for that would turn in a circle.
     #[cold]
-    fn turn_away(&self, orb: &Arc<OrbCore>, listener: &Listener) {
+    fn turn_away(&self, orb: &Arc<ServerCore>, listener: &Listener) {
         let mut spare = self.spare.lock();
         drop(spare.take());
         match listener.accept() {

@@ -1,24 +1,20 @@
-//! The reading side of a client's connection: octets in, whole messages out, in the order they came.
+//! The reading side of a client's connection: bytes in, whole messages out, in the order they came.
 
 use super::answer;
 use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::inbox::Inbox;
 use crate::limits::Limits;
-use rtorb_wire::DecodeError;
-use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::code_sets;
-use rtorb_wire::giop::{self, Accepted, Header, MessageType, RequestHeader, contexts};
+use rtorb_wire::connection::{CodeSetError, CodeSetState, ReceiveError, Receiver, Side};
+use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
 
-/// What one thread at a time reads a connection with.
+/// What a thread reads a connection with; one thread at a time does.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    inbox: Inbox,
-    reassembly: giop::Reassembly,
-    char_codes: CharCodes,
+    receiver: Receiver,
+    code_sets: CodeSetState,
 }
 
 /// What became of the next message.
@@ -32,60 +28,58 @@ pub(crate) enum Next {
     Over,
 }
 
-/// What a client said of its code sets.
-#[derive(Debug, Default)]
-pub(super) struct CharCodes {
-    told: Option<contexts::CodeSets>,
-    /// Which of ours that is for `char`.
-    pub(super) char_code_set: CharCodeSet,
-}
-
 impl Reading {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            inbox: Inbox::new(limits.message_octets_max),
-            reassembly: giop::Reassembly::new(
-                limits.message_octets_max,
-                limits.fragment_chains_max,
-            ),
-            char_codes: CharCodes::default(),
+            receiver: Receiver::new(Side::Server, limits.receive()),
+            code_sets: CodeSetState::default(),
         }
     }
 
-    /// Receives once, waiting; the number of octets, 0 when the peer has ended.
+    /// Receives once and waits for that; the number of bytes, 0 when the peer has ended the connection.
     #[inline]
     pub(crate) fn receive(&mut self, session: &Session) -> Result<usize, Errno> {
-        self.inbox.receive(&session.stream)
+        let received = session.stream.receive(self.receiver.free())?;
+        self.receiver.advance(received);
+        Ok(received)
     }
 
-    /// Receives what is there without waiting; `AGAIN` when that is nothing.
+    /// Receives what is there without waiting; `AGAIN` when nothing is.
     ///
-    /// As much as there is room for: if the inbox [is full](Self::is_full) then, there may be more.
+    /// If the receive buffer [is full](Self::is_full) then, there may be more.
     #[inline]
     pub(crate) fn receive_now(&mut self, session: &Session) -> Result<usize, Errno> {
-        self.inbox.receive_now(&session.stream)
+        let received = session.stream.receive_now(self.receiver.free_ahead())?;
+        self.receiver.advance(received);
+        Ok(received)
     }
 
-    /// True if nothing more can be received before a message is dealt with, or found to be incomplete.
+    /// True if [`receive_now`](Self::receive_now) took as much as it takes at a time.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.inbox.is_full()
+        self.receiver.is_full()
     }
 
-    /// True if nothing lies here that was received and not dealt with.
+    /// True if no received bytes are left that were not served or taken.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.inbox.len() == 0
+        self.receiver.is_empty()
     }
 
-    /// Answers the next message where it lies, if it is all there.
+    /// Serves the next message in place, if it is complete.
     #[inline]
     pub(crate) fn serve_next(&mut self, session: &Session, workspace: &mut Workspace) -> Next {
-        self.try_serve_next(session, workspace)
-            .unwrap_or_else(|error| broken(session, error))
+        let next = match self.try_serve_next(session, workspace) {
+            Ok(next) => next,
+            Err(error) => return ended(session, error),
+        };
+        if next == Next::Done && session.orb.is_stopping() {
+            return Next::Over;
+        }
+        next
     }
 
-    /// Takes the next request out for another thread, or for later; what is no request is dealt with here.
+    /// Takes the next request out for another thread, or for later; other messages are served here.
     ///
     /// From now on replies are sent in turn ([`Session::share`]).
     pub(crate) fn take_next(
@@ -100,7 +94,7 @@ impl Reading {
                 Ok(Some(next)) => return next,
                 Ok(None) if session.orb.is_stopping() => return Next::Over,
                 Ok(None) => {}
-                Err(error) => return broken(session, error),
+                Err(error) => return ended(session, error),
             }
         }
     }
@@ -110,45 +104,16 @@ impl Reading {
         &mut self,
         session: &Session,
         workspace: &mut Workspace,
-    ) -> Result<Next, DecodeError> {
-        let Some(header) = self.complete(session)? else {
+    ) -> Result<Next, ReceiveError> {
+        let Some(message) = self.receiver.next()? else {
             return Ok(Next::Incomplete);
         };
-        let octets = header.message_octets();
-        let next = match is_plain_request(header) {
-            true => {
-                let message = self.inbox.octets(octets);
-                answer::request(session, workspace, &mut self.char_codes, (header, message))?
-            }
-            false => self.serve_unusual(session, workspace, header)?,
-        };
-        self.inbox.consume(octets);
-        Ok(match session.orb.is_stopping() {
-            true => Next::Over,
-            false => next,
-        })
-    }
-
-    #[cold]
-    fn serve_unusual(
-        &mut self,
-        session: &Session,
-        workspace: &mut Workspace,
-        header: Header,
-    ) -> Result<Next, DecodeError> {
-        let Some((header, assembled)) = self.assemble(session, header)? else {
-            return Ok(Next::Done);
-        };
-        let message = match &assembled {
-            Some(message) => message,
-            None => self.inbox.octets(header.message_octets()),
-        };
-        match header.message_type {
-            MessageType::Request => {
-                answer::request(session, workspace, &mut self.char_codes, (header, message))
-            }
-            _ => answer::other(session, workspace, (header, message)),
+        session.note_message(message.header.version);
+        if message.header.message_type == MessageType::Request {
+            let code_sets = &mut self.code_sets;
+            return Ok(answer::request(session, workspace, code_sets, message)?);
         }
+        answer::other(session, workspace, message)
     }
 
     /// Takes the next message if it is a request; `None` when it was something else.
@@ -157,126 +122,52 @@ impl Reading {
         session: &Session,
         workspace: &mut Workspace,
         into: &mut TakenRequest,
-    ) -> Result<Option<Next>, DecodeError> {
-        let Some(first) = self.complete(session)? else {
+    ) -> Result<Option<Next>, ReceiveError> {
+        let Some(message) = self.receiver.next()? else {
             return Ok(Some(Next::Incomplete));
         };
-        let (header, assembled) = match is_plain_request(first) {
-            true => (first, None),
-            false => match self.assemble(session, first)? {
-                Some(whole) => whole,
-                None => {
-                    self.inbox.consume(first.message_octets());
-                    return Ok(None);
-                }
-            },
-        };
-        let message = match &assembled {
-            Some(message) => message,
-            None => self.inbox.octets(header.message_octets()),
-        };
-        let next = match header.message_type {
-            MessageType::Request => {
-                let request = RequestHeader::decode(&mut header.reader(message))?;
-                match self.char_codes.note(&request) {
-                    Ok(()) => {
-                        let arrived_ns = session.orb.timing.arrival_ns();
-                        into.fill(message, self.char_codes.char_code_set, arrived_ns);
-                        Some(Next::Done)
-                    }
-                    Err(exception) => {
-                        answer::refuse(session, workspace, (header, &request), &exception);
-                        None
-                    }
-                }
-            }
-            _ => match answer::other(session, workspace, (header, message))? {
+        session.note_message(message.header.version);
+        if message.header.message_type != MessageType::Request {
+            return Ok(match answer::other(session, workspace, message)? {
                 Next::Over => Some(Next::Over),
                 _ => None,
-            },
-        };
-        self.inbox.consume(first.message_octets());
-        Ok(next)
-    }
-
-    /// The header of the next message, when all of that is there.
-    #[inline]
-    fn complete(&mut self, session: &Session) -> Result<Option<Header>, DecodeError> {
-        let Some(header) = self.inbox.header()? else {
-            return Ok(None);
-        };
-        let octets = header.message_octets();
-        if self.inbox.len() < octets {
-            self.inbox.make_room(octets);
+            });
+        }
+        let request = RequestHeader::decode(&mut message.reader())?;
+        if let Err(error) = self.code_sets.note(&request) {
+            answer::refuse(
+                session,
+                workspace,
+                (message.header, &request),
+                &error.into(),
+            );
             return Ok(None);
         }
-        session.note_message(header.version);
-        Ok(Some(header))
-    }
-
-    /// The whole message that the next one is or completes.
-    #[cold]
-    fn assemble(
-        &mut self,
-        session: &Session,
-        header: Header,
-    ) -> Result<Option<Assembled>, DecodeError> {
-        let part = self.inbox.octets(header.message_octets());
-        match self.reassembly.accept(&header, part)? {
-            Accepted::Whole => Ok(Some((header, None))),
-            Accepted::Kept => Ok(None),
-            Accepted::Message(message) => {
-                let header = Header::parse(&message, session.orb.limits.message_octets_max)?;
-                let header = header.ok_or(DecodeError::BadMagic)?;
-                Ok(Some((header, Some(message))))
-            }
-        }
+        let arrived_ns = session.orb.timing.arrival_ns();
+        into.fill(message.bytes, self.code_sets.char_code_set(), arrived_ns);
+        Ok(Some(Next::Done))
     }
 }
 
-/// A whole message: its header, and its octets unless they lie in the inbox.
-type Assembled = (Header, Option<Vec<u8>>);
-
-impl CharCodes {
-    /// Takes from a request what it says of code sets.
-    ///
-    /// # Errors
-    /// What the request is to be answered with: CODESET_INCOMPATIBLE 2, or MARSHAL 9 for one that says something else than
-    /// an earlier one.
-    #[inline]
-    pub(super) fn note(&mut self, request: &RequestHeader<'_>) -> Result<(), SystemException> {
-        match request.contexts.is_empty() {
-            true => Ok(()),
-            false => self.note_contexts(request),
-        }
-    }
-
-    fn note_contexts(&mut self, request: &RequestHeader<'_>) -> Result<(), SystemException> {
-        let Some(data) = request.contexts.find(contexts::CODE_SETS) else {
-            return Ok(());
-        };
-        let told = contexts::CodeSets::from_data(data)?;
-        match self.told {
-            Some(known) if known == told => Ok(()),
-            Some(_) => Err(SystemException::omg(ExceptionKind::Marshal, 9)),
-            None => {
-                let refused = |_| SystemException::omg(ExceptionKind::CodesetIncompatible, 2);
-                self.char_code_set = code_sets::accept(told).map_err(refused)?;
-                self.told = Some(told);
-                Ok(())
-            }
-        }
-    }
-}
-
-#[inline]
-fn is_plain_request(header: Header) -> bool {
-    !header.more_fragments && header.message_type == MessageType::Request
-}
-
-/// Ends a connection on which octets came that nobody can read on behind.
+/// Ends a connection behind which nothing can be read; tells the client unless it ended the connection itself.
 #[cold]
-fn broken(session: &Session, _: DecodeError) -> Next {
-    session.say_error();
+fn ended(session: &Session, error: ReceiveError) -> Next {
+    if matches!(
+        error,
+        ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)
+    ) {
+        session.say_error();
+    }
     Next::Over
+}
+
+impl From<CodeSetError> for SystemException {
+    fn from(error: CodeSetError) -> Self {
+        match error {
+            CodeSetError::Incompatible => Self::omg(ExceptionKind::CodesetIncompatible, 2),
+            CodeSetError::Changed => Self::omg(ExceptionKind::Marshal, 9),
+            CodeSetError::Malformed(error) => error.into(),
+            _ => ExceptionKind::Internal.into(),
+        }
+    }
 }

@@ -6,9 +6,10 @@ use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::SystemException;
-use crate::poa::object_table::ActiveObject;
+use crate::server::ActiveObject;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::Message;
 use rtorb_wire::giop::{Header, RequestHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -59,7 +60,8 @@ impl TakenRequest {
     /// Serves it on the calling thread, and answers where it came from.
     pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
         let served = self.header(session).and_then(|header| {
-            let message = (header, self.octets.as_slice());
+            let bytes = &self.octets;
+            let message = Message { header, bytes };
             let taken = (self.char_code_set, self.arrived_ns);
             answer::taken_request(session, workspace, taken, message)
         });

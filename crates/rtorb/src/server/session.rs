@@ -1,8 +1,8 @@
 //! What all threads that answer on one connection share: its stream, and whose turn it is to send.
 
-use crate::orb::OrbCore;
 use crate::outgoing;
 use crate::rt::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use rtorb_os::sync::Mutex;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// It is closed when the last of them is done.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) orb: Arc<OrbCore>,
+    pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
@@ -33,7 +33,7 @@ const NO_MINOR: u8 = u8::MAX;
 
 impl Session {
     /// A connection that one thread answers on.
-    pub(super) fn new(orb: Arc<OrbCore>, stream: Stream, pool: ThreadpoolId) -> Self {
+    pub(super) fn new(orb: Arc<ServerCore>, stream: Stream, pool: ThreadpoolId) -> Self {
         Self {
             orb,
             stream,
@@ -70,6 +70,8 @@ impl Session {
     /// To be called when all that were taken are answered: a client may take those as not carried out.
     pub(crate) fn say_closing(&self) {
         let version = self.version().unwrap_or(Version::V1_0);
+        //= GIOP 1.2 §15.5.1.1
+        //# A server that closes a connection sends CloseConnection first.
         self.say(|w| giop::write_close_connection(w, version));
     }
 
@@ -77,6 +79,8 @@ impl Session {
     #[cold]
     pub(super) fn say_error(&self) {
         let version = self.version().unwrap_or(Version::V1_2);
+        //= GIOP 1.2 §15.4.8
+        //# A peer that receives a message that it does not understand sends MessageError.
         self.say(|w| giop::write_message_error(w, version));
     }
 
@@ -91,14 +95,14 @@ impl Session {
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         self.is_answered.store(true, Ordering::Relaxed);
         match self.is_shared.load(Ordering::Relaxed) {
-            false => outgoing::send(&self.orb, &self.stream, message),
+            false => outgoing::send(&self.stream, message, self.orb.fragment_octets),
             true => self.send_in_turn(message),
         }
     }
 
     fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
         let _sending = self.sending.lock();
-        let sent = outgoing::send(&self.orb, &self.stream, message);
+        let sent = outgoing::send(&self.stream, message, self.orb.fragment_octets);
         if sent.is_err() {
             // The next message must not stand behind half of this one; and who reads learns that it is over.
             self.stream.shut();

@@ -1,9 +1,8 @@
-//! Timing calls: what is read from which clock when, and who is told of what went beyond a limit.
+//! Timing of calls: when which clock is read, and when the application's hook runs.
 
 use super::counts::{Entry, OperationCounts, Table};
 use super::operation::OperationTiming;
-use crate::orb::OrbCore;
-use crate::rt::{Priority, caller_priority};
+use crate::rt::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,35 +11,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// On which side of a call something was seen.
+/// The side of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimingSide {
-    /// Where it is called.
+    /// The calling side.
     Client,
-    /// Where it is served.
+    /// The serving side.
     Server,
 }
 
 /// A limit that an operation's annotations set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum TimingLimit {
-    /// `@worst_case_time`: a servant executed longer (an overrun).
+    /// `@worst_case_time`: a servant executed longer than that (an overrun).
     WorstCaseTime,
-    /// `@deadline`: a call was done later.
+    /// `@deadline`: a call was completed later than that.
     Deadline,
-    /// `@period`: a call arrived sooner after the one before.
+    /// `@period`: a call arrived sooner than that after the previous one.
     Period,
 }
 
-/// What tells whether a servant executed longer than its worst case.
+/// The clock that measures how long a servant executes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExecutionClock {
-    /// The CPU time of the serving thread: a servant that was preempted or that waited has not executed meanwhile. One system
-    /// call a call of an operation with a worst case; a second one only where the elapsed time alone does not show that all is well.
+    /// The CPU time of the serving thread: time in which a servant is preempted or waits does not count. It costs one system
+    /// call for each call of an operation with a worst case, and a second one when the elapsed time exceeds the worst case.
     #[default]
     Cpu,
-    /// The elapsed time, without a system call: right where nothing preempts servants and they wait for nothing, since all that would
-    /// count as their execution.
+    /// The elapsed time, without a system call. It is right only if nothing preempts servants and they wait for nothing: such
+    /// time counts as execution.
     Elapsed,
 }
 
@@ -48,53 +49,53 @@ pub enum ExecutionClock {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TimingViolation {
-    /// Which operation, and what is annotated of it.
+    /// The operation with its annotations.
     pub operation: &'static OperationTiming,
-    /// Where it was seen.
+    /// The side on which it was observed.
     pub side: TimingSide,
-    /// Which limit.
+    /// The limit that was exceeded.
     pub kind: TimingLimit,
-    /// What is annotated.
+    /// The annotated value.
     pub limit: Duration,
-    /// What was: execution, response, or for a period the time since the call before.
+    /// The observed value: execution time, response time, or for a period the time since the previous call.
     pub observed: Duration,
-    /// The CORBA priority of the call, which the calling thread still has; `None` where the mapping knows none for it.
+    /// The CORBA priority of the call, which the calling thread still has; `None` if the mapping has none.
     pub priority: Option<Priority>,
 }
 
-/// Who is told.
+/// The application's hook for violations.
 pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 
-/// An ORB's watch over the calls of annotated operations.
+/// The counters of an ORB's annotated operations, the clock and the hook.
 #[derive(Default)]
 pub(crate) struct Watch {
     counts: Table,
     clock: ExecutionClock,
     hook: Option<Hook>,
-    /// True once a servant with annotated operations was activated.
+    /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
 }
 
-/// When calls last came to a servant, for each annotated operation of its interface.
+/// The arrival time of the last call of a servant, for each annotated operation of its interface.
 #[derive(Debug)]
 pub(crate) struct Arrivals(Box<[AtomicU64]>);
 
-/// A call of an annotated operation that is being served.
+/// A call of an annotated operation while it is served.
 #[derive(Debug)]
 pub(crate) struct Serving {
     operation: &'static OperationTiming,
     arrived_ns: u64,
     began_ns: u64,
-    /// The thread's CPU time before, where it may be asked for.
+    /// The thread's CPU time at the beginning, if CPU time is measured.
     cpu_began_ns: Option<u64>,
-    /// How long the servant executed, once it has answered, where there is a worst case.
+    /// The servant's execution time, once it has returned, if there is a worst case.
     executed_ns: Option<u64>,
-    /// Since the call before, where there is a period.
+    /// Time since the previous call, if there is a period.
     gap_ns: Option<u64>,
 }
 
 thread_local! {
-    /// True while the hook runs: what it does itself is counted, and it is not told of that.
+    /// True while the hook runs: its own calls are counted, but do not run it again.
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -107,14 +108,14 @@ impl Watch {
         }
     }
 
-    /// Makes the counters of operations that are about to be called.
+    /// Makes the counters of operations before they are called.
     pub(crate) fn prepare(&self, operations: &'static [OperationTiming]) {
         for operation in operations {
             self.counts.entry(operation);
         }
     }
 
-    /// Makes the counters of operations that are about to be served.
+    /// Makes the counters of operations before they are served.
     pub(crate) fn prepare_serving(&self, operations: &'static [OperationTiming]) {
         for operation in operations {
             self.counts.entry(operation).serve();
@@ -122,12 +123,13 @@ impl Watch {
         }
     }
 
-    /// The moment, if requests that have to wait need to know when they came; else 0.
+    /// The current time if queued requests need their time of arrival, else 0.
     #[inline]
     pub(crate) fn arrival_ns(&self) -> u64 {
-        match self.serves.load(Ordering::Relaxed) {
-            true => monotonic_ns(),
-            false => 0,
+        if self.serves.load(Ordering::Relaxed) {
+            monotonic_ns()
+        } else {
+            0
         }
     }
 
@@ -135,40 +137,70 @@ impl Watch {
         self.counts.snapshot()
     }
 
-    fn tell(&self, violation: &TimingViolation) {
+    /// Calls `call` as a client, and counts it.
+    #[inline]
+    pub(crate) fn call<T>(
+        &self,
+        operation: &'static OperationTiming,
+        rt: &RtCore,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let began_ns = monotonic_ns();
+        let result = call();
+        self.count_call(operation, rt, began_ns);
+        result
+    }
+
+    #[inline(never)]
+    fn count_call(&self, operation: &'static OperationTiming, rt: &RtCore, began_ns: u64) {
+        let response_ns = monotonic_ns().saturating_sub(began_ns);
+        let Entry { client, .. } = self.counts.entry(operation);
+        client.add(response_ns, None);
+        let observer = Observer {
+            watch: self,
+            rt,
+            operation,
+            side: TimingSide::Client,
+        };
+        observer.judge_response(&client.deadline_misses, response_ns);
+    }
+
+    fn call_hook(&self, violation: &TimingViolation) {
         let Some(hook) = &self.hook else { return };
         if IN_HOOK.replace(true) {
             return;
         }
-        // It is the application's, and must not take the serving or calling thread with it.
+        // A panic in the application's hook must not end the serving or calling thread.
         let _ = catch_unwind(AssertUnwindSafe(|| hook(violation)));
         IN_HOOK.set(false);
     }
 }
 
 impl Arrivals {
-    /// None yet, of any of so many operations.
+    /// No arrival yet of any of so many operations.
     pub(crate) fn new(operations: usize) -> Self {
         Self((0..operations).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Notes a call of the operation at `place`; how long after the one before it came.
+    /// Records a call of the operation at `place`; returns the time since the previous one.
     fn note(&self, place: usize, arrived_ns: u64) -> Option<u64> {
-        // Several threads may be in turns: the latest stays, whoever comes here first.
+        // Several threads may serve calls at once: the latest arrival stays.
         let before_ns = self.0.get(place)?.fetch_max(arrived_ns, Ordering::Relaxed);
         (before_ns > 0).then(|| arrived_ns.abs_diff(before_ns))
     }
 }
 
 impl Serving {
-    /// Of the operation at `place` among the annotated ones of an interface, now; `arrived_ns` is 0 for one that did not wait.
+    /// Begins a call of the operation at `place` of `timings`; `arrived_ns` is 0 for a request that did not wait in a queue.
     #[inline(never)]
     pub(crate) fn begin(
         watch: &Watch,
-        (operation, place): (&'static OperationTiming, usize),
+        timings: &'static [OperationTiming],
+        place: usize,
         arrivals: &Arrivals,
         arrived_ns: u64,
     ) -> Self {
+        let operation = &timings[place];
         let began_ns = monotonic_ns();
         let arrived_ns = match arrived_ns {
             0 => began_ns,
@@ -182,14 +214,14 @@ impl Serving {
             operation,
             arrived_ns,
             began_ns,
-            // Behind the other clock: what elapses is never less than what is executed.
+            // Read after the other clock, so that elapsed time is never less than execution time.
             cpu_began_ns: asks_cpu.then(thread_cpu_ns),
             executed_ns: None,
             gap_ns,
         }
     }
 
-    /// The servant has answered.
+    /// Records that the servant has returned.
     #[inline]
     pub(crate) fn executed(&mut self) {
         let Some(worst_ns) = self.operation.worst_ns else {
@@ -197,95 +229,69 @@ impl Serving {
         };
         let elapsed_ns = monotonic_ns().saturating_sub(self.began_ns);
         self.executed_ns = Some(match self.cpu_began_ns {
-            // It was there longer, and may have executed less: preempted, or waiting.
+            // It may have executed for less time: it was preempted, or waited.
             Some(began_ns) if elapsed_ns > worst_ns => thread_cpu_ns().saturating_sub(began_ns),
             _ => elapsed_ns,
         });
     }
 
-    /// The call is done: the reply is on its way, or the servant of a oneway has returned.
+    /// Counts the call: its reply is sent, or the servant of a oneway has returned.
     #[inline(never)]
-    pub(crate) fn end(self, orb: &OrbCore) {
+    pub(crate) fn end(self, watch: &Watch, rt: &RtCore) {
         let response_ns = monotonic_ns().saturating_sub(self.arrived_ns);
         let operation = self.operation;
-        let server = &orb.timing.counts.entry(operation).server;
+        let server = &watch.counts.entry(operation).server;
         server.add(response_ns, self.executed_ns);
-        let seen = Seen {
-            orb,
+        let observer = Observer {
+            watch,
+            rt,
             operation,
             side: TimingSide::Server,
         };
-        let too_early = operation
-            .period_ns
-            .zip(self.gap_ns)
-            .filter(|(period_ns, gap_ns)| gap_ns < period_ns);
-        let overrun = operation
-            .worst_ns
-            .zip(self.executed_ns)
-            .filter(|(worst_ns, executed_ns)| executed_ns > worst_ns);
-        if let Some(beyond) = too_early {
-            seen.beyond(TimingLimit::Period, &server.early_arrivals, beyond);
+        if let (Some(limit_ns), Some(observed_ns)) = (operation.period_ns, self.gap_ns)
+            && observed_ns < limit_ns
+        {
+            let limit = TimingLimit::Period;
+            observer.report(limit, &server.early_arrivals, limit_ns, observed_ns);
         }
-        if let Some(beyond) = overrun {
-            seen.beyond(TimingLimit::WorstCaseTime, &server.overruns, beyond);
+        if let (Some(limit_ns), Some(observed_ns)) = (operation.worst_ns, self.executed_ns)
+            && observed_ns > limit_ns
+        {
+            let limit = TimingLimit::WorstCaseTime;
+            observer.report(limit, &server.overruns, limit_ns, observed_ns);
         }
-        seen.judge_response(&server.deadline_misses, response_ns);
+        observer.judge_response(&server.deadline_misses, response_ns);
     }
 }
 
-/// Does a call as its client, and counts it.
-#[inline]
-pub(crate) fn call<T>(
-    orb: &OrbCore,
-    operation: &'static OperationTiming,
-    call: impl FnOnce() -> T,
-) -> T {
-    let began_ns = monotonic_ns();
-    let result = call();
-    returned(orb, operation, began_ns);
-    result
-}
-
-#[inline(never)]
-fn returned(orb: &OrbCore, operation: &'static OperationTiming, began_ns: u64) {
-    let response_ns = monotonic_ns().saturating_sub(began_ns);
-    let Entry { client, .. } = orb.timing.counts.entry(operation);
-    client.add(response_ns, None);
-    let seen = Seen {
-        orb,
-        operation,
-        side: TimingSide::Client,
-    };
-    seen.judge_response(&client.deadline_misses, response_ns);
-}
-
-/// Whose limits, and where.
-struct Seen<'o> {
-    orb: &'o OrbCore,
+/// One side of an operation's calls: where a violation is counted and reported.
+struct Observer<'o> {
+    watch: &'o Watch,
+    rt: &'o RtCore,
     operation: &'static OperationTiming,
     side: TimingSide,
 }
 
-impl Seen<'_> {
+impl Observer<'_> {
     #[inline]
     fn judge_response(&self, misses: &AtomicU64, response_ns: u64) {
         if let Some(deadline_ns) = self.operation.deadline_ns
             && response_ns > deadline_ns
         {
-            self.beyond(TimingLimit::Deadline, misses, (deadline_ns, response_ns));
+            self.report(TimingLimit::Deadline, misses, deadline_ns, response_ns);
         }
     }
 
     #[cold]
-    fn beyond(&self, kind: TimingLimit, count: &AtomicU64, (limit_ns, observed_ns): (u64, u64)) {
+    fn report(&self, kind: TimingLimit, count: &AtomicU64, limit_ns: u64, observed_ns: u64) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.orb.timing.tell(&TimingViolation {
+        self.watch.call_hook(&TimingViolation {
             operation: self.operation,
             side: self.side,
             kind,
             limit: Duration::from_nanos(limit_ns),
             observed: Duration::from_nanos(observed_ns),
-            priority: caller_priority(&self.orb.rt).ok(),
+            priority: caller_priority(self.rt).ok(),
         });
     }
 }

@@ -1,78 +1,73 @@
 //! Waiting in a group: one of the waiting threads, the leader, reads for all of them.
 //!
-//! It hands each follower its reply and wakes that one alone; when it has its own, or no more time, it makes another the
-//! leader (the Leader/Followers pattern). No thread stands between the socket and the one whose reply comes, as long
-//! as only one waits.
+//! The leader delivers each follower's reply and wakes that follower alone. When it has its own reply, or no more time, it
+//! makes another thread the leader (the Leader/Followers pattern). As long as only one thread waits, no other thread stands
+//! between it and the socket.
 
-use super::waiter::{Over, Waiter, Woken};
-use crate::connection::shared::{Give, Lead, Shared};
+use super::waiter::{Waiter, Woken};
+use super::{Lead, ReplySource};
 
-/// Waits until the answer to a request is with `waiter`; false if `deadline_ns` passed first.
-pub(crate) fn await_answer(
-    shared: &Shared,
+/// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
+pub(crate) fn await_reply(
+    source: &dyn ReplySource,
     waiter: &Waiter,
     request_id: u32,
     deadline_ns: Option<u64>,
 ) -> bool {
-    match shared.take_lead(request_id) {
-        Lead::Taken => return lead(shared, waiter, request_id, deadline_ns),
-        Lead::AnotherHasIt => {}
-        // Whoever took the request out of the list is about to answer it.
+    match source.take_lead(request_id) {
+        Lead::Taken => return lead(source, waiter, request_id, deadline_ns),
+        Lead::Occupied => {}
         Lead::NotNeeded => {
-            waiter.await_certain_answer();
+            waiter.await_delivery();
             return true;
         }
     }
     match waiter.wait(deadline_ns) {
-        Woken::Answered => true,
-        Woken::Leading => lead(shared, waiter, request_id, deadline_ns),
-        Woken::Late => match shared.give_up(request_id) {
-            // It was made the leader at the last moment: another has to be.
-            Give::Up if waiter.is_leading() => {
-                shared.hand_lead_on();
-                false
+        Woken::Replied => true,
+        Woken::Leading => lead(source, waiter, request_id, deadline_ns),
+        Woken::Late if source.give_up(request_id) => {
+            if waiter.is_leading() {
+                // It was made the leader at the last moment: another has to be.
+                source.pass_lead();
             }
-            Give::Up => false,
-            Give::NotYet => {
-                waiter.await_certain_answer();
-                true
-            }
-        },
-    }
-}
-
-/// Reads for all who wait until this thread has its answer or no more time.
-fn lead(shared: &Shared, waiter: &Waiter, request_id: u32, deadline_ns: Option<u64>) -> bool {
-    let is_answered = read_until(shared, waiter, deadline_ns);
-    if !is_answered {
-        shared.give_up(request_id);
-    }
-    shared.hand_lead_on();
-    is_answered || waiter.is_answered()
-}
-
-fn read_until(shared: &Shared, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
-    let mut incoming = shared.incoming();
-    loop {
-        match incoming.hand_out(shared) {
-            Ok(()) if waiter.is_answered() => return true,
-            Ok(()) => {}
-            Err(over) => {
-                shared.end(over);
-                return true;
-            }
+            false
         }
-        match shared.stream().await_readable(deadline_ns) {
+        Woken::Late => {
+            waiter.await_delivery();
+            true
+        }
+    }
+}
+
+/// Reads for all that wait until this thread has its reply or no more time.
+fn lead(
+    source: &dyn ReplySource,
+    waiter: &Waiter,
+    request_id: u32,
+    deadline_ns: Option<u64>,
+) -> bool {
+    let has_reply = read_until(source, waiter, deadline_ns);
+    if !has_reply {
+        source.give_up(request_id);
+    }
+    source.pass_lead();
+    has_reply || waiter.has_reply()
+}
+
+/// Each leader delivers every reply that is received whole before it stops: the next one begins by waiting.
+fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
+    while !waiter.has_reply() {
+        match source.stream().await_readable(deadline_ns) {
             Ok(true) => {}
             Ok(false) => return false,
             Err(errno) => {
-                shared.end(Over::Failed(errno));
+                source.fail(errno);
                 return true;
             }
         }
-        if let Err(over) = incoming.receive(shared) {
-            shared.end(over);
+        if !source.receive() {
             return true;
         }
     }
+    true
 }

@@ -1,11 +1,11 @@
-//! Waiting for the ORB's reactor: one thread reads from all shared connections and wakes whom a reply is for.
+//! Waiting for the ORB's reactor: one thread reads from all shared connections and wakes the thread that a reply is for.
 //!
-//! Whoever waits is woken by another thread: two more switches a call than reading oneself, and the reactor's priority counts
-//! for all of them.
+//! Each reply needs two more thread switches than reading does, and all threads wait at the reactor's priority.
 
+use super::ReplySource;
 use super::waiter::{Waiter, Woken};
-use crate::connection::shared::{Give, Shared};
 use crate::exception::Phase;
+use crate::transport::Stream;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
-/// Waits until the answer to a request is with `waiter`; false if `deadline_ns` passed first.
-pub(crate) fn await_answer(
-    shared: &Shared,
+/// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
+pub(crate) fn await_reply(
+    source: &dyn ReplySource,
     waiter: &Waiter,
     request_id: u32,
     deadline_ns: Option<u64>,
@@ -26,18 +26,17 @@ pub(crate) fn await_answer(
     if waiter.wait(deadline_ns) != Woken::Late {
         return true;
     }
-    match shared.give_up(request_id) {
-        Give::Up => false,
-        Give::NotYet => {
-            waiter.await_certain_answer();
-            true
-        }
+    if source.give_up(request_id) {
+        return false;
     }
+    waiter.await_delivery();
+    true
 }
 
-/// The thread that reads from all shared connections, made when the first one is.
+/// The thread that reads from all shared connections. It starts with the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Reactor {
+    config: ThreadConfig,
     running: Mutex<Option<Running>>,
 }
 
@@ -47,35 +46,43 @@ struct Running {
     thread: Option<JoinHandle<Option<()>>>,
 }
 
-/// What the thread looks after.
+/// The connections that the thread reads.
 #[derive(Debug)]
 struct Watched {
     epoll: OwnedFd,
-    /// Becomes readable when the thread shall end.
+    /// Becomes readable when the thread is to end.
     stop: OwnedFd,
-    connections: Mutex<Vec<(u64, Weak<Shared>)>>,
+    connections: Mutex<Vec<(u64, Weak<dyn ReplySource>)>>,
     next: AtomicU64,
 }
 
-/// The number of the signal to stop; connections count on from there.
+/// The token of the signal to stop; those of connections follow.
 const STOP: u64 = 0;
 
-/// Connections read for one system call that asks which have something.
+/// Readable connections that one system call reports at most.
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// Reads from that connection from now on. The thread is made by the first caller and runs as `config` says.
+    /// A reactor whose thread will run as `config` says.
+    pub(crate) fn new(config: ThreadConfig) -> Self {
+        Self {
+            config,
+            running: Mutex::default(),
+        }
+    }
+
+    /// Reads from that connection from now on.
     pub(crate) fn watch(
         &self,
-        shared: &Arc<Shared>,
-        config: &ThreadConfig,
+        source: Weak<dyn ReplySource>,
+        stream: &Stream,
     ) -> Result<(), (Phase, Errno)> {
         let mut running = self.running.lock();
         let running = match &mut *running {
             Some(running) => running,
-            none => none.insert(Running::start(config)?),
+            none => none.insert(Running::start(&self.config)?),
         };
-        let watched = running.watched.watch(shared);
+        let watched = running.watched.watch(source, stream);
         watched.map_err(|errno| (Phase::SetUp, errno))
     }
 }
@@ -118,15 +125,15 @@ impl Watched {
         Ok(watched)
     }
 
-    fn watch(&self, shared: &Arc<Shared>) -> Result<(), Errno> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    fn watch(&self, source: Weak<dyn ReplySource>, stream: &Stream) -> Result<(), Errno> {
+        let token = self.next.fetch_add(1, Ordering::Relaxed);
         {
             let mut connections = self.connections.lock();
             connections.retain(|(_, known)| known.strong_count() > 0);
-            connections.push((number, Arc::downgrade(shared)));
+            connections.push((token, source));
         }
-        let data = EventData::new_u64(number);
-        epoll::add(&self.epoll, shared.stream(), data, EventFlags::IN)
+        let data = EventData::new_u64(token);
+        epoll::add(&self.epoll, stream, data, EventFlags::IN)
     }
 
     fn run(&self) {
@@ -135,40 +142,31 @@ impl Watched {
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // It can fail only for want of what the thread holds.
+                // It cannot fail while the thread holds the descriptor.
                 Err(_) => return,
             }
             for event in &events {
                 match { event.data }.u64() {
                     STOP => return,
-                    number => self.read(number),
+                    token => self.read(token),
                 }
             }
         }
     }
 
-    /// Hands out what a connection has; looks after it no longer once it is over.
-    fn read(&self, number: u64) {
+    /// Reads a connection; forgets it once it has ended.
+    fn read(&self, token: u64) {
         let known = {
             let connections = self.connections.lock();
-            let known = connections.iter().find(|(known, _)| *known == number);
-            known.and_then(|(_, shared)| shared.upgrade())
+            let known = connections.iter().find(|(known, _)| *known == token);
+            known.and_then(|(_, source)| source.upgrade())
         };
         // It may be gone already, and its socket with it.
-        let Some(shared) = known else { return };
-        let read = {
-            let mut incoming = shared.incoming();
-            incoming
-                .receive(&shared)
-                .and_then(|()| incoming.hand_out(&shared))
-        };
-        if let Err(over) = read {
-            shared.end(over);
-            // It fails only for a socket that is not looked after.
-            let _ = epoll::delete(&self.epoll, shared.stream());
-            self.connections
-                .lock()
-                .retain(|(known, _)| *known != number);
+        let Some(source) = known else { return };
+        if !source.receive() {
+            // It fails only for a socket that is not registered.
+            let _ = epoll::delete(&self.epoll, source.stream());
+            self.connections.lock().retain(|(known, _)| *known != token);
         }
     }
 }

@@ -1,88 +1,44 @@
 //! Waiting by reading: one system call, and the thread that wakes is the one that wants the reply.
 
-use crate::inbox::Inbox;
 use crate::transport::Stream;
-use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
 use rtorb_os::socket::receive_behind_now;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
+use rtorb_wire::connection::{Deadline, ReplyError};
 use rustix::io::Errno;
-use std::time::Duration;
 
-/// Until when to wait, on CLOCK_MONOTONIC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline {
-    begun_ns: u64,
-    timeout: Option<Duration>,
-}
-
-/// Why nothing came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Silence {
-    /// The deadline passed.
-    TimedOut,
-    /// The peer ended the connection.
-    Ended,
-    /// The connection failed.
-    Failed(Errno),
-}
-
-impl Deadline {
-    /// `timeout` from now; `None` never passes.
-    #[inline]
-    pub(crate) fn after(timeout: Option<Duration>) -> Self {
-        let begun_ns = match timeout {
-            Some(timeout) if timeout < COARSE_FROM => monotonic_ns(),
-            _ => coarse_monotonic_ns(),
-        };
-        Self { begun_ns, timeout }
-    }
-
-    /// How long ago it was set.
-    pub(crate) fn elapsed(self) -> Duration {
-        Duration::from_nanos(monotonic_ns().saturating_sub(self.begun_ns))
-    }
-
-    /// When it passes.
-    #[inline]
-    pub(crate) fn at_ns(self) -> Option<u64> {
-        self.timeout.map(|timeout| {
-            self.begun_ns
-                .saturating_add(timeout.as_nanos().min(u128::from(u64::MAX)) as u64)
-        })
-    }
-}
-
-/// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.
-const COARSE_FROM: Duration = Duration::from_millis(200);
-
-/// Receives what comes first.
+/// Receives the first bytes of a reply.
 ///
-/// The watchdog ends the wait when the deadline passes: here it needs no clock, no poll and no timer.
+/// The watchdog ends the wait when the deadline passes: this needs no clock, no poll and no timer.
 #[inline]
-pub(crate) fn first(stream: &Stream, inbox: &mut Inbox) -> Result<(), Silence> {
-    heard(inbox.receive(stream))
+pub(crate) fn first(stream: &Stream, into: &mut [u8]) -> Result<usize, ReplyError> {
+    received(stream.receive(into))
 }
 
-/// Receives more of what has begun to come; here the time already spent counts.
+/// Receives more of a reply that has begun; the time already spent counts.
 #[cold]
-pub(crate) fn more(stream: &Stream, inbox: &mut Inbox, deadline: Deadline) -> Result<(), Silence> {
+pub(crate) fn more(
+    stream: &Stream,
+    into: &mut [u8],
+    deadline: Deadline,
+) -> Result<usize, ReplyError> {
     await_readable(stream, deadline)?;
-    heard(inbox.receive(stream))
+    received(stream.receive(into))
 }
 
 /// The part of a large reply that is still in the socket.
 pub(crate) struct Unread<'c> {
     pub(crate) stream: &'c Stream,
-    /// Where the message is put together when it has to lie in one piece.
+    /// Where the message is put together if it must lie in one piece.
     pub(crate) whole: &'c mut Vec<u8>,
     pub(crate) left: usize,
     pub(crate) deadline: Deadline,
-    pub(crate) silence: Option<Silence>,
+    /// Why the rest did not come.
+    pub(crate) error: Option<ReplyError>,
 }
 
 impl Unread<'_> {
-    fn fill(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), Silence> {
+    fn fill(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), ReplyError> {
         let mut missing = count;
         into.reserve(count);
         while missing > 0 {
@@ -90,7 +46,7 @@ impl Unread<'_> {
                 // The peer is still sending: only now is a look at the time worth a system call.
                 Err(Errno::AGAIN) => await_readable(self.stream, self.deadline)?,
                 Err(Errno::INTR) => {}
-                received => missing -= heard_count(received)?,
+                other => missing -= received(other)?,
             }
         }
         self.left -= count;
@@ -104,8 +60,8 @@ impl Remainder for Unread<'_> {
     }
 
     fn append(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), DecodeError> {
-        self.fill(into, count).map_err(|silence| {
-            self.silence = Some(silence);
+        self.fill(into, count).map_err(|error| {
+            self.error = Some(error);
             DecodeError::Interrupted
         })
     }
@@ -121,25 +77,28 @@ impl Remainder for Unread<'_> {
     }
 }
 
-/// Waits for more of a message until the deadline, however often it comes in parts.
-fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), Silence> {
+/// Waits for more of a message until the deadline, in however many parts it comes.
+fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), ReplyError> {
     match stream.await_readable(deadline.at_ns()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Silence::TimedOut),
-        Err(errno) => Err(Silence::Failed(errno)),
+        Ok(false) => Err(ReplyError::TimedOut),
+        Err(errno) => Err(failed(errno)),
     }
 }
 
-fn heard(received: Result<usize, Errno>) -> Result<(), Silence> {
-    heard_count(received).map(|_| ())
+#[inline]
+fn received(received: Result<usize, Errno>) -> Result<usize, ReplyError> {
+    match received {
+        Ok(0) => Err(ReplyError::Ended),
+        Ok(count) => Ok(count),
+        Err(Errno::AGAIN) => Err(ReplyError::TimedOut),
+        Err(errno) => Err(failed(errno)),
+    }
 }
 
-#[inline]
-fn heard_count(received: Result<usize, Errno>) -> Result<usize, Silence> {
-    match received {
-        Ok(0) => Err(Silence::Ended),
-        Ok(count) => Ok(count),
-        Err(Errno::AGAIN) => Err(Silence::TimedOut),
-        Err(errno) => Err(Silence::Failed(errno)),
+/// The failure of a wait for a reply on a stream that failed.
+pub(crate) fn failed(errno: Errno) -> ReplyError {
+    ReplyError::Failed {
+        os_error: errno.raw_os_error(),
     }
 }

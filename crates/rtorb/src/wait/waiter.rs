@@ -1,64 +1,46 @@
-//! A thread that waits on a connection which others read too, and where its reply is put.
+//! A thread that waits on a shared connection, and the place for its reply.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use rtorb_os::futex;
 use rtorb_os::sync::Mutex;
-use rtorb_wire::DecodeError;
-use rustix::io::Errno;
+use rtorb_wire::connection::ReplyError;
 use std::sync::Arc;
 
-/// What whoever reads the connection needs of a thread that waits.
+/// A waiting thread, as the thread sees it that reads for all.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
-    /// One of the states below; the thread sleeps on this word alone, so that waking it wakes nobody else.
+    /// One of the states below. The thread sleeps on this word alone, so that waking it wakes no other.
     state: AtomicU32,
-    pub(crate) answer: Mutex<Answer>,
+    pub(crate) delivery: Mutex<Delivery>,
 }
 
 /// What a thread waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
-    /// The reply, in the first `octets` octets; the buffer is reused.
+pub(crate) struct Delivery {
+    /// The reply, in the first `bytes` bytes; the buffer is reused.
     pub(crate) message: Vec<u8>,
-    pub(crate) octets: usize,
-    /// Why there will be none.
-    pub(crate) over: Option<Over>,
-}
-
-/// Why a connection is of no use any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// The peer ended it without a word, or after it had begun a reply.
-    Ended,
-    /// The connection failed.
-    Failed(Errno),
-    /// The peer closed it in an orderly way.
-    ByPeer,
-    /// A message came that no server sends.
-    OutOfPlace,
-    /// Octets came that are no message.
-    Malformed(DecodeError),
-    /// This ORB closed it, since it needed the place and nobody waited.
-    Unused,
+    pub(crate) bytes: usize,
+    /// Why there is none.
+    pub(crate) error: Option<ReplyError>,
 }
 
 /// What woke a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// There is an answer.
-    Answered,
-    /// It shall read for all who wait.
+    /// Its reply was delivered, or the reason why there is none.
+    Replied,
+    /// It is to read for all that wait.
     Leading,
     /// The deadline passed.
     Late,
 }
 
-/// It does not sleep, and there is nothing for it.
+/// The thread does not sleep, and there is nothing for it.
 const AWAKE: u32 = 0;
-/// As that, and it sleeps: whoever has something for it must wake it.
+/// The thread sleeps, and there is nothing for it: what changes that must wake it.
 const ASLEEP: u32 = 1;
-const ANSWERED: u32 = 2;
+const REPLIED: u32 = 2;
 const LEADING: u32 = 3;
 
 impl Waiter {
@@ -67,22 +49,23 @@ impl Waiter {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Tells the thread that its answer is there.
-    pub(crate) fn answered(&self) {
-        self.tell(ANSWERED);
+    /// Delivers a reply, or the reason why there is none, and wakes the thread.
+    pub(crate) fn deliver(&self, put: impl FnOnce(&mut Delivery)) {
+        put(&mut self.delivery.lock());
+        self.set(REPLIED);
     }
 
-    /// Tells the thread to read for all.
+    /// Makes the thread the leader and wakes it.
     pub(crate) fn lead(&self) {
-        self.tell(LEADING);
+        self.set(LEADING);
     }
 
-    /// True if the answer is there.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.state.load(Ordering::Acquire) == ANSWERED
+    /// True if the reply was delivered.
+    pub(crate) fn has_reply(&self) -> bool {
+        self.state.load(Ordering::Acquire) == REPLIED
     }
 
-    /// True if the thread was told to read for all and has no answer.
+    /// True if the thread was made the leader and has no reply.
     pub(crate) fn is_leading(&self) -> bool {
         self.state.load(Ordering::Acquire) == LEADING
     }
@@ -94,7 +77,7 @@ impl Waiter {
                 self.state
                     .compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
             match state {
-                Err(ANSWERED) => return Woken::Answered,
+                Err(REPLIED) => return Woken::Replied,
                 Err(LEADING) => return Woken::Leading,
                 _ => {}
             }
@@ -106,11 +89,11 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until the answer is there that somebody is about to give.
-    pub(crate) fn await_certain_answer(&self) {
+    /// Sleeps until the reply is there that another thread is delivering.
+    pub(crate) fn await_delivery(&self) {
         loop {
             let state = self.state.load(Ordering::Acquire);
-            if state == ANSWERED {
+            if state == REPLIED {
                 return;
             }
             let slept =
@@ -122,30 +105,30 @@ impl Waiter {
         }
     }
 
-    fn tell(&self, state: u32) {
+    fn set(&self, state: u32) {
         if self.state.swap(state, Ordering::AcqRel) == ASLEEP {
             futex::wake(&self.state, 1);
         }
     }
 }
 
-/// What a thread needs for a call on such a connection; it has one for each call in progress, and reuses it.
+/// What a thread needs for a call on a shared connection. It is reused; a nested call has another.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct CallSlot {
     pub(crate) waiter: Arc<Waiter>,
     /// The buffer of the request.
     pub(crate) out: Vec<u8>,
 }
 
 thread_local! {
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+    static SLOT: Cell<Option<Box<CallSlot>>> = const { Cell::new(None) };
 }
 
-/// Does `work` with the thread's desk; a call within it has another.
-pub(crate) fn at_desk<T>(work: impl FnOnce(&mut Desk) -> T) -> T {
+/// Does `work` with the thread's call slot.
+pub(crate) fn with_call_slot<T>(work: impl FnOnce(&mut CallSlot) -> T) -> T {
     // A thread that is ending and calls from a destructor has no place for it any more.
-    let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let done = work(&mut desk);
-    let _ = DESK.try_with(|place| place.set(Some(desk)));
+    let mut slot = SLOT.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let done = work(&mut slot);
+    let _ = SLOT.try_with(|place| place.set(Some(slot)));
     done
 }

@@ -16,9 +16,10 @@ use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The thread that ends waits, made when the first call with a timeout is.
-#[derive(Debug, Default)]
+/// The thread that ends waits. It starts with the first call that has a timeout.
+#[derive(Debug)]
 pub(crate) struct Watchdog {
+    config: ThreadConfig,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
@@ -99,15 +100,17 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// Watches over the waits of a connection from now on, which last no shorter than `timeout` from their beginning.
-    ///
-    /// The thread is made by the first caller and runs as `config` says.
-    pub(crate) fn watch(
-        &self,
-        wait: &Arc<Wait>,
-        timeout: Duration,
-        config: &ThreadConfig,
-    ) -> Result<(), Refused> {
+    /// A watchdog whose thread will run as `config` says.
+    pub(crate) fn new(config: ThreadConfig) -> Self {
+        Self {
+            config,
+            shared: Arc::default(),
+            thread: Mutex::default(),
+        }
+    }
+
+    /// Watches the waits of a connection from now on. None of them is shorter than `timeout`.
+    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout: Duration) -> Result<(), Refused> {
         let watched = Watched {
             wait: Arc::downgrade(wait),
             timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
@@ -121,7 +124,7 @@ impl Watchdog {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            *thread = Some(spawn("rtorb-watchdog", config, move || shared.run())?);
+            *thread = Some(spawn("rtorb-watchdog", &self.config, move || shared.run())?);
         }
         drop(thread);
         self.shared.tell();

@@ -1,6 +1,6 @@
 //! Tagged components in words (CORBA 3, "Standard IOR Components"; TAO's and omniORB's own).
 
-use rtorb_wire::ior::{Protocol, profile_tag};
+use rtorb_wire::ior::{ExposedProtocol, profile_tag};
 use rtorb_wire::{Decode, DecodeError, Reader};
 
 use super::real_time::client_protocol;
@@ -171,7 +171,7 @@ fn policy(kind: u32, value: &[u8]) -> Result<String, DecodeError> {
                 .join(", "))
         }
         43 => {
-            let protocols: Vec<Protocol> = Decode::decode(r)?;
+            let protocols: Vec<ExposedProtocol> = Decode::decode(r)?;
             let texts = protocols
                 .iter()
                 .map(|protocol| client_protocol(protocol).to_string());

@@ -1,7 +1,8 @@
 //! What a profile says of priorities: RT-CORBA's policies, and the endpoints of lanes.
 
 use rtorb_wire::ior::{
-    Component, Policy, PriorityModel, Protocol, ProtocolProperties, TaggedComponent, profile_tag,
+    Component, ExposedPolicy, ExposedProtocol, PriorityModel, ProtocolProperties, TaggedComponent,
+    profile_tag,
 };
 use serde::Serialize;
 
@@ -114,9 +115,9 @@ impl RealTime {
         fields
     }
 
-    fn add(&mut self, policy: Policy) {
+    fn add(&mut self, policy: ExposedPolicy) {
         match policy {
-            Policy::PriorityModel {
+            ExposedPolicy::PriorityModel {
                 model,
                 server_priority,
             } => {
@@ -127,23 +128,23 @@ impl RealTime {
                 self.priority_model = Some(name.to_owned());
                 self.server_priority = Some(server_priority);
             }
-            Policy::PriorityBands(bands) => {
+            ExposedPolicy::PriorityBands(bands) => {
                 let band = |band: &rtorb_wire::ior::PriorityBand| Band {
                     low: band.low,
                     high: band.high,
                 };
                 self.bands = bands.iter().map(band).collect();
             }
-            Policy::ClientProtocols(protocols) => {
+            ExposedPolicy::ClientProtocols(protocols) => {
                 self.client_protocols = protocols.iter().map(client_protocol).collect();
             }
-            Policy::Other(_) => {}
+            ExposedPolicy::Other(_) => {}
         }
     }
 }
 
 /// A protocol of ClientProtocolPolicy.
-pub(super) fn client_protocol(protocol: &Protocol) -> ClientProtocol {
+pub(super) fn client_protocol(protocol: &ExposedProtocol) -> ClientProtocol {
     match protocol.properties {
         ProtocolProperties::Tcp(tcp) => {
             let options = [

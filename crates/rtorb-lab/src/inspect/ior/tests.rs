@@ -1,7 +1,7 @@
 use super::*;
 use rtorb_wire::ior::{
-    Component, Policy, PriorityModel, Protocol, ProtocolProperties, TcpProperties, UnixEndpoint,
-    UnixProperties,
+    Component, ExposedPolicy, ExposedProtocol, PriorityModel, ProtocolProperties, TaoUnixEndpoint,
+    TcpProperties, UnixProperties,
 };
 
 /// Golden vector V15: IIOP 1.2 with ORB type, code sets, real-time policies and TAO's endpoints.
@@ -101,19 +101,19 @@ fn what_a_reference_says_of_priorities_is_told() {
 #[test]
 fn protocols_and_unix_lanes_are_told_too() {
     let policies = Component::Policies(vec![
-        Policy::PriorityModel {
+        ExposedPolicy::PriorityModel {
             model: PriorityModel::ServerDeclared,
             server_priority: 7,
         },
-        Policy::ClientProtocols(vec![
-            Protocol {
+        ExposedPolicy::ClientProtocols(vec![
+            ExposedProtocol {
                 profile_tag: profile_tag::TAO_UIOP,
                 properties: ProtocolProperties::Unix(UnixProperties {
                     send_buffer_octets: 0,
                     recv_buffer_octets: 0,
                 }),
             },
-            Protocol {
+            ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ProtocolProperties::Tcp(TcpProperties {
                     send_buffer_octets: 65536,
@@ -128,7 +128,7 @@ fn protocols_and_unix_lanes_are_told_too() {
     let endpoints = ["/run/a.sock", "/run/a.sock.p0l1"]
         .into_iter()
         .zip([60, -1])
-        .map(|(path, priority)| UnixEndpoint {
+        .map(|(path, priority)| TaoUnixEndpoint {
             path: path.to_owned(),
             priority,
         });

@@ -3,7 +3,8 @@
 use core::fmt;
 use std::time::Duration;
 
-use rtorb::{SystemException, ThreadConfig};
+use rtorb::SystemException;
+use rtorb::thread::ThreadConfig;
 use rtorb_os::Refused;
 
 use crate::events::client::ConnectError;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rtorb::{PoaError, SystemException, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{PoaError, SystemException};
 use rtorb_os::Refused;
 
 use crate::events::filter::types;

@@ -1,7 +1,7 @@
 //! A client's connection as the threads of a lane serve it: in place by one of them, as long as the client awaits each
 //! reply; by several when it does not.
 //!
-//! Whoever is told of octets enters the turnstile, serves where the message lies, and leaves: nothing is copied, nobody
+//! Whoever is told of octets locks the connection, serves where the message lies, and leaves: nothing is copied, nobody
 //! waits. If octets come before the last request is answered, the connection is shared from then on: a thread takes one
 //! request out, leaves the rest to others, and serves it outside. A connection on which requests came one by one for a while
 //! is served in place again.
@@ -13,8 +13,8 @@ use super::work::LaneThread;
 use crate::server::{Next, Reading, ServedConnection, Session, TakenRequest, Workspace};
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rtorb_os::slab::Key;
-use rtorb_os::turnstile::{Inside, Turnstile};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) struct Connection {
     is_pipelined: AtomicBool,
     /// Somebody was told that the client sends no more.
     is_ending: AtomicBool,
-    gate: Turnstile<Inlet>,
+    lock: RecheckLock<Inlet>,
 }
 
 /// What one thread at a time has.
@@ -90,7 +90,7 @@ impl Connection {
             under_way: AtomicU32::new(0),
             is_pipelined: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
-            gate: Turnstile::new(Inlet {
+            lock: RecheckLock::new(Inlet {
                 reading: connection.reading,
                 is_shared: false,
                 alone: 0,
@@ -165,7 +165,7 @@ impl Connection {
         &self,
         thread: &mut LaneThread<'_>,
         place: (&Lane, Key),
-        mut inlet: Inside<'_, Inlet>,
+        mut inlet: RecheckGuard<'_, Inlet>,
     ) {
         let more = loop {
             let taking = (&mut thread.workspace, &mut thread.request);
@@ -193,13 +193,13 @@ impl Connection {
 
     /// Enters; who does not leaves word of what it was told.
     #[inline]
-    fn enter(&self, told: Told) -> Option<Inside<'_, Inlet>> {
+    fn enter(&self, told: Told) -> Option<RecheckGuard<'_, Inlet>> {
         if told == Told::End {
             self.is_ending.store(true, Ordering::Release);
         }
         // A client that has been answered may send while the thread that answered is on its way out.
         let is_awaited = !self.session.is_answered();
-        let mut inlet = self.gate.enter();
+        let mut inlet = self.lock.try_lock();
         match &mut inlet {
             // Who left them may have asked for this event after somebody else has dealt with them.
             Some(inlet) if told == Told::Left => inlet.is_told_again = true,
@@ -233,18 +233,18 @@ impl Connection {
     fn leave<'g>(
         &self,
         (lane, key): (&Lane, Key),
-        mut inlet: Inside<'g, Inlet>,
-    ) -> Option<Inside<'g, Inlet>> {
+        mut inlet: RecheckGuard<'g, Inlet>,
+    ) -> Option<RecheckGuard<'g, Inlet>> {
         if inlet.is_told_again {
             inlet.is_told_again = false;
             lane.events.tell_of_octets(key, self.stream());
         }
-        inlet.leave()
+        inlet.unlock()
     }
 
     /// Leaves, and has this or another thread told that there is more.
     #[cold]
-    fn hand_over(&self, (lane, key): (&Lane, Key), mut inlet: Inside<'_, Inlet>) {
+    fn hand_over(&self, (lane, key): (&Lane, Key), mut inlet: RecheckGuard<'_, Inlet>) {
         inlet.is_told_again = true;
         // Marks are of no use any more: what is told comes after them.
         drop(inlet);
@@ -253,7 +253,7 @@ impl Connection {
 
     /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
     #[cold]
-    fn end(&self, pool: &Pool, (lane, key): (&Lane, Key), inlet: Inside<'_, Inlet>) {
+    fn end(&self, pool: &Pool, (lane, key): (&Lane, Key), inlet: RecheckGuard<'_, Inlet>) {
         drop(inlet);
         // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
         if !pool.is_stopping() && !self.session.orb.is_stopping() {

@@ -5,8 +5,8 @@ use super::events::Events;
 use super::queue::Queue;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
-use crate::orb::OrbCore;
 use crate::rt::Priority;
+use crate::server::ServerCore;
 use crate::server::{Server, ThreadPriority, Workspace};
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -47,7 +47,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// Makes lane `number` of a pool, without its threads.
     pub(super) fn open(
-        orb: &OrbCore,
+        orb: &ServerCore,
         pool: &PoolConfig,
         number: usize,
         listeners: Vec<Listener>,
@@ -82,7 +82,7 @@ impl Lane {
         })
     }
 
-    fn how_threads_run(orb: &OrbCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+    fn how_threads_run(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
         let Some(priority) = config.priority else {
             return Ok(config.threads.clone());
         };
@@ -126,7 +126,7 @@ impl Lane {
     }
 
     /// Takes in the clients that connect to one of the listening endpoints.
-    pub(super) fn accept(&self, orb: &Arc<OrbCore>, listener: usize) {
+    pub(super) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
         let Some(listener) = self.server.listeners.get(listener) else {
             return;
         };

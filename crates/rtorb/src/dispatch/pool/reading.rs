@@ -6,14 +6,14 @@ use super::events::Event;
 use super::lane::Lane;
 use super::queue::Queue;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{Session, TakenRequest, Workspace};
 use core::mem;
 use std::sync::Arc;
 
 /// That thread at work.
 pub(super) struct Reader<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     queue: &'p Queue,
@@ -24,7 +24,7 @@ pub(super) struct Reader<'p> {
 
 impl<'p> Reader<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         queue: &'p Queue,
@@ -57,6 +57,8 @@ impl<'p> Reader<'p> {
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
         if !self.queue.admit(self.request.octets(), threads) {
+            //= RT-CORBA 1.2 §Threadpools
+            //# A request for which the buffer has no room is refused with TRANSIENT 1.
             let full = SystemException::omg(ExceptionKind::Transient, 1);
             return self.request.refuse(session, &mut self.workspace, &full);
         }

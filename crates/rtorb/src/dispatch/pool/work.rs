@@ -7,14 +7,14 @@ use super::lane::Lane;
 use super::queue::{Job, Queue};
 use super::relief::Standby;
 use super::threads::Stay;
-use crate::orb::OrbCore;
+use crate::server::ServerCore;
 use crate::server::{TakenRequest, Workspace};
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
 
 /// A thread at work.
 pub(super) struct LaneThread<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     /// Its number in the lane.
@@ -36,7 +36,7 @@ enum Needed {
 
 impl<'p> LaneThread<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         (place, stay): (u32, Stay),

@@ -1,0 +1,16 @@
+//! The GIOP connection without I/O: bytes in, messages and events out, bytes to send out.
+//!
+//! Nothing here knows a socket, a thread or a clock. A driver moves the bytes: it receives into [`Receiver::free`], asks
+//! for the next message, and sends what a transport did not take from an [`Outbox`].
+
+mod client;
+mod deadline;
+mod outbox;
+mod receiver;
+mod server;
+
+pub use client::{ClientState, Completion, Pending, Reply, ReplyError};
+pub use deadline::Deadline;
+pub use outbox::{Outbox, OutboxError};
+pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};
+pub use server::{CodeSetError, CodeSetState};

@@ -1,0 +1,438 @@
+//! The client side of a connection: request ids, code sets, pending replies, what a reply means.
+
+use super::ReceiveError;
+use crate::cdr::CharCodeSet;
+use crate::giop::{
+    LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
+};
+use crate::ior::Ior;
+use crate::{Decode, DecodeError, Reader};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// What a client knows of one connection.
+///
+/// Threads that share the connection share it. A thread that has the connection for itself pays nothing for that.
+#[derive(Debug)]
+pub struct ClientState {
+    next_request_id: AtomicU32,
+    /// True until the server knows the code set of `char` data.
+    needs_code_sets: AtomicBool,
+    /// True once a reply came.
+    has_replied: AtomicBool,
+}
+
+/// What a reply or a locate reply says of its request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply<'m> {
+    /// The operation ended with a result or a user exception, at which the reader is now.
+    Results(ReplyStatus),
+    /// The object is there (LocateReply).
+    ObjectHere,
+    /// The server does not know the object (LocateReply).
+    UnknownObject,
+    /// The operation ended with a system exception.
+    SystemException(SystemExceptionBody<'m>),
+    /// The object is elsewhere; the operation did not run.
+    Forward(Ior),
+    /// The server wants another form of target address; the operation did not run.
+    NeedsAddressingMode,
+}
+
+/// Why a request got no reply that can be used.
+///
+/// A transport's own error is its number of the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// The deadline passed before any byte of the request was sent.
+    #[error("the request could not be sent in time")]
+    NotSent,
+    /// The deadline passed while the request was being sent.
+    #[error("the request could not be sent whole in time")]
+    SendTimedOut,
+    /// The transport failed while the request was being sent.
+    #[error("the request could not be sent (OS error {os_error})")]
+    SendFailed {
+        /// The transport's error.
+        os_error: i32,
+        /// True if the server replied on the connection before, and so can have closed it for being idle.
+        is_stale: bool,
+    },
+    /// The connection was closed before any byte of the request was sent.
+    #[error("the connection was closed before the request was sent")]
+    ClosedBefore,
+    /// The connection was closed in an orderly way, and the request was not carried out.
+    #[error("the connection was closed before the request was carried out")]
+    Closed,
+    /// The deadline passed.
+    #[error("no reply came in time")]
+    TimedOut,
+    /// The peer ended the connection without CloseConnection, or after the beginning of a reply.
+    #[error("the connection ended before the reply")]
+    Ended,
+    /// The transport failed.
+    #[error("the connection failed before the reply (OS error {os_error})")]
+    Failed {
+        /// The transport's error.
+        os_error: i32,
+    },
+    /// A message came that no server sends, or MessageError.
+    #[error("the server does not understand GIOP as this client does")]
+    OutOfPlace,
+    /// Bytes came that are not a reply; they say nothing of the request.
+    #[error("not a reply: {0}")]
+    Malformed(DecodeError),
+    /// The operation ended, but its results cannot be read.
+    #[error("the results cannot be read: {0}")]
+    BadResults(DecodeError),
+    /// The server wants another form of target address.
+    #[error("the server wants a form of target address that this client does not send")]
+    NeedsAddressingMode,
+}
+
+/// Whether the operation of a failed request ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// It ran.
+    Yes,
+    /// It did not run.
+    No,
+    /// The client cannot know.
+    Maybe,
+}
+
+impl ClientState {
+    /// The state of a new connection whose `char` data is sent in that code set.
+    pub const fn new(char_code_set: CharCodeSet) -> Self {
+        Self {
+            next_request_id: AtomicU32::new(0),
+            needs_code_sets: AtomicBool::new(!matches!(char_code_set, CharCodeSet::Latin1)),
+            has_replied: AtomicBool::new(false),
+        }
+    }
+
+    /// The id of the next request, for a thread that has the connection for itself.
+    //= GIOP 1.2 §15.4.2.1
+    //# A request that expects a reply carries an id not in use on this connection.
+    #[inline]
+    pub fn next_request_id(&mut self) -> u32 {
+        let next = self.next_request_id.get_mut();
+        let request_id = *next;
+        *next = request_id.wrapping_add(REQUEST_ID_STEP);
+        request_id
+    }
+
+    /// As [`next_request_id`](Self::next_request_id), among threads that share the connection.
+    #[inline]
+    pub fn next_shared_request_id(&self) -> u32 {
+        self.next_request_id
+            .fetch_add(REQUEST_ID_STEP, Ordering::Relaxed)
+    }
+
+    /// True until the server knows the code set: requests must name it.
+    //= CORBA 3 §13.10.2.5
+    //# The first request of a connection names the code sets of the connection.
+    #[inline]
+    pub fn needs_code_sets(&self) -> bool {
+        self.needs_code_sets.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a reply came.
+    #[inline]
+    pub fn note_reply(&self, kind: MessageType) {
+        if !self.has_replied.load(Ordering::Relaxed) {
+            self.has_replied.store(true, Ordering::Relaxed);
+        }
+        // A LocateRequest has no service contexts, so that its reply says nothing of code sets.
+        if kind == MessageType::Reply && self.needs_code_sets() {
+            self.needs_code_sets.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The failure of a request that the transport did not take.
+    pub fn send_failed(&self, os_error: i32) -> ReplyError {
+        ReplyError::SendFailed {
+            os_error,
+            is_stale: self.has_replied.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Request ids of a client are even: with bidirectional GIOP the other end takes the odd ones.
+const REQUEST_ID_STEP: u32 = 2;
+
+impl<'m> Reply<'m> {
+    /// Reads a reply or a locate reply up to its results, if it is for that request; `None` if it is for another.
+    ///
+    /// # Errors
+    /// When the bytes are not such a reply.
+    #[inline]
+    pub fn decode(
+        kind: MessageType,
+        r: &mut Reader<'m>,
+        request_id: u32,
+    ) -> Result<Option<Self>, DecodeError> {
+        if kind == MessageType::LocateReply {
+            return Self::decode_locate_reply(r, request_id);
+        }
+        let reply = ReplyHeader::decode(r)?;
+        //= GIOP 1.2 §15.4.4
+        //# A reply to a request that was cancelled, or to an unknown request, is ignored.
+        if reply.request_id != request_id {
+            return Ok(None);
+        }
+        Ok(Some(match reply.status {
+            ReplyStatus::NoException | ReplyStatus::UserException => Self::Results(reply.status),
+            ReplyStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
+            ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+                Self::Forward(Ior::decode(r)?)
+            }
+            ReplyStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+        }))
+    }
+
+    #[cold]
+    fn decode_locate_reply(
+        r: &mut Reader<'m>,
+        request_id: u32,
+    ) -> Result<Option<Self>, DecodeError> {
+        let reply = LocateReplyHeader::decode(r)?;
+        if reply.request_id != request_id {
+            return Ok(None);
+        }
+        Ok(Some(match reply.status {
+            LocateStatus::ObjectHere => Self::ObjectHere,
+            LocateStatus::UnknownObject => Self::UnknownObject,
+            LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
+                Self::Forward(Ior::decode(r)?)
+            }
+            LocateStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
+            LocateStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+        }))
+    }
+
+    /// The id of the request that a reply or a locate reply is for.
+    ///
+    /// # Errors
+    /// When the bytes are not such a reply.
+    pub fn request_id(kind: MessageType, r: &mut Reader<'_>) -> Result<u32, DecodeError> {
+        Ok(match kind {
+            MessageType::LocateReply => LocateReplyHeader::decode(r)?.request_id,
+            _ => ReplyHeader::decode(r)?.request_id,
+        })
+    }
+}
+
+impl ReplyError {
+    /// Whether the operation ran.
+    pub const fn completion(self) -> Completion {
+        match self {
+            //= GIOP 1.2 §15.4.7
+            //# A request without a reply before CloseConnection was not processed.
+            Self::NotSent | Self::ClosedBefore | Self::Closed | Self::NeedsAddressingMode => {
+                Completion::No
+            }
+            // A server does not carry out half a request.
+            Self::SendFailed { .. } => Completion::No,
+            Self::BadResults(_) => Completion::Yes,
+            _ => Completion::Maybe,
+        }
+    }
+
+    /// True if the server certainly did not see the request because the connection was closed: it may be sent again on a
+    /// new one.
+    pub const fn is_stale(self) -> bool {
+        match self {
+            Self::Closed | Self::ClosedBefore => true,
+            Self::SendFailed { is_stale, .. } => is_stale,
+            _ => false,
+        }
+    }
+
+    /// True if the request was not sent whole.
+    pub const fn is_of_sending(self) -> bool {
+        matches!(
+            self,
+            Self::NotSent | Self::SendTimedOut | Self::SendFailed { .. } | Self::ClosedBefore
+        )
+    }
+
+    /// What the failure is, given that the deadline passed and the transport was shut for that.
+    pub const fn when_late(self) -> Self {
+        if self.is_of_sending() {
+            Self::SendTimedOut
+        } else {
+            Self::TimedOut
+        }
+    }
+}
+
+impl From<ReceiveError> for ReplyError {
+    fn from(error: ReceiveError) -> Self {
+        match error {
+            // A server that has begun to reply has carried the request out: it must not do so again.
+            ReceiveError::Closed { amid_message: true } => Self::Ended,
+            ReceiveError::Closed { .. } => Self::Closed,
+            ReceiveError::Malformed(error) => Self::Malformed(error),
+            ReceiveError::OutOfPlace(_) | ReceiveError::MessageError => Self::OutOfPlace,
+        }
+    }
+}
+
+/// The requests of one connection that wait for their replies, each with what the driver keeps for it.
+///
+/// There are no more than threads that call.
+#[derive(Debug)]
+pub struct Pending<T> {
+    requests: Vec<(u32, T)>,
+    /// True once no more requests may be added.
+    is_retired: bool,
+    end: Option<ReplyError>,
+}
+
+impl<T> Default for Pending<T> {
+    fn default() -> Self {
+        Self {
+            requests: Vec::new(),
+            is_retired: false,
+            end: None,
+        }
+    }
+}
+
+//= GIOP 1.2 §15.5.2
+//# A client may send further requests before a reply arrives. Replies may arrive in any order and are matched by their ids.
+impl<T> Pending<T> {
+    /// Adds a request that is about to be sent.
+    pub fn insert(&mut self, request_id: u32, value: T) {
+        self.requests.push((request_id, value));
+    }
+
+    /// Removes a request: its reply came, or its thread waits no longer.
+    pub fn remove(&mut self, request_id: u32) -> Option<T> {
+        let place = self.requests.iter().position(|it| it.0 == request_id)?;
+        Some(self.requests.remove(place).1)
+    }
+
+    /// What is kept for a request.
+    pub fn get_mut(&mut self, request_id: u32) -> Option<&mut T> {
+        let found = self.requests.iter_mut().find(|it| it.0 == request_id);
+        found.map(|it| &mut it.1)
+    }
+
+    /// What is kept for each request, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.requests.iter().map(|it| &it.1)
+    }
+
+    /// True if no request waits.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// True while requests may be sent.
+    pub fn is_open(&self) -> bool {
+        self.end.is_none() && !self.is_retired
+    }
+
+    /// Lets no more requests in; those that wait stay.
+    pub fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Ends the connection: returns what is kept for the requests that wait, if it had not ended before.
+    pub fn end(&mut self, why: ReplyError) -> impl Iterator<Item = T> {
+        let requests = match self.end {
+            Some(_) => Vec::new(),
+            None => core::mem::take(&mut self.requests),
+        };
+        self.end.get_or_insert(why);
+        requests.into_iter().map(|it| it.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [ReplyError; 14] = [
+        ReplyError::NotSent,
+        ReplyError::SendTimedOut,
+        ReplyError::SendFailed {
+            os_error: 104,
+            is_stale: true,
+        },
+        ReplyError::SendFailed {
+            os_error: 104,
+            is_stale: false,
+        },
+        ReplyError::ClosedBefore,
+        ReplyError::Closed,
+        ReplyError::TimedOut,
+        ReplyError::Ended,
+        ReplyError::Failed { os_error: 104 },
+        ReplyError::OutOfPlace,
+        ReplyError::Malformed(DecodeError::BadMagic),
+        ReplyError::BadResults(DecodeError::BadString),
+        ReplyError::NeedsAddressingMode,
+        ReplyError::BadResults(DecodeError::Interrupted),
+    ];
+
+    #[test]
+    fn only_a_request_that_did_not_run_is_sent_again() {
+        for error in ALL {
+            assert!(!error.is_stale() || error.completion() == Completion::No);
+        }
+        assert_eq!(ALL.iter().filter(|error| error.is_stale()).count(), 3);
+    }
+
+    #[test]
+    fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
+        for error in ALL {
+            let late = error.when_late();
+            let expected = match error.is_of_sending() {
+                true => ReplyError::SendTimedOut,
+                false => ReplyError::TimedOut,
+            };
+            assert_eq!(late, expected);
+            assert!(!late.is_stale() && late.completion() == Completion::Maybe);
+        }
+    }
+
+    #[test]
+    fn a_connection_is_stale_for_sending_only_once_a_reply_came() {
+        let state = ClientState::new(CharCodeSet::Latin1);
+        assert!(!state.needs_code_sets());
+        assert!(!state.send_failed(32).is_stale());
+        state.note_reply(MessageType::LocateReply);
+        assert!(state.send_failed(32).is_stale());
+    }
+
+    #[test]
+    //= GIOP 1.2 §15.4.2.2
+    //% test
+    fn request_ids_differ_whichever_way_they_are_taken() {
+        let mut state = ClientState::new(CharCodeSet::Latin1);
+        let ids = [
+            state.next_request_id(),
+            state.next_shared_request_id(),
+            state.next_request_id(),
+        ];
+        assert_eq!(ids, [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_retired_connection_keeps_those_that_wait() {
+        let mut pending = Pending::default();
+        pending.insert(2, 'a');
+        pending.insert(4, 'b');
+        pending.retire();
+        assert!(!pending.is_open());
+        assert_eq!(pending.remove(2), Some('a'));
+        assert_eq!(pending.remove(2), None);
+        assert_eq!(pending.get_mut(4), Some(&mut 'b'));
+        assert_eq!(pending.iter().collect::<Vec<_>>(), [&'b']);
+        assert_eq!(pending.end(ReplyError::Ended).collect::<Vec<_>>(), ['b']);
+        assert!(pending.is_empty());
+    }
+}

@@ -1,0 +1,539 @@
+//! The receive buffer of one connection, and the whole messages in it.
+
+use crate::giop::{Accepted, Header, MessageType, Reassembly};
+use crate::{DecodeError, Reader};
+
+/// Turns received bytes into whole messages: framing, fragments, limits. Client and server use it.
+///
+/// A driver receives into [`free`](Self::free), reports that by [`advance`](Self::advance), and asks for the
+/// [`next`](Self::next) message until there is none. A message that came whole is borrowed from the buffer. It lies at the
+/// buffer's start, so that its numbers have the alignment of this machine and can be borrowed too. It is there until the
+/// next call of a method that changes the receiver.
+#[derive(Debug)]
+pub struct Receiver {
+    buffer: Vec<u8>,
+    /// Bytes in the buffer.
+    end: usize,
+    /// Where the free part ended that was returned last.
+    free_end: usize,
+    /// Bytes of the next message, once it is known to be incomplete; else 0.
+    expected: usize,
+    /// Bytes at the start of the buffer that belong to the message returned last.
+    used: usize,
+    side: Side,
+    limits: ReceiveLimits,
+    reassembly: Reassembly,
+    /// The message returned last, if it came in fragments; else empty.
+    assembled: Vec<u8>,
+}
+
+/// What a receiver never exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveLimits {
+    /// Bytes of one message, header included, and of all incomplete messages in fragments together.
+    pub message_bytes_max: usize,
+    /// Messages in fragments that are incomplete at a time.
+    pub fragmented_messages_max: usize,
+}
+
+/// Which end of a connection receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end that sent the requests.
+    Client,
+    /// The end that replies.
+    Server,
+}
+
+/// A message, or the beginning of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'r> {
+    /// Its header.
+    pub header: Header,
+    /// Its bytes, header included; fewer than the header says if the rest is still to be received.
+    pub bytes: &'r [u8],
+}
+
+/// What the peer sent ends the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// The bytes are not a message, or break a limit.
+    #[error(transparent)]
+    Malformed(#[from] DecodeError),
+    /// A message of a type that the peer must not send to this end.
+    #[error("a message of type {0:?} came to the wrong end of a connection")]
+    OutOfPlace(MessageType),
+    /// The peer closed the connection in an orderly way (CloseConnection).
+    #[error("the peer closed the connection")]
+    Closed {
+        /// True if a message in fragments had begun to come.
+        amid_message: bool,
+    },
+    /// The peer did not understand a message (MessageError).
+    #[error("the peer did not understand a message")]
+    MessageError,
+}
+
+/// What the buffer has from the beginning: enough for nearly all messages, and little for a thousand connections.
+const BUFFER_BYTES_MIN: usize = 8 << 10;
+
+/// Bytes that [`Receiver::free_ahead`] offers behind an incomplete message, however large the buffer has become. A thread
+/// that reads several connections turns to the next one then, and moving up what is left after each message stays cheap.
+const AHEAD_BYTES: usize = 64 << 10;
+
+impl Receiver {
+    /// An empty receiver.
+    pub fn new(side: Side, limits: ReceiveLimits) -> Self {
+        Self {
+            buffer: vec![0; BUFFER_BYTES_MIN],
+            end: 0,
+            free_end: BUFFER_BYTES_MIN,
+            expected: 0,
+            used: 0,
+            side,
+            limits,
+            reassembly: Reassembly::new(limits.message_bytes_max, limits.fragmented_messages_max),
+            assembled: Vec::new(),
+        }
+    }
+
+    /// Where to put the bytes received next. Not empty once [`next`](Self::next) has returned `None`.
+    #[inline]
+    pub fn free(&mut self) -> &mut [u8] {
+        self.release();
+        self.free_end = self.buffer.len();
+        &mut self.buffer[self.end..]
+    }
+
+    /// As [`free`](Self::free), with a bound on what is received ahead of the next message.
+    #[inline]
+    pub fn free_ahead(&mut self) -> &mut [u8] {
+        self.release();
+        let ahead = self.expected.max(self.end) + AHEAD_BYTES;
+        self.free_end = ahead.min(self.buffer.len());
+        &mut self.buffer[self.end..self.free_end]
+    }
+
+    /// Reports that `count` bytes were received into the part returned last.
+    #[inline]
+    pub fn advance(&mut self, count: usize) {
+        self.end += count;
+        debug_assert!(self.end <= self.free_end, "more was received than was free");
+    }
+
+    /// The next whole message; `None` if more bytes are needed.
+    ///
+    /// # Errors
+    /// When the bytes are not a message, break a limit, or are a message that the peer must not send; and for
+    /// CloseConnection and MessageError. Nothing that follows on the connection is read.
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
+        self.release();
+        let Some(header) = self.header()? else {
+            return Ok(None);
+        };
+        if self.end < header.message_octets() {
+            self.make_room(header.message_octets());
+            return Ok(None);
+        }
+        if self.is_plain(&header) {
+            return Ok(Some(self.buffered(header)));
+        }
+        self.next_unusual(header)
+    }
+
+    /// As [`next`](Self::next), but of a reply larger than the buffer the beginning is enough.
+    ///
+    /// The driver then receives the [missing](Message::missing) bytes from the transport itself, straight to where they are
+    /// wanted, before it asks for another message.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn next_or_beginning(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
+        self.release();
+        let Some(header) = self.header()? else {
+            return Ok(None);
+        };
+        if self.is_plain(&header) && header.message_octets() > self.buffer.len() {
+            return Ok(Some(self.buffered(header)));
+        }
+        self.next()
+    }
+
+    /// Moves the whole message that was returned last to the start of `into`, which may be longer; returns its size.
+    ///
+    /// The buffers change places if nothing lies behind the message, so that most messages are not copied.
+    pub fn take(&mut self, into: &mut Vec<u8>) -> usize {
+        if !self.assembled.is_empty() {
+            *into = core::mem::take(&mut self.assembled);
+            return into.len();
+        }
+        let bytes = self.used;
+        if bytes < self.end {
+            if into.len() < bytes {
+                into.resize(bytes, 0);
+            }
+            into[..bytes].copy_from_slice(&self.buffer[..bytes]);
+            return bytes;
+        }
+        core::mem::swap(&mut self.buffer, into);
+        (self.end, self.used, self.expected) = (0, 0, 0);
+        if self.buffer.len() < BUFFER_BYTES_MIN {
+            self.buffer.resize(BUFFER_BYTES_MIN, 0);
+        }
+        bytes
+    }
+
+    /// True if no bytes are here behind the message returned last.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.end == self.used
+    }
+
+    /// True if the part returned last by [`free_ahead`](Self::free_ahead) was received full: the transport may have more.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.end == self.free_end
+    }
+
+    /// Drops the message returned last and moves up what lies behind it.
+    #[inline]
+    fn release(&mut self) {
+        if self.used == 0 {
+            return;
+        }
+        if self.used < self.end {
+            self.buffer.copy_within(self.used..self.end, 0);
+        }
+        self.end -= self.used;
+        self.used = 0;
+        if !self.assembled.is_empty() {
+            self.assembled = Vec::new();
+        }
+    }
+
+    #[inline]
+    fn header(&self) -> Result<Option<Header>, DecodeError> {
+        Header::parse(&self.buffer[..self.end], self.limits.message_bytes_max)
+    }
+
+    /// The message at the start of the buffer, or what is there of it.
+    #[inline]
+    fn buffered(&mut self, header: Header) -> Message<'_> {
+        self.used = header.message_octets().min(self.end);
+        self.expected = 0;
+        Message {
+            header,
+            bytes: &self.buffer[..self.used],
+        }
+    }
+
+    /// True for what nearly every message is: a whole request to a server, a whole reply to a client.
+    #[inline]
+    fn is_plain(&self, header: &Header) -> bool {
+        let usual = match self.side {
+            Side::Client => MessageType::Reply,
+            Side::Server => MessageType::Request,
+        };
+        header.message_type == usual && !header.more_fragments
+    }
+
+    #[cold]
+    fn next_unusual(&mut self, header: Header) -> Result<Option<Message<'_>>, ReceiveError> {
+        let mut header = header;
+        loop {
+            //= GIOP 1.2 §15.4.1
+            //# Each message type may be sent by one end only, or by both.
+            if !self.side.receives(header.message_type) {
+                return Err(ReceiveError::OutOfPlace(header.message_type));
+            }
+            match header.message_type {
+                MessageType::CloseConnection => {
+                    return Err(ReceiveError::Closed {
+                        amid_message: self.reassembly.octets() > 0,
+                    });
+                }
+                MessageType::MessageError => return Err(ReceiveError::MessageError),
+                _ => {}
+            }
+            let part = self.buffered(header).bytes.len();
+            match self.reassembly.accept(&header, &self.buffer[..part])? {
+                Accepted::Whole => return Ok(Some(self.buffered(header))),
+                Accepted::Message(message) => {
+                    let header = Header::parse(&message, self.limits.message_bytes_max)?;
+                    let header = header.ok_or(DecodeError::BadMagic)?;
+                    self.assembled = message;
+                    return Ok(Some(Message {
+                        header,
+                        bytes: &self.assembled,
+                    }));
+                }
+                Accepted::Kept => self.release(),
+            }
+            match self.header()? {
+                Some(next) if next.message_octets() <= self.end => header = next,
+                Some(next) => {
+                    self.make_room(next.message_octets());
+                    return Ok(None);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Makes room for the rest of a message.
+    ///
+    /// The buffer at most doubles: a peer must send bytes to make it grow, not just announce them.
+    fn make_room(&mut self, message_bytes: usize) {
+        self.expected = message_bytes;
+        if self.end == self.buffer.len() {
+            let size = message_bytes.min(2 * self.buffer.len()).max(self.end + 1);
+            self.buffer.resize(size, 0);
+        }
+    }
+}
+
+impl Side {
+    /// True if the peer may send such a message to this end.
+    const fn receives(self, kind: MessageType) -> bool {
+        match kind {
+            MessageType::Request | MessageType::CancelRequest | MessageType::LocateRequest => {
+                matches!(self, Self::Server)
+            }
+            MessageType::Reply | MessageType::LocateReply => matches!(self, Self::Client),
+            MessageType::CloseConnection | MessageType::MessageError | MessageType::Fragment => {
+                true
+            }
+        }
+    }
+}
+
+impl<'r> Message<'r> {
+    /// A reader at the first byte behind the header.
+    #[inline]
+    pub fn reader(&self) -> Reader<'r> {
+        self.header.reader(self.bytes)
+    }
+
+    /// Bytes of the message that are still to be received; 0 unless
+    /// [`next_or_beginning`](Receiver::next_or_beginning) returned it.
+    #[inline]
+    pub fn missing(&self) -> usize {
+        self.header.message_octets() - self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Writer;
+    use crate::giop::{
+        self, ReplyStatus, RequestStart, Response, Version, begin_reply, begin_request, end_message,
+    };
+
+    const LIMITS: ReceiveLimits = ReceiveLimits {
+        message_bytes_max: 1 << 20,
+        fragmented_messages_max: 2,
+    };
+
+    fn request(request_id: u32, body_bytes: usize) -> Vec<u8> {
+        let mut w = Writer::new(Vec::new(), 1 << 20);
+        let start = RequestStart {
+            request_id,
+            response: Response::FromTarget,
+            object_key: b"key",
+            operation: "op",
+            contexts: &[],
+        };
+        begin_request(&mut w, Version::V1_2, &start).expect("it fits");
+        let body = vec![request_id as u8; body_bytes];
+        giop::encode_body(&mut w, Version::V1_2, |w| w.octets(&body)).expect("it fits");
+        end_message(&mut w).expect("it fits");
+        w.to_octets()
+    }
+
+    fn reply(request_id: u32, body_bytes: usize) -> Vec<u8> {
+        let mut w = Writer::new(Vec::new(), 1 << 20);
+        let status = ReplyStatus::NoException;
+        begin_reply(&mut w, Version::V1_2, request_id, status, &[]).expect("it fits");
+        w.octets(&vec![request_id as u8; body_bytes])
+            .expect("it fits");
+        end_message(&mut w).expect("it fits");
+        w.to_octets()
+    }
+
+    /// Receives `bytes` in parts of at most `part` bytes; the messages that came out.
+    fn receive(receiver: &mut Receiver, bytes: &[u8], part: usize) -> Vec<Vec<u8>> {
+        let mut messages = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let free = receiver.free_ahead();
+            let count = free.len().min(part).min(rest.len());
+            free[..count].copy_from_slice(&rest[..count]);
+            receiver.advance(count);
+            rest = &rest[count..];
+            while let Some(message) = receiver.next().expect("they are messages") {
+                assert_eq!(message.missing(), 0);
+                messages.push(message.bytes.to_vec());
+            }
+        }
+        messages
+    }
+
+    #[test]
+    fn finds_the_same_messages_however_the_bytes_are_split() {
+        let sent = [
+            request(2, 0),
+            request(4, 50),
+            request(6, 20_000),
+            request(8, 3),
+        ];
+        let bytes = sent.concat();
+        for part in (1..200).chain([1000, 8191, 8192, 8193, bytes.len()]) {
+            let mut receiver = Receiver::new(Side::Server, LIMITS);
+            assert_eq!(receive(&mut receiver, &bytes, part), sent, "{part}");
+            assert!(receiver.is_empty());
+        }
+    }
+
+    #[test]
+    //= GIOP 1.2 §15.4.9
+    //% test
+    fn joins_interleaved_fragments_however_the_bytes_are_split() {
+        let (first, second, third) = (request(2, 300), request(4, 200), request(6, 10));
+        let mut first_parts = giop::fragments(&first, 64);
+        let mut second_parts = giop::fragments(&second, 64);
+        let mut bytes = Vec::new();
+        for _ in 0..8 {
+            bytes.extend(first_parts.next().unwrap_or_default());
+            bytes.extend(second_parts.next().unwrap_or_default());
+            bytes.extend_from_slice(&third);
+        }
+        assert!(first_parts.next().is_none() && second_parts.next().is_none());
+        for part in (1..100).chain([bytes.len()]) {
+            let mut receiver = Receiver::new(Side::Server, LIMITS);
+            let messages = receive(&mut receiver, &bytes, part);
+            assert_eq!(receiver.reassembly.octets(), 0);
+            assert_eq!(messages.len(), 10);
+            for whole in [&first, &second] {
+                assert_eq!(
+                    messages.iter().filter(|it| *it == whole).count(),
+                    1,
+                    "{part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn takes_a_message_out_without_what_lies_behind_it() {
+        let (first, second) = (reply(2, 5), reply(4, 7));
+        let mut receiver = Receiver::new(Side::Client, LIMITS);
+        let bytes = [first.clone(), second.clone()].concat();
+        receiver.free()[..bytes.len()].copy_from_slice(&bytes);
+        receiver.advance(bytes.len());
+        let mut out = vec![9; 100];
+        assert!(matches!(receiver.next(), Ok(Some(_))));
+        assert_eq!(receiver.take(&mut out), first.len());
+        assert_eq!(&out[..first.len()], &first[..]);
+        assert!(matches!(receiver.next(), Ok(Some(_))));
+        assert_eq!(receiver.take(&mut out), second.len());
+        assert_eq!(&out[..second.len()], &second[..]);
+        assert_eq!(receiver.next().map(|it| it.is_none()), Ok(true));
+        assert!(receiver.is_empty() && !receiver.free().is_empty());
+    }
+
+    #[test]
+    fn takes_a_message_out_that_came_in_fragments() {
+        let (first, second) = (reply(2, 100), reply(4, 7));
+        let mut bytes: Vec<u8> = giop::fragments(&first, 32).flatten().collect();
+        bytes.extend_from_slice(&second);
+        let mut receiver = Receiver::new(Side::Client, LIMITS);
+        receiver.free()[..bytes.len()].copy_from_slice(&bytes);
+        receiver.advance(bytes.len());
+        let mut out = Vec::new();
+        for sent in [first, second] {
+            let message = receiver.next().expect("it is a message");
+            assert_eq!(message.expect("it is there").bytes, sent);
+            let bytes = receiver.take(&mut out);
+            assert_eq!(&out[..bytes], &sent[..]);
+        }
+        assert_eq!(receiver.next().map(|it| it.is_none()), Ok(true));
+    }
+
+    #[test]
+    fn the_beginning_of_a_large_reply_is_enough() {
+        let large = reply(2, 50_000);
+        let mut receiver = Receiver::new(Side::Client, LIMITS);
+        let free = receiver.free();
+        let count = free.len();
+        free.copy_from_slice(&large[..count]);
+        receiver.advance(count);
+        let message = receiver.next_or_beginning().expect("it is a message");
+        let message = message.expect("its beginning is there");
+        assert_eq!(message.bytes, &large[..count]);
+        assert_eq!(message.missing(), large.len() - count);
+        assert_eq!(receiver.free().len(), count);
+        assert_eq!(receiver.next().map(|it| it.is_none()), Ok(true));
+    }
+
+    #[test]
+    fn a_large_message_lets_no_flood_in_behind_it() {
+        let mut receiver = Receiver::new(Side::Server, LIMITS);
+        receive(&mut receiver, &request(2, 500_000), usize::MAX);
+        assert_eq!(receiver.free_ahead().len(), AHEAD_BYTES);
+        receiver.advance(AHEAD_BYTES);
+        assert!(receiver.is_full());
+        let mut receiver = Receiver::new(Side::Server, LIMITS);
+        receive(&mut receiver, &request(2, 500_000), usize::MAX);
+        // One that is awaited comes whole.
+        let second = request(4, 200_000);
+        receiver.free_ahead()[..20].copy_from_slice(&second[..20]);
+        receiver.advance(20);
+        assert_eq!(receiver.next().map(|it| it.is_none()), Ok(true));
+        assert!(receiver.free_ahead().len() >= second.len() - 20);
+        assert!(!receiver.is_full());
+    }
+
+    #[test]
+    fn an_announced_size_takes_no_memory_before_its_bytes_come() {
+        let mut receiver = Receiver::new(Side::Server, LIMITS);
+        let large = request(2, 900_000);
+        let part = &large[..BUFFER_BYTES_MIN];
+        assert!(receive(&mut receiver, part, usize::MAX).is_empty());
+        assert_eq!(receiver.buffer.len(), 2 * BUFFER_BYTES_MIN);
+    }
+
+    #[test]
+    //= GIOP 1.2 §15.4.1
+    //% test
+    fn messages_that_the_peer_must_not_send_are_refused_even_their_first_fragment() {
+        let next = |side, bytes: &[u8]| {
+            let mut receiver = Receiver::new(side, LIMITS);
+            receiver.free()[..bytes.len()].copy_from_slice(bytes);
+            receiver.advance(bytes.len());
+            receiver.next().map(|message| message.is_some())
+        };
+        let (request, reply) = (request(2, 100), reply(2, 100));
+        let out_of_place = |kind| Err(ReceiveError::OutOfPlace(kind));
+        assert_eq!(next(Side::Server, &request), Ok(true));
+        assert_eq!(next(Side::Client, &reply), Ok(true));
+        assert_eq!(next(Side::Server, &reply), out_of_place(MessageType::Reply));
+        assert_eq!(
+            next(Side::Client, &request),
+            out_of_place(MessageType::Request)
+        );
+        let begun = giop::fragments(&request, 32).next().unwrap_or_default();
+        assert_eq!(
+            next(Side::Client, &begun),
+            out_of_place(MessageType::Request)
+        );
+        assert_eq!(next(Side::Server, &begun), Ok(false));
+        let bad_magic = Err(ReceiveError::Malformed(DecodeError::BadMagic));
+        assert_eq!(next(Side::Server, b"GET / HTTP/1.1"), bad_magic);
+        let last = giop::fragments(&request, 32).last().unwrap_or_default();
+        assert!(next(Side::Server, &last).is_err(), "a fragment of nothing");
+    }
+}

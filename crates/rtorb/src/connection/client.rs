@@ -1,0 +1,130 @@
+//! What all connections of one client share.
+
+use super::multiplexed::Multiplexed;
+use super::route::EndpointTable;
+use crate::endpoint::Endpoint;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::limits::Limits;
+use crate::rt::RtCore;
+use crate::strategies::ConnectionStrategy;
+use crate::timing::Watch;
+use crate::wait::watchdog::Watchdog;
+use core::any::Any;
+use core::fmt::Debug;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::ByteOrder;
+use rtorb_wire::giop::Version;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The client side of an ORB: its choices, its endpoints, and what its connections need of each other.
+#[derive(Debug)]
+pub(crate) struct ClientCore {
+    pub(crate) limits: Limits,
+    pub(crate) rt: Arc<RtCore>,
+    pub(crate) timing: Arc<Watch>,
+    pub(crate) byte_order: ByteOrder,
+    /// Messages larger than this go in fragments.
+    pub(crate) fragment_bytes: Option<usize>,
+    pub(crate) max_version: Version,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) round_trip_timeout: Option<Duration>,
+    /// True if servers are told the priorities of each new connection that is for a band.
+    pub(crate) binds_priority_bands: bool,
+    pub(crate) sharing: Sharing,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) endpoints: EndpointTable,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// How client threads share connections, with the state of that strategy.
+#[derive(Debug)]
+pub(crate) enum Sharing {
+    /// Each thread has its own.
+    Exclusive,
+    /// All threads have one to each endpoint.
+    Multiplexed(Multiplexed),
+    /// All threads have one to each endpoint and priority band.
+    Banded(Multiplexed),
+}
+
+/// The ORB around a client, as references and invocations need it.
+pub(crate) trait Host: Debug + Send + Sync {
+    /// True if the calling thread is in a servant.
+    fn is_in_servant(&self) -> bool;
+
+    /// True if a call to that endpoint would wait for the calling thread itself.
+    fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The client side of an ORB as references hold it: they keep their ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Arc<dyn Host>,
+}
+
+/// The same as a server holds it, which must not keep its ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakClient {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Weak<dyn Host>,
+}
+
+impl WeakClient {
+    fn upgrade(&self) -> Option<Client> {
+        Some(Client {
+            core: Arc::clone(&self.core),
+            host: self.host.upgrade()?,
+        })
+    }
+}
+
+impl Client {
+    /// The client of the references in a message, from the context of its reader; `None` outside of a call.
+    pub(crate) fn of_context(context: &(dyn Any + Send + Sync)) -> Option<Self> {
+        match context.downcast_ref::<Self>() {
+            Some(client) => Some(client.clone()),
+            None => context.downcast_ref::<WeakClient>()?.upgrade(),
+        }
+    }
+}
+
+impl Sharing {
+    /// The state of a strategy. If it has a reactor, its thread will run as `reactor_thread` says.
+    pub(crate) fn new(strategy: ConnectionStrategy, reactor_thread: ThreadConfig) -> Self {
+        match strategy {
+            ConnectionStrategy::Exclusive => Self::Exclusive,
+            ConnectionStrategy::Multiplexed { wait } => {
+                Self::Multiplexed(Multiplexed::new(wait, reactor_thread))
+            }
+            ConnectionStrategy::Banded { wait } => {
+                Self::Banded(Multiplexed::new(wait, reactor_thread))
+            }
+        }
+    }
+}
+
+impl ClientCore {
+    /// Lets no more calls begin.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// BAD_INV_ORDER 4 once the ORB is shut down.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<(), SystemException> {
+        if self.is_closed() {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! One invocation of an object by one of its routes, and how its request is written.
+
+use super::Channel;
+use super::client::{Client, ClientCore};
+use super::route::Route;
+use crate::rt::Priority;
+use rtorb_wire::code_sets;
+use rtorb_wire::giop::contexts::{self, CodeSets};
+use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};
+use rtorb_wire::{EncodeError, Writer};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An invocation of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Invocation<'x> {
+    pub(crate) core: &'x Arc<ClientCore>,
+    /// The client with its ORB, which references in the reply belong to.
+    pub(crate) client: &'x Client,
+    pub(crate) kind: InvocationKind,
+    pub(crate) operation: &'x str,
+    pub(crate) response: Response,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) route: &'x Route,
+    pub(crate) channel: Channel,
+    /// The CORBA priority to send with the request (service context RTCorbaPriority).
+    pub(crate) priority: Option<Priority>,
+}
+
+/// What kind of request an invocation sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InvocationKind {
+    /// An operation.
+    Operation,
+    /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
+    /// LocateRequest has no service contexts.
+    Locate,
+    /// `_bind_priority_band`: the connection is for the priorities of its band.
+    BindBand,
+}
+
+/// Writes the arguments; called again when the request has to be sent again.
+pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
+
+impl Invocation<'_> {
+    /// A writer into `buffer` for messages of this invocation's connection.
+    #[inline]
+    pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
+        Writer::new(buffer, self.core.limits.message_octets_max)
+            .with_order(self.core.byte_order)
+            .with_char_code_set(self.route.endpoint.char_code_set)
+    }
+
+    /// Writes the whole request.
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
+    pub(super) fn encode<'a>(
+        &self,
+        w: &mut Writer<'a>,
+        request_id: u32,
+        needs_code_sets: bool,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<(), EncodeError> {
+        let route = self.route;
+        match (&route.prefix, self.kind, self.priority) {
+            (Some(prefix), InvocationKind::Operation, None) if !needs_code_sets => {
+                prefix.begin_request(w, request_id, self.response, self.operation)?;
+            }
+            (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
+                let (response, priority) = (self.response, priority.get());
+                prefix.begin_request_with_priority(
+                    w,
+                    request_id,
+                    response,
+                    self.operation,
+                    priority,
+                )?;
+            }
+            (_, InvocationKind::Locate, _) if !needs_code_sets => {
+                return giop::write_locate_request(w, route.version, request_id, &route.object_key);
+            }
+            _ => self.begin(w, request_id, needs_code_sets)?,
+        }
+        giop::encode_body(w, route.version, arguments)?;
+        giop::end_message(w)
+    }
+
+    /// Begins a request of an old version, or one with rare service contexts.
+    #[cold]
+    fn begin(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        needs_code_sets: bool,
+    ) -> Result<(), EncodeError> {
+        let code_sets = CodeSets {
+            char_data: self.route.endpoint.char_code_set.registry(),
+            wchar_data: code_sets::UTF_16,
+        };
+        let code_sets = needs_code_sets.then(|| code_sets.to_data());
+        let priority = self.priority.map(|own| contexts::priority(own.get()));
+        let band = self
+            .channel
+            .band
+            .filter(|_| self.kind == InvocationKind::BindBand);
+        let band = band.map(|band| contexts::priority_range(band.low, band.high));
+        let present = [
+            (
+                contexts::CODE_SETS,
+                code_sets.as_ref().map(<[u8; _]>::as_slice),
+            ),
+            (
+                contexts::RT_CORBA_PRIORITY,
+                priority.as_ref().map(<[u8; _]>::as_slice),
+            ),
+            (
+                contexts::RT_CORBA_PRIORITY_RANGE,
+                band.as_ref().map(<[u8; _]>::as_slice),
+            ),
+        ];
+        let mut list = [ServiceContext { id: 0, data: &[] }; 3];
+        let mut count = 0;
+        for (id, data) in present {
+            if let Some(data) = data {
+                list[count] = ServiceContext { id, data };
+                count += 1;
+            }
+        }
+        let start = RequestStart {
+            request_id,
+            response: self.response,
+            object_key: &self.route.object_key,
+            operation: self.operation,
+            contexts: &list[..count],
+        };
+        giop::begin_request(w, self.route.version, &start)
+    }
+}

@@ -1,0 +1,335 @@
+//! A connection that one thread at a time calls on: it sends a request and reads the reply itself.
+
+use super::invocation::{Arguments, Invocation};
+use super::opening;
+use super::reply::{CallError, Outcome, Results, read_reply};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::outgoing;
+use crate::wait::read::{self, Unread};
+use crate::wait::watchdog::Wait;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{
+    ClientState, Deadline, Outbox, OutboxError, Receiver, ReplyError, Side,
+};
+use rtorb_wire::giop::Response;
+use rtorb_wire::{DecodeError, Writer};
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A connection that one client thread at a time calls on.
+#[derive(Debug)]
+pub(crate) struct SingleConnection {
+    /// The stream, and until when this thread waits in it.
+    wait: Arc<Wait>,
+    char_code_set: CharCodeSet,
+    state: ClientState,
+    receiver: Receiver,
+    /// The rest of a oneway that did not wait; it goes before anything else.
+    outbox: Outbox,
+    /// The buffer of the request, reused.
+    out: Vec<u8>,
+    /// Where a reply larger than the receive buffer is put together, reused.
+    whole: Vec<u8>,
+    /// The shortest timeout that the watchdog knows of.
+    watched: Option<Duration>,
+    /// True once the connection is of no use: the watchdog has shut the stream, the rest of a reply was left in it, or a
+    /// oneway that did not wait found it broken.
+    is_shut: bool,
+}
+
+/// Why a oneway that waits for nothing was not sent.
+#[derive(Debug)]
+pub(super) enum SendNowError {
+    /// The rest of another is not sent yet.
+    BehindAnother,
+    /// The connection failed, or the request could not be made.
+    Failed(CallError),
+}
+
+impl SingleConnection {
+    /// Opens a connection to the endpoint of the invocation's route.
+    #[cold]
+    pub(super) fn open(invocation: &Invocation<'_>) -> Result<Self, SystemException> {
+        let stream = opening::open(invocation)?;
+        let limits = &invocation.core.limits;
+        let char_code_set = invocation.route.endpoint.char_code_set;
+        let mut connection = Self {
+            wait: Wait::new(stream),
+            char_code_set,
+            state: ClientState::new(char_code_set),
+            receiver: Receiver::new(Side::Client, limits.receive()),
+            outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
+            out: Vec::new(),
+            whole: Vec::new(),
+            watched: None,
+            is_shut: false,
+        };
+        opening::bind_band(invocation, |bind, deadline, results| {
+            connection.call(bind, deadline, &|_| Ok(()), results)
+        })?;
+        Ok(connection)
+    }
+
+    /// Sends a request and, if a reply is expected, reads it.
+    ///
+    /// After [`CallError::NoReply`] the connection is of no use any more.
+    pub(super) fn call<'a>(
+        &mut self,
+        invocation: &Invocation<'_>,
+        deadline: Deadline,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
+        let Some(deadline_ns) = deadline.at_ns() else {
+            return self.exchange(invocation, deadline, arguments, results);
+        };
+        self.be_watched(invocation)?;
+        self.wait.begin(deadline_ns);
+        let ended = self.exchange(invocation, deadline, arguments, results);
+        // A reply that came at the last moment is good, but the stream is shut.
+        let is_late = !self.wait.end();
+        self.is_shut |= is_late;
+        match ended {
+            Err(CallError::NoReply(error)) if is_late => Err(error.when_late().into()),
+            ended => ended,
+        }
+    }
+
+    /// Sends what the transport takes of a oneway at once. The rest is kept, and goes before anything else.
+    ///
+    /// True if nothing of it is kept.
+    #[inline]
+    pub(super) fn send_now<'a>(
+        &mut self,
+        invocation: &Invocation<'_>,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<bool, SendNowError> {
+        if !self.flush().map_err(SendNowError::Failed)? {
+            return Err(SendNowError::BehindAnother);
+        }
+        let mut w = invocation.writer(core::mem::take(&mut self.out));
+        let written = self.write(invocation, &mut w, arguments).map(|_| ());
+        let sent = written.and_then(|()| {
+            let fragment_bytes = invocation.core.fragment_bytes;
+            self.offer(&w, fragment_bytes)
+                .map_err(|errno| self.broken_by(errno))
+        });
+        self.out = w.into_buffer();
+        sent.map_err(SendNowError::Failed)?;
+        Ok(self.is_flushed())
+    }
+
+    /// Sends what the transport takes of what is kept; true if nothing is left.
+    #[inline]
+    pub(super) fn flush(&mut self) -> Result<bool, CallError> {
+        if !self.outbox.is_empty() {
+            self.send_outbox().map_err(|errno| self.broken_by(errno))?;
+        }
+        Ok(self.is_flushed())
+    }
+
+    /// True if nothing of a oneway is kept.
+    #[inline]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    /// True if the connection is of use after something was sent without waiting.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        !self.is_shut
+    }
+
+    /// True if the connection is of use after a call that ended so.
+    #[inline]
+    pub(super) fn is_sound_after(&self, ended: &Result<Outcome, CallError>) -> bool {
+        !self.is_shut && !matches!(ended, Err(CallError::NoReply(_)))
+    }
+
+    #[inline]
+    fn exchange<'a>(
+        &mut self,
+        invocation: &Invocation<'_>,
+        deadline: Deadline,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
+        if !self.outbox.is_empty() {
+            self.finish_outbox()?;
+        }
+        let mut w = invocation.writer(core::mem::take(&mut self.out));
+        let written = self.write(invocation, &mut w, arguments);
+        let sent = written.and_then(|request_id| {
+            let fragment_bytes = invocation.core.fragment_bytes;
+            outgoing::send(&self.wait.stream, &w, fragment_bytes)
+                .map(|()| request_id)
+                .map_err(|errno| send_error(&self.state, errno).into())
+        });
+        self.out = w.into_buffer();
+        let request_id = sent?;
+        if invocation.response == Response::None {
+            return Ok(Outcome::Done);
+        }
+        self.read_reply(invocation, request_id, deadline, results)
+    }
+
+    /// Writes the request and returns its id. If that fails, the connection is as good as before.
+    #[inline(always)]
+    fn write<'a>(
+        &mut self,
+        invocation: &Invocation<'_>,
+        w: &mut Writer<'a>,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<u32, CallError> {
+        let request_id = self.state.next_request_id();
+        let needs_code_sets = self.state.needs_code_sets();
+        invocation
+            .encode(w, request_id, needs_code_sets, arguments)
+            .map_err(SystemException::from_encode)?;
+        Ok(request_id)
+    }
+
+    fn read_reply(
+        &mut self,
+        invocation: &Invocation<'_>,
+        request_id: u32,
+        deadline: Deadline,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
+        let mut has_begun = !self.receiver.is_empty();
+        loop {
+            let message = self.receiver.next_or_beginning();
+            let Some(message) = message.map_err(ReplyError::from)? else {
+                let (stream, free) = (&self.wait.stream, self.receiver.free());
+                let received = if has_begun {
+                    read::more(stream, free, deadline)
+                } else {
+                    read::first(stream, free)
+                };
+                self.receiver.advance(received?);
+                has_begun = true;
+                continue;
+            };
+            let mut unread = Unread {
+                stream: &self.wait.stream,
+                whole: &mut self.whole,
+                left: message.missing(),
+                deadline,
+                error: None,
+            };
+            let mut reader = message
+                .reader()
+                .with_char_code_set(self.char_code_set)
+                .with_context(invocation.client);
+            if unread.left > 0 {
+                reader = reader.with_remainder(&mut unread);
+            }
+            let kind = message.header.message_type;
+            let ended = read_reply(kind, &mut reader, request_id, results);
+            let (left, error) = (unread.left, unread.error);
+            self.is_shut = left > 0;
+            self.state.note_reply(kind);
+            match (ended, error) {
+                (Err(CallError::NoReply(_)), Some(error)) => return Err(error.into()),
+                // What was left unread would be taken for the next message.
+                (Ok(None), _) if left > 0 => {
+                    let error = DecodeError::BadTag {
+                        what: "the size of a reply to another request",
+                        value: left as u32,
+                    };
+                    return Err(ReplyError::Malformed(error).into());
+                }
+                (Ok(None), _) => {}
+                (Ok(Some(outcome)), _) => return Ok(outcome),
+                (Err(error), _) => return Err(error),
+            }
+        }
+    }
+
+    /// Registers this connection with the watchdog, again if the timeout is shorter than before.
+    #[inline]
+    fn be_watched(&mut self, invocation: &Invocation<'_>) -> Result<(), SystemException> {
+        match (self.watched, invocation.timeout) {
+            (Some(known), Some(timeout)) if known <= timeout => Ok(()),
+            (_, None) => Ok(()),
+            (_, Some(timeout)) => self.register(invocation, timeout),
+        }
+    }
+
+    #[cold]
+    fn register(
+        &mut self,
+        invocation: &Invocation<'_>,
+        timeout: Duration,
+    ) -> Result<(), SystemException> {
+        let watched = invocation.core.watchdog.watch(&self.wait, timeout);
+        watched.map_err(|refused| {
+            SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
+                phase: Phase::Send,
+                endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+                elapsed: Duration::ZERO,
+                errno: Some(refused.errno.into()),
+            })
+        })?;
+        self.watched = Some(timeout);
+        Ok(())
+    }
+
+    /// Sends what the transport takes of a message at once, and keeps the rest; nothing may be kept before.
+    #[inline]
+    fn offer(&mut self, message: &Writer<'_>, fragment_bytes: Option<usize>) -> Result<(), Errno> {
+        debug_assert!(self.outbox.is_empty(), "a message would overtake another");
+        if let Some(max) = fragment_bytes.filter(|max| message.len() > *max) {
+            let kept = self.outbox.keep_fragments(message, max);
+            kept.map_err(no_memory)?;
+            return self.send_outbox();
+        }
+        let (own, lent) = message.parts();
+        let sent = self.wait.stream.send_message_now(own, lent)?;
+        if sent < message.len() {
+            self.outbox.keep(message, sent).map_err(no_memory)?;
+        }
+        Ok(())
+    }
+
+    fn send_outbox(&mut self) -> Result<(), Errno> {
+        let sent = self
+            .wait
+            .stream
+            .send_message_now(self.outbox.unsent(), &[])?;
+        self.outbox.advance(sent);
+        Ok(())
+    }
+
+    /// Sends what is kept of a oneway; the call behind it waits for that.
+    #[cold]
+    fn finish_outbox(&mut self) -> Result<(), ReplyError> {
+        let finished = self.wait.stream.send(self.outbox.unsent());
+        finished.map_err(|errno| send_error(&self.state, errno))?;
+        self.outbox.advance(self.outbox.len());
+        Ok(())
+    }
+
+    #[cold]
+    fn broken_by(&mut self, errno: Errno) -> CallError {
+        self.is_shut = true;
+        send_error(&self.state, errno).into()
+    }
+}
+
+/// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.
+const FRAGMENTED_FACTOR: usize = 3;
+
+#[cold]
+fn send_error(state: &ClientState, errno: Errno) -> ReplyError {
+    match errno {
+        Errno::AGAIN => ReplyError::SendTimedOut,
+        errno => state.send_failed(errno.raw_os_error()),
+    }
+}
+
+#[cold]
+fn no_memory(_: OutboxError) -> Errno {
+    Errno::NOMEM
+}

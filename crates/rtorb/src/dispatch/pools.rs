@@ -1,0 +1,219 @@
+//! The application's thread pools of one ORB, and the adapters that use each.
+
+use super::pool::Pool;
+use super::pool::endpoints::LaneEndpoints;
+use crate::endpoint::ListenEndpoint;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::rt::{InvalidThreadpool, ThreadpoolId};
+use crate::server::bind;
+use crate::transport::Listener;
+use core::fmt;
+use rtorb_os::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The application's pools of one ORB.
+#[derive(Debug)]
+pub(crate) struct Pools {
+    /// The endpoints of the ORB.
+    pub(crate) listen: Vec<ListenEndpoint>,
+    /// The endpoints that lanes were given.
+    lane_endpoints: LaneEndpoints,
+    /// Bound on the threads of all pools.
+    threads_max: usize,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    running: BTreeMap<ThreadpoolId, Entry>,
+    last_id: u32,
+    /// Threads of all pools, those being started included, dynamic ones too.
+    threads: u64,
+    is_stopped: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    pool: Arc<Pool>,
+    threads: u64,
+    adapters: usize,
+}
+
+impl Pools {
+    pub(crate) fn new(
+        listen: Vec<ListenEndpoint>,
+        lane_endpoints: LaneEndpoints,
+        threads_max: usize,
+    ) -> Self {
+        Self {
+            listen,
+            lane_endpoints,
+            threads_max,
+            table: Mutex::default(),
+        }
+    }
+
+    /// Opens the listening endpoints of each lane of a pool.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on.
+    pub(crate) fn open_endpoints(
+        &self,
+        id: ThreadpoolId,
+        lanes: usize,
+    ) -> Result<Vec<Vec<Listener>>, SystemException> {
+        let endpoints = |lane| self.lane_endpoints.of_lane(&self.listen, id, lane);
+        (0..lanes).map(|lane| bind(&endpoints(lane))).collect()
+    }
+
+    /// Starts one more pool by `start`, which is given its id.
+    ///
+    /// # Errors
+    /// NO_RESOURCES beyond the bound on threads; BAD_INV_ORDER 4 once the ORB is shut down; what `start` answers.
+    pub(crate) fn add(
+        &self,
+        threads: u64,
+        start: impl FnOnce(ThreadpoolId) -> Result<Arc<Pool>, SystemException>,
+    ) -> Result<ThreadpoolId, SystemException> {
+        let id = self.reserve(threads)?;
+        // Without the lock: it takes its time, and adapters are made meanwhile.
+        let started = start(id);
+        let mut table = self.table.lock();
+        let pool = match started {
+            Ok(pool) if !table.is_stopped => pool,
+            failed => {
+                table.threads -= threads;
+                drop(table);
+                let pool = failed?;
+                pool.stop();
+                pool.join();
+                return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            }
+        };
+        let entry = Entry {
+            pool,
+            threads,
+            adapters: 0,
+        };
+        table.running.insert(id, entry);
+        Ok(id)
+    }
+
+    /// Ends a pool that no adapter uses, and waits until it has ended.
+    //= RT-CORBA 1.2 §Threadpools
+    //# A pool is destroyed when no adapter uses it any longer.
+    pub(crate) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
+        let pool = self.remove(id)?;
+        pool.stop();
+        pool.join();
+        Ok(())
+    }
+
+    /// The pool, from now on used by one adapter more; [`give_back`](Self::give_back) ends that.
+    pub(crate) fn lend(&self, id: ThreadpoolId) -> Option<Arc<Pool>> {
+        let mut table = self.table.lock();
+        let entry = table.running.get_mut(&id)?;
+        entry.adapters += 1;
+        Some(Arc::clone(&entry.pool))
+    }
+
+    pub(crate) fn give_back(&self, id: ThreadpoolId) {
+        if let Some(entry) = self.table.lock().running.get_mut(&id) {
+            entry.adapters -= 1;
+        }
+    }
+
+    /// Tells all pools to end, and lets no more begin; does not wait.
+    pub(crate) fn stop(&self) {
+        let pools = {
+            let mut table = self.table.lock();
+            table.is_stopped = true;
+            table.all()
+        };
+        pools.iter().for_each(|pool| pool.stop());
+    }
+
+    /// Waits until all pools have ended that were told to.
+    pub(crate) fn join(&self) {
+        let pools = self.table.lock().all();
+        pools.iter().for_each(|pool| pool.join());
+    }
+
+    fn remove(&self, id: ThreadpoolId) -> Result<Arc<Pool>, DestroyThreadpoolError> {
+        let mut table = self.table.lock();
+        let entry = table.running.get(&id).ok_or(InvalidThreadpool { id })?;
+        if entry.adapters > 0 {
+            return Err(SystemException::from(ExceptionKind::BadInvOrder).into());
+        }
+        let entry = table.running.remove(&id).ok_or(InvalidThreadpool { id })?;
+        table.threads -= entry.threads;
+        Ok(entry.pool)
+    }
+
+    fn reserve(&self, threads: u64) -> Result<ThreadpoolId, SystemException> {
+        let mut table = self.table.lock();
+        if table.is_stopped {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+        }
+        let threads = table.threads + threads;
+        if threads > self.threads_max as u64 || table.last_id == u32::MAX {
+            return Err(ExceptionKind::NoResources.into());
+        }
+        table.threads = threads;
+        table.last_id += 1;
+        Ok(ThreadpoolId(table.last_id))
+    }
+}
+
+impl Table {
+    fn all(&self) -> Vec<Arc<Pool>> {
+        let pools = self.running.values();
+        pools.map(|entry| Arc::clone(&entry.pool)).collect()
+    }
+}
+
+/// Why a pool was not destroyed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DestroyThreadpoolError {
+    /// The ORB has no such pool.
+    InvalidThreadpool(InvalidThreadpool),
+    /// It cannot be destroyed now.
+    System(SystemException),
+}
+
+impl From<InvalidThreadpool> for DestroyThreadpoolError {
+    fn from(invalid: InvalidThreadpool) -> Self {
+        Self::InvalidThreadpool(invalid)
+    }
+}
+
+impl From<SystemException> for DestroyThreadpoolError {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}
+
+impl fmt::Display for DestroyThreadpoolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidThreadpool(invalid) => invalid.fmt(f),
+            Self::System(exception) => {
+                write!(
+                    f,
+                    "{exception}: destroy the adapters that use it first, and not in a servant"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for DestroyThreadpoolError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::InvalidThreadpool(_) => None,
+            Self::System(exception) => exception.source(),
+        }
+    }
+}

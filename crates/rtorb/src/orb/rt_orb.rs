@@ -1,0 +1,347 @@
+//! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
+
+use super::Orb;
+use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
+use crate::dispatch::{DestroyThreadpoolError, DispatchError};
+use crate::exception::{ExceptionKind, SystemException};
+use crate::rt::{
+    LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
+    UnixDomainProtocolProperties, refusal,
+};
+use crate::server::is_in_upcall;
+use rtorb_os::thread::ThreadConfig;
+use std::collections::BTreeSet;
+
+/// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
+///
+/// ```
+/// use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, ThreadpoolLane};
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let rt_orb = orb.rt_orb();
+/// let model = rt_orb.create_priority_model_policy(PriorityModel::ServerDeclared, Priority::new(10)?);
+/// let flaps = orb
+///     .root_poa()?
+///     .create_poa("Flaps", rtorb::PoaPolicies::default().with(model))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct RtOrb {
+    orb: Orb,
+}
+
+impl RtOrb {
+    pub(crate) fn new(orb: Orb) -> Self {
+        Self { orb }
+    }
+
+    /// Starts a pool without lanes, with listening endpoints of its own.
+    ///
+    /// # Errors
+    /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host has not;
+    /// NO_RESOURCES beyond `Limits::pool_threads_max` or when the host makes no more threads; NO_PERMISSION with what the
+    /// host said when it refuses their scheduling; INITIALIZE when an endpoint cannot be listened on.
+    pub fn create_threadpool(&self, pool: Threadpool) -> Result<ThreadpoolId, SystemException> {
+        let lane = ThreadpoolLane {
+            lane_priority: pool.default_priority,
+            static_threads: pool.static_threads,
+            dynamic_threads: pool.dynamic_threads,
+        };
+        self.start(
+            LanedThreadpool {
+                stacksize: pool.stacksize,
+                lanes: vec![lane],
+                allow_borrowing: false,
+                request_buffering: pool.request_buffering,
+            },
+            false,
+        )
+    }
+
+    /// Starts a pool of lanes, each with listening endpoints of its own.
+    ///
+    /// # Errors
+    /// BAD_PARAM without a lane, for a lane without a static thread, or for two lanes of one priority; otherwise as
+    /// [`create_threadpool`](Self::create_threadpool).
+    pub fn create_threadpool_with_lanes(
+        &self,
+        pool: LanedThreadpool,
+    ) -> Result<ThreadpoolId, SystemException> {
+        self.start(pool, true)
+    }
+
+    /// Ends a pool: requests in progress are answered, its threads end, its endpoints are closed.
+    ///
+    /// # Errors
+    /// InvalidThreadpool; BAD_INV_ORDER while an adapter uses it, and 3 in a servant: a thread would wait for itself.
+    pub fn destroy_threadpool(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
+        let core = &self.orb.core.adapters;
+        if is_in_upcall(&core.server) {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
+        }
+        core.pools.destroy(id)
+    }
+
+    /// PriorityModelPolicy, of an adapter: whose priority a call has. `server_priority` is the objects' own, or that of
+    /// calls that bring none.
+    pub fn create_priority_model_policy(
+        &self,
+        model: PriorityModel,
+        server_priority: Priority,
+    ) -> Policy {
+        Policy::PriorityModel {
+            model,
+            server_priority,
+        }
+    }
+
+    /// ThreadpoolPolicy, of an adapter: which threads serve its objects.
+    pub fn create_threadpool_policy(&self, id: ThreadpoolId) -> Policy {
+        Policy::Threadpool(id)
+    }
+
+    /// PriorityBandedConnectionPolicy, of a client or an adapter: priorities with connections of their own.
+    pub fn create_priority_banded_connection_policy(&self, bands: Vec<PriorityBand>) -> Policy {
+        Policy::PriorityBandedConnection(bands)
+    }
+
+    /// ServerProtocolPolicy, of an adapter: by which protocols its objects are reached, best first.
+    pub fn create_server_protocol_policy(&self, protocols: Vec<Protocol>) -> Policy {
+        Policy::ServerProtocol(protocols)
+    }
+
+    /// ClientProtocolPolicy, of a client or an adapter: which protocols a client shall use, best first.
+    pub fn create_client_protocol_policy(&self, protocols: Vec<Protocol>) -> Policy {
+        Policy::ClientProtocol(protocols)
+    }
+
+    /// PrivateConnectionPolicy, of a client: a reference's connection is not used by any other one.
+    pub fn create_private_connection_policy(&self) -> Policy {
+        Policy::PrivateConnection
+    }
+
+    /// IIOP with these properties, for a list of protocols.
+    pub fn create_tcp_protocol_properties(&self, properties: TcpProtocolProperties) -> Protocol {
+        Protocol::Tcp(properties)
+    }
+
+    /// GIOP over UNIX sockets with these properties, for a list of protocols.
+    pub fn create_unix_domain_protocol_properties(
+        &self,
+        properties: UnixDomainProtocolProperties,
+    ) -> Protocol {
+        Protocol::UnixDomain(properties)
+    }
+
+    /// A mutex whose holder inherits the priority of who waits, around a value; `()` for a bare one.
+    pub fn create_mutex<T>(&self, value: T) -> RtMutex<T> {
+        RtMutex::new(value)
+    }
+
+    /// The mutex of that name in this ORB, and true if it was made for this call. The name goes with its last clone.
+    pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
+        self.orb.core.client.rt.named_mutexes.create(name)
+    }
+
+    /// The mutex of that name in this ORB.
+    ///
+    /// # Errors
+    /// [`MutexNotFound`] when nobody has one of that name.
+    pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
+        self.orb.core.client.rt.named_mutexes.open(name)
+    }
+
+    fn start(
+        &self,
+        pool: LanedThreadpool,
+        has_lanes: bool,
+    ) -> Result<ThreadpoolId, SystemException> {
+        let core = &self.orb.core.adapters;
+        core.server.check_running()?;
+        check(&pool.lanes)?;
+        let lanes = pool.lanes.iter();
+        let threads = lanes
+            .clone()
+            .map(|lane| u64::from(lane.static_threads) + u64::from(lane.dynamic_threads))
+            .sum();
+        let lanes = lanes.map(|lane| self.lane(lane, pool.stacksize));
+        let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
+        core.pools.add(threads, |id| {
+            let listeners = core.pools.open_endpoints(id, lanes.len())?;
+            let config = PoolConfig {
+                id,
+                lanes,
+                has_lanes,
+                allow_borrowing: pool.allow_borrowing,
+                buffering: pool.request_buffering.map(buffering),
+            };
+            Pool::start(&core.server, config, listeners).map_err(not_started)
+        })
+    }
+
+    fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
+        let core = &self.orb.core.adapters.server;
+        // The pool makes its threads' policy of the priority, and could not say what was wrong with it.
+        core.rt.to_native(lane.lane_priority)?;
+        let threads = ThreadConfig {
+            policy: None,
+            affinity: core.server_threads.affinity.clone(),
+            stack_bytes: (stacksize > 0).then_some(stacksize),
+        };
+        Ok(LaneConfig {
+            priority: Some(lane.lane_priority),
+            static_threads: lane.static_threads,
+            dynamic_threads: lane.dynamic_threads,
+            threads,
+        })
+    }
+}
+
+/// BAD_PARAM for lanes that nobody could serve, or that could not be told from each other.
+//= RT-CORBA 1.2 §Threadpools
+//# The lanes of a pool have different priorities, and each has static threads.
+fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
+    let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
+    let is_right = !lanes.is_empty()
+        && lanes.iter().all(|lane| lane.static_threads > 0)
+        && priorities.len() == lanes.len();
+    if is_right {
+        Ok(())
+    } else {
+        Err(ExceptionKind::BadParam.into())
+    }
+}
+
+fn buffering(bounds: RequestBuffering) -> Buffering {
+    Buffering {
+        requests_max: bounds.max_buffered_requests,
+        octets_max: bounds.max_request_buffer_size,
+    }
+}
+
+/// Why a pool could not be started, as an exception.
+fn not_started(error: DispatchError) -> SystemException {
+    match error {
+        DispatchError::Refused(refused) => refusal(refused),
+        DispatchError::System(_) => ExceptionKind::NoResources.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::exception::ExceptionKind;
+    use crate::orb::{Orb, OrbError};
+    use crate::rt::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::strategies::DispatchStrategy;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use rtorb_os::sched::SchedPolicy;
+    use rtorb_os::thread::ThreadConfig;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use std::sync::Arc;
+
+    /// Carries out `work` on a thread that the host refuses real-time scheduling, as it does for those that it makes.
+    fn where_it_is_refused(work: impl FnOnce() + Send) {
+        let limit = getrlimit(Resource::Rtprio);
+        setrlimit(
+            Resource::Rtprio,
+            Rlimit {
+                current: Some(0),
+                ..limit
+            },
+        )
+        .expect("lower");
+        std::thread::scope(|scope| {
+            let refused = scope.spawn(|| {
+                let mut held = capabilities(None).expect("of this thread");
+                held.effective.remove(CapabilitySet::SYS_NICE);
+                set_capabilities(None, held).expect("fewer");
+                work();
+            });
+            refused.join().expect("no panic");
+        });
+    }
+
+    fn lanes() -> LanedThreadpool {
+        let lane = |number| ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("legal"),
+            static_threads: 1,
+            dynamic_threads: 0,
+        };
+        LanedThreadpool {
+            lanes: vec![lane(1), lane(50)],
+            ..LanedThreadpool::default()
+        }
+    }
+
+    #[test]
+    fn what_the_host_refuses_is_an_error() {
+        where_it_is_refused(|| {
+            let orb = Orb::builder().build().expect("an ORB");
+            let refused = orb
+                .rt_current()
+                .set_the_priority(Priority::new(50).expect("legal"));
+            let refused = refused.expect_err("the host refuses");
+            assert_eq!(refused.kind, ExceptionKind::NoPermission);
+            let refused = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            assert_eq!(
+                refused.expect_err("the host refuses").kind,
+                ExceptionKind::NoPermission
+            );
+            // Time sharing needs no permission.
+            let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("allowed"))
+                .expect("unused");
+        });
+    }
+
+    #[test]
+    fn a_server_whose_threads_are_refused_ends_with_its_pools() {
+        let strategies = [
+            DispatchStrategy::Reactive,
+            DispatchStrategy::LeaderFollowers,
+            DispatchStrategy::FilterChain,
+            DispatchStrategy::Lanes,
+        ];
+        where_it_is_refused(|| {
+            for dispatch in strategies {
+                let urgent = ThreadConfig {
+                    policy: Some(SchedPolicy::Fifo(50)),
+                    ..ThreadConfig::default()
+                };
+                let builder = Orb::builder().dispatch(dispatch).server_threads(urgent);
+                let orb = builder.build().expect("an ORB");
+                let pool = orb.rt_orb().create_threadpool(Threadpool::default());
+                pool.expect("time sharing needs no permission");
+                let refused = orb.run().expect_err("the host refuses");
+                assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
+            }
+        });
+    }
+
+    #[test]
+    fn best_effort_goes_on_without_it_and_says_so_once() {
+        where_it_is_refused(|| {
+            let times = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&times);
+            let builder = Orb::builder().best_effort_telling(move |refused| {
+                assert!(refused.to_string().contains("CAP_SYS_NICE"), "{refused}");
+                counted.fetch_add(1, Ordering::Relaxed);
+            });
+            let orb = builder.build().expect("an ORB");
+            assert_eq!(times.load(Ordering::Relaxed), 0);
+            let urgent = Priority::new(50).expect("legal");
+            let current = orb.rt_current();
+            current.set_the_priority(urgent).expect("best effort");
+            assert_eq!(current.the_priority(), Ok(urgent));
+            let pool = orb.rt_orb().create_threadpool_with_lanes(lanes());
+            orb.rt_orb()
+                .destroy_threadpool(pool.expect("best effort"))
+                .expect("unused");
+            assert_eq!(times.load(Ordering::Relaxed), 1);
+        });
+    }
+}

@@ -1,0 +1,277 @@
+//! From listening endpoints to the references of the objects behind them.
+
+use super::adapters::Adapters;
+use super::rt_policies::{RtPolicies, goes_by};
+use crate::dispatch::pool::Lane;
+use crate::endpoint::{Endpoint, host_name};
+use crate::rt::{Priority, PriorityModel, Protocol};
+use crate::transport::Listener;
+use rtorb_wire::code_sets::CodeSetComponentInfo;
+use rtorb_wire::giop::Version;
+use rtorb_wire::ior::{
+    self, Component, IiopProfile, Ior, ListenPoint, TaggedComponent, TaggedProfile,
+    TaoUnixEndpoint, UiopProfile,
+};
+
+/// An object as its references tell it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Published<'a> {
+    pub(crate) repository_id: &'a str,
+    pub(crate) object_key: &'a [u8],
+    /// Its adapter's.
+    pub(crate) rt: &'a RtPolicies,
+    /// Its own, where it has one and its adapter is SERVER_DECLARED.
+    pub(crate) priority: Option<Priority>,
+}
+
+/// A reference to an object: an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate
+/// addresses, and a UIOP profile for each UNIX socket. With policies of RT-CORBA, what TAO publishes too.
+///
+/// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the first lane's endpoint,
+/// and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
+pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
+    let addresses = Addresses::of(orb, object);
+    let mut profiles = Vec::new();
+    match &object.rt.server_protocols {
+        None => {
+            profiles.extend(iiop_profile(object, &addresses));
+            profiles.extend(uiop_profiles(object, &addresses));
+        }
+        Some(protocols) => {
+            for protocol in protocols {
+                match protocol {
+                    Protocol::Tcp(_) => profiles.extend(iiop_profile(object, &addresses)),
+                    Protocol::UnixDomain(_) => profiles.extend(uiop_profiles(object, &addresses)),
+                }
+            }
+        }
+    }
+    Ior {
+        type_id: object.repository_id.to_owned(),
+        profiles,
+    }
+}
+
+/// Where an object is reached, as clients are told it.
+struct Addresses {
+    tcp: Vec<Address<(String, u16)>>,
+    unix: Vec<Address<String>>,
+}
+
+struct Address<P> {
+    place: P,
+    /// The priority of the lane behind it, where a client chooses its lane.
+    lane: Option<Priority>,
+}
+
+impl Addresses {
+    fn of(orb: &Adapters, object: &Published<'_>) -> Self {
+        let (mut tcp, mut unix) = (Vec::new(), Vec::new());
+        for (listener, lane) in listeners(orb, object) {
+            if let Some((host, port)) = listener.tcp_address() {
+                let place = (host, port);
+                tcp.push(Address { place, lane });
+            } else if let Endpoint::Unix { path } = &listener.bound {
+                let place = path.to_string_lossy().into_owned();
+                unix.push(Address { place, lane });
+            }
+        }
+        Self { tcp, unix }
+    }
+
+    /// The UNIX sockets of the first lane, or all where there are none: what a client takes that knows no lanes.
+    fn plain_unix(&self) -> impl Iterator<Item = &str> {
+        let first = self.unix.first().and_then(|address| address.lane);
+        self.unix
+            .iter()
+            .filter(move |address| address.lane == first)
+            .map(|address| &*address.place)
+    }
+}
+
+/// What leads to an object, by the protocols that it may be reached by, each with its lane where a client chooses that.
+fn listeners<'o>(
+    orb: &'o Adapters,
+    object: &Published<'o>,
+) -> Vec<(&'o Listener, Option<Priority>)> {
+    let rt = object.rt;
+    let all: Vec<_> = match (rt.laned_pool(orb), rt.model) {
+        (Some(pool), Some((PriorityModel::ClientPropagated, _))) => pool
+            .lanes
+            .iter()
+            .flat_map(|lane| lane.server.listeners.iter().map(|one| (one, lane.priority)))
+            .collect(),
+        (Some(pool), Some((PriorityModel::ServerDeclared, server_priority))) => {
+            let declared = Some(object.priority.unwrap_or(server_priority));
+            let lanes = pool.lanes.iter();
+            lanes
+                .filter(|lane| lane.priority == declared)
+                .flat_map(unlabelled)
+                .collect()
+        }
+        // Objects without a priority are served by the first lane.
+        (Some(pool), None) => pool.lanes.iter().take(1).flat_map(unlabelled).collect(),
+        (None, _) => match &rt.pool {
+            Some(pool) => pool.lanes.iter().flat_map(unlabelled).collect(),
+            None => orb
+                .own_listeners()
+                .into_iter()
+                .map(|one| (one, None))
+                .collect(),
+        },
+    };
+    let Some(protocols) = &rt.server_protocols else {
+        return all;
+    };
+    all.into_iter()
+        .filter(|(listener, _)| {
+            let mut protocols = protocols.iter();
+            protocols.any(|protocol| goes_by(&listener.bound, *protocol))
+        })
+        .collect()
+}
+
+fn unlabelled(lane: &Lane) -> impl Iterator<Item = (&Listener, Option<Priority>)> {
+    lane.server
+        .listeners
+        .iter()
+        .map(|listener| (listener, None))
+}
+
+/// The IIOP profile. omniORB finds a UNIX socket only in a component of one, which without TCP has port 0.
+fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedProfile> {
+    let first = addresses.tcp.first();
+    let (host, port) = match (first, addresses.unix.first()) {
+        (Some(first), _) => first.place.clone(),
+        (None, Some(_)) => (host_name(), 0),
+        (None, None) => return None,
+    };
+    let mut components = common_components().to_vec();
+    if !object.rt.is_plain() {
+        // A client that knows no other form takes a single endpoint without a lane (TAO): further ones are alternates.
+        let is_told = |address: &&Address<_>| address.lane.is_some();
+        let lanes = addresses.tcp.iter().filter(is_told);
+        let endpoints: Vec<_> = lanes.map(tao_endpoint).collect();
+        match (endpoints.is_empty(), first) {
+            (false, _) => components.push(Component::TaoEndpoints(endpoints)),
+            (true, Some(first)) => {
+                components.push(Component::TaoEndpoints(vec![tao_endpoint(first)]))
+            }
+            (true, None) => {}
+        }
+        components.extend(policies(object));
+    }
+    let further = addresses
+        .tcp
+        .iter()
+        .skip(1)
+        .filter(|address| address.lane.is_none());
+    components.extend(further.map(|address| {
+        let (host, port) = address.place.clone();
+        Component::AlternateIiopAddress(ListenPoint { host, port })
+    }));
+    components.extend(addresses.plain_unix().map(|path| Component::OmniUnixTrans {
+        host: host_name(),
+        path: path.to_owned(),
+    }));
+    let profile = IiopProfile {
+        version: Version::V1_2,
+        host,
+        port,
+        object_key: object.object_key.to_vec(),
+        components: tagged(components),
+    };
+    profile.to_tagged().ok()
+}
+
+/// A UIOP profile for each UNIX socket, or one for those of all lanes.
+fn uiop_profiles<'a>(
+    object: &'a Published<'_>,
+    addresses: &'a Addresses,
+) -> impl Iterator<Item = TaggedProfile> {
+    let has_lanes = addresses.unix.iter().any(|address| address.lane.is_some());
+    let profiles_max = if has_lanes { 1 } else { addresses.unix.len() };
+    addresses
+        .unix
+        .iter()
+        .take(profiles_max)
+        .filter_map(move |address| {
+            let mut components = common_components().to_vec();
+            if !object.rt.is_plain() {
+                let endpoints = match has_lanes {
+                    true => addresses.unix.iter().map(tao_unix_endpoint).collect(),
+                    false => vec![tao_unix_endpoint(address)],
+                };
+                components.push(Component::TaoUnixEndpoints(endpoints));
+                components.extend(policies(object));
+            }
+            let profile = UiopProfile {
+                version: Version::V1_2,
+                path: address.place.clone(),
+                object_key: object.object_key.to_vec(),
+                components: tagged(components),
+            };
+            profile.to_tagged().ok()
+        })
+}
+
+fn tao_endpoint(address: &Address<(String, u16)>) -> ior::TaoEndpoint {
+    let (host, port) = address.place.clone();
+    ior::TaoEndpoint {
+        host,
+        port,
+        priority: label(address.lane),
+    }
+}
+
+fn tao_unix_endpoint(address: &Address<String>) -> TaoUnixEndpoint {
+    TaoUnixEndpoint {
+        path: address.place.clone(),
+        priority: label(address.lane),
+    }
+}
+
+/// How TAO writes a lane's priority, and that there is no lane to choose.
+fn label(lane: Option<Priority>) -> i16 {
+    lane.map_or(-1, Priority::get)
+}
+
+/// TAG_POLICIES, in the order of TAO: bands before the model.
+fn policies(object: &Published<'_>) -> Option<Component> {
+    let rt = object.rt;
+    let bands = (!rt.bands.is_empty()).then(|| ior::ExposedPolicy::PriorityBands(rt.bands.clone()));
+    let model = rt.model.map(|(model, server_priority)| {
+        let server_priority = match model {
+            PriorityModel::ServerDeclared => object.priority.unwrap_or(server_priority),
+            PriorityModel::ClientPropagated => server_priority,
+        };
+        ior::ExposedPolicy::PriorityModel {
+            model,
+            server_priority: server_priority.get(),
+        }
+    });
+    let protocols = rt.client_protocols.as_ref().map(|protocols| {
+        let protocols = protocols.iter().map(|protocol| protocol.to_wire());
+        ior::ExposedPolicy::ClientProtocols(protocols.collect())
+    });
+    let policies: Vec<_> = [bands, model, protocols].into_iter().flatten().collect();
+    (!policies.is_empty()).then_some(Component::Policies(policies))
+}
+
+/// ORB_TYPE of this ORB: `rtb` and a zero.
+const ORB_TYPE: u32 = 0x7274_6200;
+
+fn common_components() -> [Component; 2] {
+    [
+        Component::OrbType(ORB_TYPE),
+        Component::CodeSets(CodeSetComponentInfo::supported()),
+    ]
+}
+
+/// The components as they travel; a host name that cannot be encoded cannot be listened on either.
+fn tagged(components: impl IntoIterator<Item = Component>) -> Vec<TaggedComponent> {
+    components
+        .into_iter()
+        .filter_map(|component| component.to_tagged().ok())
+        .collect()
+}

@@ -1,0 +1,254 @@
+//! From an IOR to the endpoints that lead to its object.
+
+use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
+use crate::endpoint::{Endpoint, host_name};
+use crate::rt::{Priority, Protocol};
+use rtorb_wire::DecodeError;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
+use rtorb_wire::giop::RequestPrefix;
+use rtorb_wire::ior::{
+    self, Component, IiopProfile, Ior, ListenPoint, ProfileBody, TaggedComponent, UiopProfile,
+};
+use std::sync::Arc;
+
+/// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
+const ROUTES_MAX: usize = 64;
+
+/// A profile of a reference that this ORB can use, read.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    body: Body,
+    components: Vec<Component>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Iiop(IiopProfile),
+    Uiop(UiopProfile),
+}
+
+impl Profile {
+    /// The profiles of a reference, in its order; one that cannot be used may stand beside one that can.
+    pub(crate) fn of(ior: &Ior) -> Vec<Self> {
+        let bodies = ior
+            .profiles
+            .iter()
+            .filter_map(|profile| ProfileBody::from_tagged(profile).ok());
+        let usable = bodies.filter_map(|body| match body {
+            ProfileBody::Iiop(profile) => Some(Self {
+                components: readable(&profile.components, Component::from_tagged),
+                body: Body::Iiop(profile),
+            }),
+            ProfileBody::Uiop(profile) => Some(Self {
+                components: readable(&profile.components, Component::from_uiop_tagged),
+                body: Body::Uiop(profile),
+            }),
+            _ => None,
+        });
+        usable.take(ROUTES_MAX).collect()
+    }
+
+    /// What the object's adapter says to clients.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
+        self.components
+            .iter()
+            .filter_map(|component| match component {
+                Component::Policies(policies) => Some(policies),
+                _ => None,
+            })
+            .flatten()
+    }
+}
+
+/// What the policies of a client say of its routes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Which protocols, best first, and how they are set up; all where there are none.
+    pub(crate) protocols: Vec<Protocol>,
+    /// Connections are no other reference's.
+    pub(crate) is_private: bool,
+}
+
+/// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
+pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for profile in profiles {
+        if routes.len() >= ROUTES_MAX {
+            break;
+        }
+        let of_profile = match &profile.body {
+            Body::Iiop(body) => iiop_endpoints(body, &profile.components),
+            Body::Uiop(body) => uiop_endpoints(body, &profile.components),
+        };
+        let route_to = route_maker(core, profile, wanted);
+        let left = ROUTES_MAX - routes.len();
+        routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
+    }
+    // Where a reference tells of lanes, an endpoint without one is for clients that know of none.
+    if routes.iter().any(|route| route.priority.is_some()) {
+        routes.retain(|route| route.priority.is_some());
+    }
+    if !wanted.protocols.is_empty() {
+        // Stable: what one protocol has keeps its order.
+        routes.sort_by_key(|route| {
+            let own = route.endpoint.protocol;
+            wanted
+                .protocols
+                .iter()
+                .position(|wanted| Some(*wanted) == own)
+        });
+    }
+    routes
+}
+
+/// The key in the first profile that this ORB can read.
+pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
+    ior.profiles
+        .iter()
+        .find_map(|profile| match ProfileBody::from_tagged(profile) {
+            Ok(ProfileBody::Iiop(profile)) => Some(profile.object_key),
+            Ok(ProfileBody::Uiop(profile)) => Some(profile.object_key),
+            _ => None,
+        })
+}
+
+/// An endpoint, and the priority of the lane behind it where the reference tells.
+type LaneEndpoint = (Endpoint, Option<Priority>);
+
+fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
+    let tcp = |host: &str, port| Endpoint::Tcp {
+        host: host.to_owned(),
+        port,
+    };
+    let lanes = components.iter().find_map(|component| match component {
+        Component::TaoEndpoints(lanes) => Some(lanes.as_slice()),
+        _ => None,
+    });
+    let lanes = lanes.unwrap_or_default();
+    let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
+    let mut endpoints = Vec::new();
+    for component in components.iter().take(ROUTES_MAX) {
+        // An omniORB server on this host that listens on a UNIX socket: the shorter way.
+        if let Component::OmniUnixTrans { host, path } = component
+            && *host == host_name()
+        {
+            endpoints.push((Endpoint::Unix { path: path.into() }, None));
+        }
+    }
+    // Port 0: the object cannot be reached by TCP.
+    if profile.port != 0 {
+        endpoints.push((tcp(&profile.host, profile.port), own_lane));
+    }
+    for lane in lanes.iter().skip(1).take(ROUTES_MAX) {
+        endpoints.push((tcp(&lane.host, lane.port), lane_priority(lane.priority)));
+    }
+    for component in components.iter().take(ROUTES_MAX) {
+        if let Component::AlternateIiopAddress(ListenPoint { host, port }) = component {
+            endpoints.push((tcp(host, *port), None));
+        }
+    }
+    endpoints
+}
+
+fn uiop_endpoints(profile: &UiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
+    let unix = |path: &str| Endpoint::Unix { path: path.into() };
+    let lanes = components.iter().find_map(|component| match component {
+        Component::TaoUnixEndpoints(lanes) => Some(lanes.as_slice()),
+        _ => None,
+    });
+    let lanes = lanes.unwrap_or_default();
+    let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
+    let own = (unix(&profile.path), own_lane);
+    let others = lanes
+        .iter()
+        .skip(1)
+        .map(|lane| (unix(&lane.path), lane_priority(lane.priority)));
+    core::iter::once(own)
+        .chain(others)
+        .take(ROUTES_MAX)
+        .collect()
+}
+
+/// -1 says that there is none.
+fn lane_priority(number: i16) -> Option<Priority> {
+    Priority::new(number).ok()
+}
+
+/// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
+/// wanted.
+fn route_maker<'o>(
+    core: &'o ClientCore,
+    profile: &Profile,
+    wanted: &'o Wanted,
+) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
+    let (version, object_key) = match &profile.body {
+        Body::Iiop(profile) => (profile.version, &profile.object_key),
+        Body::Uiop(profile) => (profile.version, &profile.object_key),
+    };
+    let version = version.min(core.max_version);
+    let char_code_set = char_code_set(&profile.components);
+    // A key that fits into no message is found out when a request is made.
+    let prefix = RequestPrefix::new(version, core.byte_order, object_key)
+        .ok()
+        .flatten()
+        .map(Arc::new);
+    let object_key: Arc<[u8]> = object_key.as_slice().into();
+    move |(endpoint, priority)| {
+        let protocol = wanted.protocols.iter().find(|protocol| {
+            matches!(
+                (protocol, &endpoint),
+                (Protocol::Tcp(_), Endpoint::Tcp { .. })
+                    | (Protocol::UnixDomain(_), Endpoint::Unix { .. })
+            )
+        });
+        if protocol.is_none() && !wanted.protocols.is_empty() {
+            return None;
+        }
+        let key = EndpointKey {
+            endpoint,
+            char_code_set,
+            protocol: protocol.copied(),
+        };
+        Some(Route {
+            endpoint: if wanted.is_private {
+                Arc::new(SharedEndpoint::new(&key, true))
+            } else {
+                core.endpoints.share(key)
+            },
+            version,
+            object_key: Arc::clone(&object_key),
+            prefix: prefix.clone(),
+            priority,
+        })
+    }
+}
+
+/// What `char` data is sent in to a server with these components.
+///
+/// Strings here are UTF-8, so that is asked for first; ISO 8859-1 is what holds without a component, and what is left
+/// when a server has neither (CORBA 3, 13.10.2.6).
+fn char_code_set(components: &[Component]) -> CharCodeSet {
+    let chosen = components.iter().find_map(|component| match component {
+        Component::CodeSets(server) => {
+            let mut client = CodeSetComponentInfo::supported();
+            client.char_data.conversion.clear();
+            code_sets::negotiate(server, &client).ok()
+        }
+        _ => None,
+    });
+    chosen
+        .and_then(|sets| CharCodeSet::from_registry(sets.char_data))
+        .unwrap_or_default()
+}
+
+/// The components that can be read; one that cannot says nothing about the others.
+fn readable(
+    components: &[TaggedComponent],
+    read: impl Fn(&TaggedComponent) -> Result<Component, DecodeError>,
+) -> Vec<Component> {
+    components
+        .iter()
+        .filter_map(|component| read(component).ok())
+        .collect()
+}
