@@ -5,7 +5,7 @@ use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::error::NamingError;
 use super::exception::NamingException;
-use super::federation::{ForwardKind, Federation};
+use super::federation::{Federation, ForwardKind};
 use super::iterators::Iterators;
 use super::names;
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
