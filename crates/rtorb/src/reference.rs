@@ -6,13 +6,12 @@ pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
-    self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results, Route,
+    self, Arguments, Channel, ClientCore, Host, Invocation, InvocationKind, Outcome, Results, Route,
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::orb::{Orb, OrbCore};
 use crate::rt::{Policy, Priority};
 use crate::timing::OperationTiming;
 use binding::{BandedPriority, Binding, Policies, invalid};
@@ -38,7 +37,8 @@ pub struct ObjectRef {
 }
 
 struct Inner {
-    orb: Orb,
+    host: Arc<dyn Host>,
+    client: Arc<ClientCore>,
     ior: Ior,
     /// The reference's own policies, which go with it to where the object moves.
     overrides: Arc<[Policy]>,
@@ -66,19 +66,20 @@ enum Timeout {
 }
 
 impl ObjectRef {
-    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
-        Self::with_policies(orb, ior, Arc::default())
+    pub(crate) fn new(host: Arc<dyn Host>, ior: Ior) -> Self {
+        Self::with_policies(host, ior, Arc::default())
     }
 
-    fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+    fn with_policies(host: Arc<dyn Host>, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+        let client = Arc::clone(host.client());
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&orb.core.client, &overrides, &profiles);
+        let policies = Policies::new(&client, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&orb.core.client, &profiles, &wanted);
+            let routes = routes(&client, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&orb.core.client, &routes)?;
+            let binding = policies.binding(&client, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -86,7 +87,8 @@ impl ObjectRef {
             Err(exception) => (Vec::new(), Some(Err(exception))),
         };
         Self::of(Inner {
-            orb,
+            host,
+            client,
             ior,
             overrides,
             policies: Arc::new(policies),
@@ -117,8 +119,8 @@ impl ObjectRef {
     }
 
     /// The ORB that the reference belongs to.
-    pub fn orb(&self) -> &Orb {
-        &self.inner.orb
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.inner.host
     }
 
     /// What goes over the wire when the reference is passed on.
@@ -261,8 +263,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        let orb = &self.inner.orb.core;
-        orb.timing.call(operation, &orb.rt, call)
+        let client = &self.inner.client;
+        client.timing.call(operation, &client.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -270,7 +272,7 @@ impl ObjectRef {
     /// Generated code calls this when it makes its own reference of it, so that no call has to.
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.orb.core.timing.prepare(operations);
+        self.inner.client.timing.prepare(operations);
         self
     }
 
@@ -284,7 +286,7 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.orb.core.client;
+        let core = &self.inner.client;
         core.check_open()?;
         let invocation = self.inner.invocation(kind, operation, response)?;
         let mut target = self.inner.forward();
@@ -296,7 +298,7 @@ impl ObjectRef {
                 Ok(Outcome::Done) => return Ok(()),
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.orb.clone(), ior, overrides);
+                    let next = Self::with_policies(Arc::clone(&self.inner.host), ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -370,13 +372,13 @@ impl Inner {
         operation: &'x str,
         response: Response,
     ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.orb.core.client;
+        let core = &self.client;
         let Some(route) = self.routes.first() else {
             return Err(self.unusable());
         };
         Ok(Invocation {
             core,
-            host: &self.orb.core,
+            host: &self.host,
             kind,
             operation,
             response,
@@ -404,7 +406,7 @@ impl Inner {
         };
         priority.accepts(route).then(|| Invocation {
             route,
-            channel: priority.channel(&self.orb.core.client, route),
+            channel: priority.channel(&self.client, route),
             priority: priority.sent(),
             ..*template
         })
@@ -431,7 +433,8 @@ impl Inner {
     /// The same reference once more, with the same connections and knowing of no move.
     fn copy(&self) -> Self {
         Self {
-            orb: self.orb.clone(),
+            host: Arc::clone(&self.host),
+            client: Arc::clone(&self.client),
             ior: self.ior.clone(),
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
@@ -456,7 +459,7 @@ impl Inner {
         };
         let binding = binding.as_ref().map_err(Clone::clone)?;
         let priority = match at {
-            None => binding.of_caller(&self.orb.core.client, &self.routes)?,
+            None => binding.of_caller(&self.client, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))
@@ -559,20 +562,15 @@ impl Reference for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let core = r
+        let host = r
             .context()
-            .and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
-        let Some(core) = core else {
+            .and_then(|context| context.downcast_ref::<Arc<dyn Host>>());
+        let Some(host) = host else {
             return Err(DecodeError::BadTag {
                 what: "a reference outside of a call",
                 value: 0,
             });
         };
-        Ok(Some(Self::new(
-            Orb {
-                core: Arc::clone(core),
-            },
-            ior,
-        )))
+        Ok(Some(Self::new(Arc::clone(host), ior)))
     }
 }

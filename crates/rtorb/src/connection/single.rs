@@ -221,7 +221,7 @@ impl SingleConnection {
             let mut reader = message
                 .reader()
                 .with_char_code_set(self.char_code_set)
-                .with_context(invocation.host.context());
+                .with_context(invocation.host);
             if unread.left > 0 {
                 reader = reader.with_remainder(&mut unread);
             }

@@ -97,7 +97,7 @@ impl ObjectRef {
         operation: &str,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.orb.core.client.check_open()?;
+        self.inner.client.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let (kind, response) = (InvocationKind::Operation, Response::None);
