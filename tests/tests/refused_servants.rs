@@ -23,10 +23,7 @@ impl Drop for Farewell {
 
 #[test]
 fn one_too_many_is_no_resources_and_may_call_the_adapter_while_it_is_dropped() {
-    let limits = Limits {
-        objects_max: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::with(|limits| limits.objects_max = 1);
     let orb = Orb::builder().limits(limits).build().expect("an ORB");
     let root = orb.root_poa().expect("a port");
     let _first: Listener = root.activate(Farewell(root.clone())).expect("room for one");

@@ -7,7 +7,8 @@ mod common;
 use std::time::Duration;
 
 use common::Pair;
-use rtorb::{Criticality, Interface, OperationTiming, SystemException, TimingSide};
+use rtorb::timing::{Criticality, OperationTiming, TimingSide};
+use rtorb::{Interface, SystemException};
 use rtorb_tests::inheritance::Elsewhere;
 use rtorb_tests::timing::{Base, BaseServant, Clockwork, ClockworkFailError, ClockworkServant};
 

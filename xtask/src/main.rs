@@ -1,14 +1,17 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask spec`, and `cargo xtask ci` for all that the gate runs;
-//! `cargo xtask static` builds the program for a board.
+//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask spec`, `cargo xtask instructions`, and `cargo xtask ci`
+//! for all that the gate runs; `cargo xtask static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
 mod elf;
+mod instructions;
 mod layers;
 mod metadata;
+mod modules;
 mod sources;
 mod spec;
 mod static_build;
+mod valgrind;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,11 +25,16 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["layers"] => layers::run(&workspace()),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
+        ["instructions"] => instructions::run(&workspace(), instructions::Mode::Table),
+        ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
+        ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
-            eprintln!("usage: cargo xtask layers | spec [--json] | ci | static [--try]");
+            eprintln!(
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | ci | static [--try]"
+            );
             return ExitCode::from(2);
         }
     };

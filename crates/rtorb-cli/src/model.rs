@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use rtorb_idl::tree::Criticality as Annotated;
 use rtorb_sched::model::{
-    CheckOptions, Checked, GivenProfile, Platform, Statistic, System, Timing, profiles_of,
+    CheckOptions, CheckReport, Platform, ProfileOption, Statistic, System, Timing, profiles_of,
 };
 use rtorb_sched::{Criticality, Strategy};
 
@@ -53,7 +53,7 @@ struct Analysis {
     file: PathBuf,
     /// A platform profile, of one node or of all; goes before those that the file names. `rtorb lab run profile` makes one.
     #[arg(long = "profile", value_name = "[NODE=]FILE", conflicts_with = "ideal")]
-    profiles: Vec<GivenProfile>,
+    profiles: Vec<ProfileOption>,
     /// What of the measured costs counts: the worst that was seen (max), or p99, with what comes rarely reckoned by itself.
     ///
     /// Without it max, but p99 in a virtual machine, where the worst that was seen holds what the hypervisor took.
@@ -75,7 +75,7 @@ struct Analysis {
 
 impl Analysis {
     /// The system, and what is known of it.
-    fn check(&self) -> anyhow::Result<(System, Checked)> {
+    fn check(&self) -> anyhow::Result<(System, CheckReport)> {
         let system = System::read(&self.file, &|files| self.timings(files)).map_err(misuse)?;
         let platforms = self.platforms(&system)?;
         let strategy = self.strategy.as_deref().map(str::parse).transpose();

@@ -41,6 +41,8 @@ fn node() -> TypeCode {
     TypeCode::structure("IDL:Node:1.0", "Node", [("kids", kids)])
 }
 
+//= GIOP 1.2 §15.3.5.2
+//% test
 #[test]
 fn v17_any_of_a_long() {
     let v17 = hex("03 00 00 00 2a 00 00 00");
@@ -52,6 +54,10 @@ fn v17_any_of_a_long() {
     assert_eq!(came.extract::<u32>(), Err(ExtractError::WrongType));
 }
 
+//= GIOP 1.2 §15.3.5.1
+//% test
+//= GIOP 1.2 §15.3.3
+//% test
 #[test]
 fn v18_any_of_a_struct() {
     let v18 = hex(
@@ -72,6 +78,8 @@ fn v18_any_of_a_struct() {
     );
 }
 
+//= GIOP 1.2 §15.3.5.1
+//% test
 #[test]
 fn v19_recursive_type_code() {
     let v19 = hex(
@@ -156,6 +164,8 @@ fn latin_1_text_survives_both_code_sets() {
     assert_eq!(greek.encode(&mut w), refused);
 }
 
+//= GIOP 1.2 §15.3.2.3
+//% test
 #[test]
 fn unions_select_by_label_and_default() {
     let color = TypeCode::enumeration("IDL:C:1.0", "C", ["red", "green", "blue"]);
@@ -191,6 +201,8 @@ fn unions_select_by_label_and_default() {
     assert!(Any::from_parts(union, &wrong).is_err());
 }
 
+//= GIOP 1.2 §15.3.5.5
+//% test
 #[test]
 fn an_exception_in_an_any_begins_with_its_repository_id() {
     let type_code = TypeCode::exception("IDL:E:1.0", "E", [("code", TypeCode::LONG)]);
@@ -202,6 +214,8 @@ fn an_exception_in_an_any_begins_with_its_repository_id() {
     assert_eq!(came, any);
 }
 
+//= CORBA 3 §10.7.1
+//% test
 #[test]
 fn equivalence_ignores_aliases_and_names() {
     let alias = TypeCode::alias("IDL:Len:1.0", "Len", TypeCode::LONG);

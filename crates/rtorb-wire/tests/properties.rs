@@ -97,6 +97,10 @@ proptest! {
         comes_back(&(f as f32), place);
     }
 
+    //= GIOP 1.2 §15.3.2.4
+    //% test
+    //= GIOP 1.2 §15.3.2.5
+    //% test
     #[test]
     fn sequences_and_arrays_come_back(
         octets in vec(any::<u8>(), 0..70),

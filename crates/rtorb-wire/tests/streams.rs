@@ -106,6 +106,10 @@ fn plain_mixed(value: &Mixed, w: &mut Writer<'_>) -> Result<(), EncodeError> {
     w.primitive(value.last)
 }
 
+//= GIOP 1.2 §15.3.1.1
+//% test
+//= GIOP 1.2 §15.3.1.2
+//% test
 #[test]
 fn layouts_in_one_piece_are_the_members_one_by_one_at_every_phase() {
     for order in ORDERS {
@@ -156,6 +160,8 @@ fn layouts_know_their_bounds() {
     assert_eq!(Mixed::ALIGNMENT, 8);
 }
 
+//= GIOP 1.2 §15.3.2.6
+//% test
 #[test]
 fn an_enum_beyond_its_last_value_is_refused() {
     let octets = 2u32.to_le_bytes();

@@ -2,7 +2,7 @@
 
 use rtorb_lab::results::summary::Table;
 use rtorb_sched::model::{
-    BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Share, Standing,
+    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Layer, Share, Standing,
     rounded_down, rounded_up,
 };
 use rtorb_sched::times::text_of_ns;
@@ -10,7 +10,7 @@ use rtorb_sched::times::text_of_ns;
 use crate::output::{columns, indented, line, print_table};
 
 /// Prints all of it.
-pub(super) fn print(checked: &Checked) -> anyhow::Result<()> {
+pub(super) fn print(checked: &CheckReport) -> anyhow::Result<()> {
     paragraph(&checked.verdict(), ["", ""])?;
     print_explanations(checked)?;
     print_behaviours(checked)?;
@@ -72,7 +72,7 @@ fn print_shares(name: &str, bound_ns: Option<u64>, shares: &[Share]) -> anyhow::
     ))
 }
 
-fn print_explanations(checked: &Checked) -> anyhow::Result<()> {
+fn print_explanations(checked: &CheckReport) -> anyhow::Result<()> {
     let behaviours = checked.behaviours.iter();
     let behaviours = behaviours.map(|one| (&one.behaviour, one.standing, &one.explanation));
     let chains = checked.chains.iter();
@@ -86,7 +86,7 @@ fn print_explanations(checked: &Checked) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_behaviours(checked: &Checked) -> anyhow::Result<()> {
+fn print_behaviours(checked: &CheckReport) -> anyhow::Result<()> {
     let head = [
         "behaviour",
         "",
@@ -122,7 +122,7 @@ fn print_behaviours(checked: &Checked) -> anyhow::Result<()> {
 }
 
 /// What misses first when a behaviour grows by more than it may, once for all behaviours of which it is the same.
-fn print_what_breaks(checked: &Checked) -> anyhow::Result<()> {
+fn print_what_breaks(checked: &CheckReport) -> anyhow::Result<()> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for one in &checked.behaviours {
         let found = one.sensitivity.as_ref();
@@ -167,7 +167,7 @@ fn behaviour_row(one: &BehaviourBound) -> Vec<String> {
     ]
 }
 
-fn print_layers(checked: &Checked) -> anyhow::Result<()> {
+fn print_layers(checked: &CheckReport) -> anyhow::Result<()> {
     let legend: Vec<String> = from_the_top()
         .map(|layer| format!("{} {layer}", pattern(layer)))
         .collect();
@@ -222,7 +222,7 @@ fn bar(layers: [(Layer, i64); 4]) -> String {
         .collect()
 }
 
-fn print_chains(checked: &Checked) -> anyhow::Result<()> {
+fn print_chains(checked: &CheckReport) -> anyhow::Result<()> {
     if checked.chains.is_empty() {
         return Ok(());
     }
@@ -244,7 +244,7 @@ fn print_chains(checked: &Checked) -> anyhow::Result<()> {
     })
 }
 
-fn print_processors(checked: &Checked) -> anyhow::Result<()> {
+fn print_processors(checked: &CheckReport) -> anyhow::Result<()> {
     heading("Processors: how much of them is used, and for what")?;
     let rows = checked.processors.iter().map(|one| {
         let rule = match one.scheduling {
@@ -266,7 +266,7 @@ fn print_processors(checked: &Checked) -> anyhow::Result<()> {
     print_table(&table(head, rows.collect()))
 }
 
-fn print_loading(checked: &Checked) -> anyhow::Result<()> {
+fn print_loading(checked: &CheckReport) -> anyhow::Result<()> {
     let loading = &checked.loading;
     if loading.components.is_empty() && loading.channels.is_empty() {
         return Ok(());
@@ -312,7 +312,7 @@ fn said(one: &ComponentLoading) -> String {
     }
 }
 
-fn print_assumptions(checked: &Checked) -> anyhow::Result<()> {
+fn print_assumptions(checked: &CheckReport) -> anyhow::Result<()> {
     if checked.assumptions.is_empty() {
         return Ok(());
     }

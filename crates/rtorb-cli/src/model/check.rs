@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::results::loading;
-use rtorb_sched::model::{Checked, Standing};
+use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::toml_file::nearest;
 
 use super::{Analysis, answer, misuse};
@@ -63,7 +63,7 @@ impl Check {
 }
 
 /// Prints one bound in full.
-fn explain(checked: &Checked, name: &str) -> anyhow::Result<()> {
+fn explain(checked: &CheckReport, name: &str) -> anyhow::Result<()> {
     let behaviour = checked.behaviours.iter().find(|one| one.behaviour == name);
     if let Some(one) = behaviour {
         return answer::print_behaviour(one);

@@ -13,7 +13,7 @@ use rtorb_lab::model::judgement::{Judgement, Observed};
 use rtorb_lab::model::{self, RunOptions, shown};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::results::{Results, loading, report, runs};
-use rtorb_sched::model::{Checked, Standing};
+use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::times::parse_ns;
 
 use super::Analysis;
@@ -112,7 +112,7 @@ impl Run {
     }
 }
 
-fn print(results: &Results, checked: &Checked, page: &Path) -> anyhow::Result<()> {
+fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Result<()> {
     if let Some(judgement) = &results.judgement {
         print_judgement(judgement)?;
     }

@@ -58,10 +58,6 @@ impl Decimal {
         })
     }
 
-    pub(super) fn is_zero(&self) -> bool {
-        self.digits.is_empty()
-    }
-
     /// How many digits it has before the point.
     pub(super) fn whole_digits(&self) -> usize {
         self.digits.len().saturating_sub(self.scale)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtorb_sched::model::{CallWay, Checked, Standing, System};
+use rtorb_sched::model::{CallWay, CheckReport, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
 use super::judgement::{CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier};
@@ -16,7 +16,7 @@ use super::timeline::{CROWD_NS, CROWD_TIMES, Caused, Taken, Timeline};
 pub(super) struct Ran<'a> {
     pub(super) system: &'a System,
     pub(super) plan: &'a Plan,
-    pub(super) checked: &'a Checked,
+    pub(super) checked: &'a CheckReport,
     pub(super) places: &'a Places,
 }
 

@@ -174,6 +174,7 @@ impl Table {
 
 /// Why a pool was not destroyed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DestroyThreadpoolError {
     /// The ORB has no such pool.
     InvalidThreadpool(InvalidThreadpool),
@@ -207,4 +208,11 @@ impl fmt::Display for DestroyThreadpoolError {
     }
 }
 
-impl std::error::Error for DestroyThreadpoolError {}
+impl std::error::Error for DestroyThreadpoolError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::InvalidThreadpool(_) => None,
+            Self::System(exception) => exception.source(),
+        }
+    }
+}

@@ -7,7 +7,6 @@ use core::cell::Cell;
 use rtorb_os::sched::current_policy;
 use rtorb_os::{Refused, Resource};
 use rustix::io::Errno;
-use std::time::Duration;
 
 thread_local! {
     /// The thread's CORBA priority; [`UNSET`] until it is set.
@@ -98,12 +97,8 @@ impl Drop for Running {
 /// The host's refusal of a priority as an exception.
 #[cold]
 pub(super) fn refused(errno: Errno) -> SystemException {
-    SystemException::from(ExceptionKind::NoPermission).with_cause(Cause {
-        phase: Phase::Schedule,
-        endpoint: None,
-        elapsed: Duration::ZERO,
-        errno: Some(errno),
-    })
+    SystemException::from(ExceptionKind::NoPermission)
+        .with_cause(Cause::host(Phase::Schedule, errno))
 }
 
 /// The host's refusal of a thread as an exception: NO_PERMISSION for its scheduling, else NO_RESOURCES.

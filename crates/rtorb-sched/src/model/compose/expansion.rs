@@ -1,51 +1,52 @@
-//! From a root to its tree of segments.
+//! The expansion of a root to its tree of segments.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::checked::Layer;
-use super::super::composed::{Activation, Part, Segment};
+use super::super::composition::{Activation, Part, Segment};
+use super::super::report::Layer;
 use super::super::system::{Call, CallWay, System};
 use super::costs::Costs;
-use super::messages::Trip;
+use super::messages::Message;
 use super::segments::{add, part};
 use super::{ComposeError, PATH_MAX, SEGMENTS_MAX};
 
-/// What was made so far, of all roots.
+/// The segments of all roots so far.
 pub(super) struct Expansion<'a, 'c> {
     system: &'a System,
     places: BTreeMap<(usize, u32), usize>,
     costs: &'c mut Costs<'a>,
-    /// Of each behaviour, whether it and all that it calls stay on one CPU and wait for each other: then a call of it is execution.
+    /// For each behaviour, whether it and all its callees run on one CPU and wait for each other: then a call of it is mere
+    /// execution.
     stays: Vec<Option<bool>>,
     segments: Vec<Segment>,
     activations: Vec<Activation>,
-    /// Behaviours and segments of all roots.
+    /// The number of behaviours and segments of all roots.
     followed: usize,
     root: usize,
-    /// The paths of this root, and where they end: a call that is made again may end at the same place.
+    /// The paths of this root with their ends: a repeated call may end in the same segment.
     ended: BTreeSet<(Vec<usize>, usize)>,
-    /// What runs by itself when a segment has ended, in the order of the calls.
-    waiting: VecDeque<Later>,
+    /// The behaviours that messages release after a segment, in the order of the calls.
+    waiting: VecDeque<PendingBehaviour>,
 }
 
-/// A thread of a behaviour, with the two-way calls that brought it here.
+/// The execution of a thread: the path of two-way calls up to the running behaviour.
 struct Branch {
-    /// From the root to the behaviour that runs.
+    /// The behaviours from the root to the running one.
     path: Vec<usize>,
-    /// The segment that it executes in.
+    /// The segment in which it executes.
     at: usize,
-    /// At whose priority.
+    /// The behaviour whose priority it has.
     priority_of: usize,
-    /// How many times.
+    /// The number of executions.
     times: u64,
 }
 
-/// A behaviour that a message begins, at a priority of its own.
-struct Later {
+/// A behaviour that a message releases, at a priority of its own.
+struct PendingBehaviour {
     path: Vec<usize>,
     after: usize,
     delay: Vec<Part>,
-    /// What receives the message.
+    /// The reception of the message.
     received: Part,
 }
 
@@ -73,12 +74,12 @@ impl<'a, 'c> Expansion<'a, 'c> {
         }
     }
 
-    /// What was made.
+    /// Returns the segments and the activations.
     pub(super) fn done(self) -> (Vec<Segment>, Vec<Activation>) {
         (self.segments, self.activations)
     }
 
-    /// All that a root begins.
+    /// Expands all that a root releases.
     pub(super) fn expand(&mut self, root: usize) -> Result<(), ComposeError> {
         self.root = root;
         self.ended.clear();
@@ -105,7 +106,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A behaviour with a priority of its own, from its first segment.
+    /// Runs a behaviour with its own priority, from its first segment.
     fn follow(&mut self, path: Vec<usize>, at: usize) -> Result<(), ComposeError> {
         let priority_of = *path.last().unwrap_or(&self.root);
         let mut branch = Branch {
@@ -117,7 +118,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         self.run(&mut branch)
     }
 
-    /// The last behaviour of a path: its own code, then its calls in order.
+    /// Runs the last behaviour of a path: its own code, then its calls in order.
     fn run(&mut self, branch: &mut Branch) -> Result<(), ComposeError> {
         self.count()?;
         let system = self.system;
@@ -151,7 +152,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A behaviour's own code, in the segment that it is in.
+    /// Adds a behaviour's own code to its segment.
     fn execute(&mut self, branch: &Branch, behaviour: usize) {
         let described = &self.system.behaviours[behaviour];
         let segment = &mut self.segments[branch.at];
@@ -182,15 +183,17 @@ impl<'a, 'c> Expansion<'a, 'c> {
         for called in &call.to {
             let caller = *branch.path.last().unwrap_or(&self.root);
             let is_here = self.system.place(caller) == self.system.place(*called);
-            // A count is followed once where nothing but execution comes of it.
-            let (rounds, times) = match is_here && self.stays(*called, 0) {
-                true => (1, u64::from(call.count)),
-                false => (call.count, 1),
+            // A count is expanded once if the call is mere execution.
+            let (rounds, times) = if is_here && self.stays(*called, 0) {
+                (1, u64::from(call.count))
+            } else {
+                (call.count, 1)
             };
             for _ in 0..rounds {
-                match is_here {
-                    true => self.call_here(branch, *called, call, times)?,
-                    false => self.call_there(branch, *called, call)?,
+                if is_here {
+                    self.call_here(branch, *called, call, times)?;
+                } else {
+                    self.call_there(branch, *called, call)?;
                 }
             }
         }
@@ -207,7 +210,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
     ) -> Result<(), ComposeError> {
         let (node, _) = self.system.place(called);
         let times = branch.times.saturating_mul(times);
-        let each_ns = self.costs.call(node, call.payload_octets);
+        let each_ns = self.costs.call(node, call.payload_bytes);
         add(
             &mut self.segments[branch.at].execution,
             part(Layer::Orb, "two-way calls", times, each_ns),
@@ -223,8 +226,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A call to another CPU: the caller's segment ends, one of the servant's at the caller's priority follows, and then one of the
-    /// caller's again.
+    /// A call to another CPU: the caller's segment ends; a segment of the servant at the caller's priority follows, and then
+    /// another of the caller.
     fn call_there(
         &mut self,
         branch: &mut Branch,
@@ -233,22 +236,22 @@ impl<'a, 'c> Expansion<'a, 'c> {
     ) -> Result<(), ComposeError> {
         let caller = *branch.path.last().unwrap_or(&self.root);
         let (here, there) = (self.system.place(caller), self.system.place(called));
-        let octets = call.payload_octets;
-        let (sent_ns, received_ns) = self.costs.client_side(here.0, octets);
+        let bytes = call.payload_bytes;
+        let (sent_ns, received_ns) = self.costs.client_side(here.0, bytes);
         let client = |ns| part(Layer::Orb, "two-way calls, the client's side", 1, ns);
         add(&mut self.segments[branch.at].execution, client(sent_ns));
 
-        let mut trip = Trip {
+        let mut message = Message {
             caller,
             called: &self.system.behaviours[called].name,
             line: call.line,
             from: here,
             to: there,
-            octets,
+            bytes,
         };
-        let delay = self.message(&trip)?;
+        let delay = self.message(&message)?;
         let at = self.segment(called, branch.priority_of, there, Some(branch.at), delay)?;
-        let served_ns = self.costs.server_side(there.0, octets);
+        let served_ns = self.costs.server_side(there.0, bytes);
         add(
             &mut self.segments[at].execution,
             part(Layer::Orb, "two-way calls, the server's side", 1, served_ns),
@@ -261,8 +264,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         };
         self.run(&mut inner)?;
 
-        (trip.from, trip.to, trip.octets) = (there, here, 0);
-        let delay = self.message(&trip)?;
+        (message.from, message.to, message.bytes) = (there, here, 0);
+        let delay = self.message(&message)?;
         branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
@@ -273,24 +276,24 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let here = self.system.place(caller);
         for called in &call.to {
             let there = self.system.place(*called);
-            let trip = Trip {
+            let message = Message {
                 caller,
                 called: &self.system.behaviours[*called].name,
                 line: call.line,
                 from: here,
                 to: there,
-                octets: call.payload_octets,
+                bytes: call.payload_bytes,
             };
             for _ in 0..call.count {
-                let sent_ns = self.costs.send(here.0, call.payload_octets);
+                let sent_ns = self.costs.send(here.0, call.payload_bytes);
                 add(
                     &mut self.segments[branch.at].execution,
                     part(Layer::Orb, "sending of oneways", 1, sent_ns),
                 );
-                let delay = self.message(&trip)?;
-                let received_ns = self.costs.server_side(there.0, call.payload_octets);
+                let delay = self.message(&message)?;
+                let received_ns = self.costs.server_side(there.0, call.payload_bytes);
                 self.count()?;
-                self.waiting.push_back(Later {
+                self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *called),
                     after: branch.at,
                     delay,
@@ -301,30 +304,31 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// The push, the channel's work at the supplier's priority, and for each consumer the channel's work and its own at the consumer's.
+    /// An event: the push, the channel's work at the supplier's priority, and for each consumer the channel's work and its own at
+    /// the consumer's priority.
     fn event(&mut self, branch: &Branch, call: &Call, channel: usize) -> Result<(), ComposeError> {
         let system = self.system;
         let supplier = *branch.path.last().unwrap_or(&self.root);
         let channel = &system.channels[channel];
         let (here, middle) = (system.place(supplier), (channel.node, channel.cpu));
-        let (consumers, octets) = (call.to.len() as u64, call.payload_octets);
+        let (consumers, bytes) = (call.to.len() as u64, call.payload_bytes);
         for _ in 0..call.count {
-            let push_ns = self.costs.event(here.0, consumers, octets).push_ns;
+            let push_ns = self.costs.event(here.0, consumers, bytes).push_ns;
             add(
                 &mut self.segments[branch.at].execution,
                 part(Layer::Orb, "pushing of events", 1, push_ns),
             );
-            let push = Trip {
+            let push = Message {
                 caller: supplier,
                 called: &channel.name,
                 line: call.line,
                 from: here,
                 to: middle,
-                octets,
+                bytes,
             };
             let delay = self.message(&push)?;
             let at = self.segment(supplier, branch.priority_of, middle, Some(branch.at), delay)?;
-            let cost = self.costs.event(middle.0, consumers, octets);
+            let cost = self.costs.event(middle.0, consumers, bytes);
             add(
                 &mut self.segments[at].execution,
                 part(
@@ -346,14 +350,14 @@ impl<'a, 'c> Expansion<'a, 'c> {
                         cost.delivery_ns,
                     ),
                 );
-                let delay = self.message(&Trip {
+                let delay = self.message(&Message {
                     called: &system.behaviours[*consumer].name,
                     from: middle,
                     to: there,
                     ..push
                 })?;
-                let received_ns = self.costs.event(there.0, consumers, octets).consumer_ns;
-                self.waiting.push_back(Later {
+                let received_ns = self.costs.event(there.0, consumers, bytes).consumer_ns;
+                self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *consumer),
                     after: sent,
                     delay,
@@ -364,7 +368,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A new segment with what the kernel may keep from it.
+    /// Creates a segment with the kernel's blocking.
     fn segment(
         &mut self,
         behaviour: usize,
@@ -398,11 +402,11 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(self.segments.len() - 1)
     }
 
-    fn message(&mut self, trip: &Trip<'_>) -> Result<Vec<Part>, ComposeError> {
-        trip.delay(self.system, self.costs)
+    fn message(&mut self, message: &Message<'_>) -> Result<Vec<Part>, ComposeError> {
+        message.delay(self.system, self.costs)
     }
 
-    /// How much later than its arrival the file says that a root may be released.
+    /// Returns the release jitter that the file gives a root.
     fn own_jitter(&self, behaviour: usize) -> Part {
         let described = &self.system.behaviours[behaviour];
         let what = format!("release jitter of {}", described.name);
@@ -413,7 +417,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         if let Some(known) = self.stays[behaviour] {
             return known;
         }
-        // What calls itself does not: it is found out where it is followed.
+        // A behaviour that calls itself does not; the expansion detects it.
         self.stays[behaviour] = Some(false);
         let system = self.system;
         let place = system.place(behaviour);
