@@ -297,7 +297,20 @@ impl ObjectRef {
         let mut moving_since = None;
         for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            let invocation = inner.invocation(kind, operation, response, timeout)?;
+            let Some(route) = inner.routes.first() else {
+                return Err(inner.unusable());
+            };
+            let invocation = Invocation {
+                core: &inner.client,
+                host: &inner.host,
+                kind,
+                operation,
+                response,
+                timeout,
+                route,
+                channel: Channel::ANY,
+                priority: None,
+            };
             match inner.try_routes(invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 Ok(Outcome::Forward(ior)) => {
@@ -339,7 +352,8 @@ impl ObjectRef {
 
 impl Inner {
     /// Invokes by the route that replied last, and by the others while the failure permits it.
-    #[inline]
+    // Always: an invocation is not moved on its way to the connection.
+    #[inline(always)]
     fn try_routes<'x, 'a>(
         &'x self,
         mut invocation: Invocation<'x>,
@@ -367,31 +381,6 @@ impl Inner {
             }
         }
         Err(last.unwrap_or_else(|| self.no_route()))
-    }
-
-    /// An invocation by the first route; [`take_route`](Self::take_route) has it take another.
-    #[inline(always)]
-    fn invocation<'x>(
-        &'x self,
-        kind: InvocationKind,
-        operation: &'x str,
-        response: Response,
-        timeout: Option<Duration>,
-    ) -> Result<Invocation<'x>, SystemException> {
-        let Some(route) = self.routes.first() else {
-            return Err(self.unusable());
-        };
-        Ok(Invocation {
-            core: &self.client,
-            host: &self.host,
-            kind,
-            operation,
-            response,
-            timeout,
-            route,
-            channel: Channel::ANY,
-            priority: None,
-        })
     }
 
     /// Has an invocation take a route; false if it may not.

@@ -45,7 +45,8 @@ impl From<SystemException> for CallError {
 }
 
 /// Reads a reply of either kind; `None` if it is for another request than that.
-#[inline]
+// Always: it is in the path of every call.
+#[inline(always)]
 pub(super) fn read_reply(
     kind: MessageType,
     reader: &mut Reader<'_>,

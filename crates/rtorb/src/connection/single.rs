@@ -212,18 +212,15 @@ impl SingleConnection {
         deadline: Deadline,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
-        let mut has_begun = !self.receiver.is_empty();
+        if self.receiver.is_empty() {
+            let received = read::first(&self.wait.stream, self.receiver.free())?;
+            self.receiver.advance(received);
+        }
         loop {
             let message = self.receiver.next_or_beginning();
             let Some(message) = message.map_err(ReplyError::from)? else {
-                let (stream, free) = (&self.wait.stream, self.receiver.free());
-                let received = if has_begun {
-                    read::more(stream, free, deadline)
-                } else {
-                    read::first(stream, free)
-                };
-                self.receiver.advance(received?);
-                has_begun = true;
+                let received = read::more(&self.wait.stream, self.receiver.free(), deadline)?;
+                self.receiver.advance(received);
                 continue;
             };
             let mut unread = Unread {

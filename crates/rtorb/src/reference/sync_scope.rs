@@ -1,7 +1,7 @@
 //! How long a oneway waits before its caller goes on: until the transport has it, or not at all.
 
 use super::{Inner, ObjectRef, is_unconnected};
-use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
+use crate::connection::{Arguments, Channel, Invocation, InvocationKind, without_waiting};
 use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
@@ -101,8 +101,20 @@ impl ObjectRef {
         self.inner.client.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-        let (kind, response) = (InvocationKind::Operation, Response::None);
-        let mut invocation = inner.invocation(kind, operation, response, None)?;
+        let Some(route) = inner.routes.first() else {
+            return Err(inner.unusable());
+        };
+        let mut invocation = Invocation {
+            core: &inner.client,
+            host: &inner.host,
+            kind: InvocationKind::Operation,
+            operation,
+            response: Response::None,
+            timeout: None,
+            route,
+            channel: Channel::ANY,
+            priority: None,
+        };
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
