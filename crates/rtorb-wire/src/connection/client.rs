@@ -166,7 +166,8 @@ impl<'m> Reply<'m> {
     ///
     /// # Errors
     /// When the bytes are not such a reply.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn decode(
         kind: MessageType,
         r: &mut Reader<'m>,
