@@ -287,19 +287,36 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
         core.check_open()?;
-        let invocation = self.inner.invocation(kind, operation, response)?;
+        let timeout = match self.inner.timeout {
+            Timeout::OfOrb => core.round_trip_timeout,
+            Timeout::Own(timeout) => timeout,
+        };
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
         let mut moving_since = None;
         for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            match inner.try_routes(&invocation, at, arguments, results) {
+            let Some(route) = inner.routes.first() else {
+                return Err(inner.unusable());
+            };
+            let invocation = Invocation {
+                core: &inner.client.core,
+                client: &inner.client,
+                kind,
+                operation,
+                response,
+                timeout,
+                route,
+                channel: Channel::ANY,
+                priority: None,
+            };
+            match inner.try_routes(invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.client.clone(), ior, overrides);
+                    let next = Self::with_policies(self.inner.client.clone(), *ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -336,9 +353,11 @@ impl ObjectRef {
 
 impl Inner {
     /// Invokes by the route that replied last, and by the others while the failure permits it.
-    fn try_routes<'a>(
-        &self,
-        template: &Invocation<'_>,
+    // Always: an invocation is not moved on its way to the connection.
+    #[inline(always)]
+    fn try_routes<'x, 'a>(
+        &'x self,
+        mut invocation: Invocation<'x>,
         at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
@@ -348,10 +367,10 @@ impl Inner {
         let mut last = None;
         for step in 0..self.routes.len() {
             let index = self.index(preferred, step);
-            let Some(invocation) = self.by_route(template, priority.as_ref(), index) else {
+            if !self.take_route(&mut invocation, priority.as_ref(), index) {
                 // Another priority's: not even when the own one fails.
                 continue;
-            };
+            }
             match connection::call(&invocation, arguments, results) {
                 Err(exception) if permits_other_route(&exception) => last = Some(exception),
                 ended => {
@@ -365,52 +384,25 @@ impl Inner {
         Err(last.unwrap_or_else(|| self.no_route()))
     }
 
-    /// An invocation by the first route, which [`by_route`](Self::by_route) turns to others.
+    /// Has an invocation take a route; false if it may not.
     #[inline(always)]
-    fn invocation<'x>(
+    fn take_route<'x>(
         &'x self,
-        kind: InvocationKind,
-        operation: &'x str,
-        response: Response,
-    ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.client.core;
-        let Some(route) = self.routes.first() else {
-            return Err(self.unusable());
-        };
-        Ok(Invocation {
-            core,
-            client: &self.client,
-            kind,
-            operation,
-            response,
-            timeout: match self.timeout {
-                Timeout::OfOrb => core.round_trip_timeout,
-                Timeout::Own(timeout) => timeout,
-            },
-            route,
-            channel: Channel::ANY,
-            priority: None,
-        })
-    }
-
-    /// The invocation by another route; `None` if the call may not take that route.
-    #[inline(always)]
-    fn by_route<'x>(
-        &'x self,
-        template: &Invocation<'x>,
+        invocation: &mut Invocation<'x>,
         priority: Option<&BandedPriority>,
         index: usize,
-    ) -> Option<Invocation<'x>> {
+    ) -> bool {
         let route = &self.routes[index];
+        invocation.route = route;
         let Some(priority) = priority else {
-            return Some(Invocation { route, ..*template });
+            return true;
         };
-        priority.accepts(route).then(|| Invocation {
-            route,
-            channel: priority.channel(&self.client.core, route),
-            priority: priority.sent(),
-            ..*template
-        })
+        if !priority.accepts(route) {
+            return false;
+        }
+        invocation.channel = priority.channel(&self.client.core, route);
+        invocation.priority = priority.sent();
+        true
     }
 
     /// The index of the route that is tried so many steps after the one that replied last.
