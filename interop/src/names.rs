@@ -2,7 +2,8 @@
 
 use std::thread::{self, JoinHandle};
 
-use rtorb::{Endpoint, ObjectRef, Orb};
+use rtorb::endpoint::Endpoint;
+use rtorb::{ObjectRef, Orb};
 use rtorb_services::naming::client::{Context, Name, parse_name};
 use rtorb_services::naming::{NamingConfig, NamingService};
 
@@ -47,7 +48,7 @@ impl OurNames {
         let endpoints = self.orb.endpoints();
         let tcp = endpoints.iter().find_map(|endpoint| match endpoint {
             Endpoint::Tcp { host, port } => Some(format!("{host}:{port}")),
-            Endpoint::Unix { .. } => None,
+            _ => None,
         });
         tcp.expect("the server listens on loopback")
     }

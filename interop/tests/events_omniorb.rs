@@ -4,9 +4,9 @@ use std::thread::{self, JoinHandle};
 
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb, OrbError};
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::scratch::Scratch;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{Channel, ChannelConfig, strategies};
+use rtorb_tests::scratch::Scratch;
 
 #[test]
 fn events_of_its_suppliers_reach_its_consumers() {

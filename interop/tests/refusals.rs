@@ -1,11 +1,12 @@
 //! Values that cannot go: the caller is told which, and the connection is as good as before.
 
-use rtorb::{CompletionStatus, ExceptionKind, Limits, OMG, Orb, OrbBuilder};
+use rtorb::exception::OMG;
+use rtorb::{CompletionStatus, ExceptionKind, Limits, Orb, OrbBuilder};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::ours::{Ours, activate_readable};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
-use rtorb_interop::stubs::exchange::Desk;
+use rtorb_tests::ours::{Ours, activate_readable};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
 
 const SMALL: usize = 64 << 10;
 
@@ -118,10 +119,7 @@ fn a_zero_in_a_string_is_refused() {
 }
 
 fn small() -> Limits {
-    Limits {
-        message_octets_max: SMALL,
-        ..Limits::default()
-    }
+    Limits::with(|limits| limits.message_octets_max = SMALL)
 }
 
 fn cubit(builder: OrbBuilder, ours: &Ours) -> Cubit {

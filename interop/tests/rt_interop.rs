@@ -1,22 +1,23 @@
 //! Objects with priorities and other ORBs: omniORB calls ours, ours reads the references of TAO.
 
 use rtorb::cdr::Encode;
+use rtorb::exception::OMG;
 use rtorb::rt::{
     LanedThreadpool, LinearMapping, Policy, PriorityBand, PriorityMapping, PriorityModel,
     ThreadpoolLane,
 };
-use rtorb::{ExceptionKind, OMG, Orb, OrbBuilder, PoaPolicies, SystemException};
-use rtorb_interop::fake::{FakeServer, Peer, reply, request_id};
+use rtorb::{ExceptionKind, Orb, OrbBuilder, PoaPolicies, SystemException};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::ours::Ours;
-use rtorb_interop::raw::{REPLY, REQUEST, Stream};
-use rtorb_interop::recorder;
-use rtorb_interop::relay::{has_priorities, priority};
-use rtorb_interop::running::PATIENCE;
-use rtorb_interop::scheduling::TimeSharing;
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::Cubit;
 use rtorb_interop::tao::{Model, TaoReference};
+use rtorb_tests::fake::{FakeServer, Peer, reply, request_id};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{REPLY, REQUEST, Stream};
+use rtorb_tests::recorder;
+use rtorb_tests::relay::{has_priorities, priority};
+use rtorb_tests::running::PATIENCE;
+use rtorb_tests::scheduling::TimeSharing;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ByteOrder;
 use std::io::Write;
 use std::net::TcpStream;
@@ -262,9 +263,9 @@ fn the_priority_is_that_of_the_native_thread_where_none_was_set() {
         bands: Vec::new(),
         big: false,
     };
-    let config = rtorb::ThreadConfig {
-        policy: Some(rtorb::SchedPolicy::Fifo(50)),
-        ..rtorb::ThreadConfig::default()
+    let config = rtorb::thread::ThreadConfig {
+        policy: Some(rtorb::thread::SchedPolicy::Fifo(50)),
+        ..rtorb::thread::ThreadConfig::default()
     };
     let text = reference.text();
     let calling = rtorb_os::thread::spawn("fifo", &config, move || {
@@ -428,6 +429,8 @@ fn a_context_that_is_no_priority_harms_nobody() {
     }
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn a_connection_can_be_bound_to_a_band_at_every_object() {
     let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));

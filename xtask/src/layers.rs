@@ -120,6 +120,7 @@ const LAYERS: &[Layer] = &[
 ];
 
 const BELOW_THE_COMMAND: &[&str] = &[
+    "rtorb-tests",
     "rtorb-lab",
     "rtorb-services",
     "rtorb-sched",

@@ -1,7 +1,8 @@
 //! What a name costs, and that this does not depend on how many there are.
 
+use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
-use rtorb::{ObjectRef, Orb, Version};
+use rtorb::{ObjectRef, Orb};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
@@ -116,9 +117,10 @@ fn bind_by(clients: u32, root: &NamingContextExt, client: &Orb, numbers: std::op
     thread::scope(|scope| {
         for index in 0..clients {
             let begin = numbers.start + index * part;
-            let end = match index + 1 == clients {
-                true => numbers.end,
-                false => begin + part,
+            let end = if index + 1 == clients {
+                numbers.end
+            } else {
+                begin + part
             };
             scope.spawn(move || bind(root, client, begin..end));
         }

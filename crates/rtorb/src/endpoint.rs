@@ -1,11 +1,19 @@
-//! Where an ORB listens and where a client connects: a TCP port or a UNIX socket.
+//! Endpoints of an ORB: TCP ports and UNIX sockets.
 
 use core::fmt;
 use core::str::FromStr;
 use std::path::PathBuf;
 
 /// An address of a transport.
+///
+/// ```
+/// use rtorb::endpoint::ListenEndpoint;
+/// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/hostname_in_ior=gate".parse()?;
+/// assert_eq!(listen.endpoint.to_string(), "iiop://0.0.0.0:2809");
+/// # Ok::<(), rtorb::endpoint::EndpointError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Endpoint {
     /// IIOP: GIOP over TCP.
     Tcp {
@@ -36,10 +44,11 @@ impl fmt::Display for Endpoint {
 /// `iiop://HOST:PORT`, `iiop://HOST:PORT/hostname_in_ior=NAME`, `iiop://:PORT` (every interface), `uiop:///PATH`; a
 /// version and `@` before the address, as TAO writes it, is accepted and ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListenEndpoint {
     /// Where to listen.
     pub endpoint: Endpoint,
-    /// What clients shall connect to, when that is another name: behind NAT, in a container.
+    /// The host name for references if clients need another one: behind NAT, in a container.
     pub advertised_host: Option<String>,
 }
 
@@ -53,13 +62,13 @@ impl FromStr for ListenEndpoint {
         };
         if let Some(path) = text.strip_prefix("uiop://") {
             let path = without_version(path);
-            return match path.is_empty() {
-                true => Err(wrong("a path is missing")),
-                false => Ok(Self {
-                    endpoint: Endpoint::Unix { path: path.into() },
-                    advertised_host: None,
-                }),
-            };
+            if path.is_empty() {
+                return Err(wrong("a path is missing"));
+            }
+            return Ok(Self {
+                endpoint: Endpoint::Unix { path: path.into() },
+                advertised_host: None,
+            });
         }
         let Some(address) = text.strip_prefix("iiop://") else {
             return Err(wrong("it begins with neither iiop:// nor uiop://"));
@@ -88,7 +97,7 @@ impl FromStr for ListenEndpoint {
     }
 }
 
-/// Text that is no endpoint.
+/// The error for text that is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointError {
     text: String,

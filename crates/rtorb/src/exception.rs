@@ -1,8 +1,9 @@
-//! System exceptions, and the one place where errors of the layers below become them.
+//! System exceptions. Errors of the layers below become exceptions here.
 
 use crate::endpoint::Endpoint;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError};
+use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,9 +43,26 @@ pub(crate) mod oneway {
     pub(crate) const IN_USE: u32 = RTORB | 3;
 }
 
-/// A CORBA system exception, with what this ORB knows of how it came about.
+/// A CORBA system exception, and its cause where this ORB knows it.
 ///
-/// Only `kind`, `minor` and `completed` travel; the [`Cause`] stays on the side that found out.
+/// Only `kind`, `minor` and `completed` are sent to a client; the [`Cause`] stays on the side where it was found. The text of an
+/// exception has all of these, and advice where the remedy is clear.
+///
+/// ```
+/// use rtorb::{CompletionStatus, ExceptionKind};
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// // Nothing listens on port 1.
+/// let object = orb.string_to_object("corbaloc:iiop:127.0.0.1:1/Valve")?;
+/// let exception = object.is_a("IDL:Valve:1.0").expect_err("it cannot connect");
+/// assert_eq!(exception.kind, ExceptionKind::Transient);
+/// // The call was not carried out: calling again is safe.
+/// assert_eq!(exception.completed, CompletionStatus::No);
+/// // TRANSIENT (minor 0x4f4d0002, COMPLETED_NO): connecting to iiop://127.0.0.1:1, after 60us: Connection refused ...
+/// println!("{exception}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemException {
     /// Which exception.
@@ -53,22 +71,74 @@ pub struct SystemException {
     pub minor: u32,
     /// Whether the operation was carried out.
     pub completed: CompletionStatus,
-    /// Where and when it happened, when it happened here.
+    /// Where it arose, if that was in this process.
     pub cause: Option<Cause>,
 }
 
 /// Where a system exception arose.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cause {
-    /// What the ORB was doing.
+    /// The step of the invocation.
     pub phase: Phase,
-    /// The endpoint that it concerned.
+    /// The endpoint that it concerns.
     pub endpoint: Option<Arc<Endpoint>>,
-    /// How long the phase, or the call where a timeout counts from there, had lasted.
+    /// The duration of the phase, or of the call where a timeout counts from its beginning.
     pub elapsed: Duration,
-    /// What the operating system said, if it said something.
-    pub errno: Option<rustix::io::Errno>,
+    /// The error of the operating system, if there was one.
+    pub errno: Option<OsError>,
 }
+
+impl Cause {
+    /// A refusal by the host that concerns no endpoint.
+    pub(crate) fn host(phase: Phase, errno: Errno) -> Self {
+        Self {
+            phase,
+            endpoint: None,
+            elapsed: Duration::ZERO,
+            errno: Some(errno.into()),
+        }
+    }
+}
+
+/// An error number of the operating system.
+///
+/// ```
+/// # fn log(exception: &rtorb::SystemException) {
+/// if let Some(errno) = exception.cause.as_ref().and_then(|cause| cause.errno) {
+///     println!("{}", std::io::Error::from(errno));
+/// }
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OsError(i32);
+
+impl OsError {
+    /// The number, as `errno` has it.
+    pub const fn raw(self) -> i32 {
+        self.0
+    }
+}
+
+impl From<Errno> for OsError {
+    fn from(errno: Errno) -> Self {
+        Self(errno.raw_os_error())
+    }
+}
+
+impl From<OsError> for std::io::Error {
+    fn from(error: OsError) -> Self {
+        Self::from_raw_os_error(error.0)
+    }
+}
+
+impl fmt::Display for OsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::io::Error::from(*self).fmt(f)
+    }
+}
+
+impl std::error::Error for OsError {}
 
 /// The steps of an invocation, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,7 +181,7 @@ impl fmt::Display for Phase {
 }
 
 impl SystemException {
-    /// An exception without a cause known here.
+    /// An exception without a cause.
     pub const fn new(kind: ExceptionKind, minor: u32, completed: CompletionStatus) -> Self {
         Self {
             kind,
@@ -126,21 +196,21 @@ impl SystemException {
         Self::new(kind, OMG | code, CompletionStatus::No)
     }
 
-    /// The same for an operation of which is known how far it came.
+    /// The same exception with another completion status.
     #[must_use]
     pub const fn with_completion(mut self, completed: CompletionStatus) -> Self {
         self.completed = completed;
         self
     }
 
-    /// The same with its cause.
+    /// The same exception with its cause.
     #[must_use]
     pub fn with_cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);
         self
     }
 
-    /// What went wrong with octets that came, in an operation that was not carried out.
+    /// The exception for a decoding error, for an operation that was not carried out.
     pub const fn from_decode(error: DecodeError) -> Self {
         match error {
             DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
@@ -154,7 +224,7 @@ impl SystemException {
         }
     }
 
-    /// What went wrong with a value that should go.
+    /// The exception for an encoding error, for an operation that was not carried out.
     pub const fn from_encode(error: EncodeError) -> Self {
         match error {
             EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
@@ -181,8 +251,8 @@ impl From<ExceptionKind> for SystemException {
     }
 }
 
-/// What went wrong with the arguments of a request that came; wide ones in GIOP 1.0 are the client's fault there, not the
-/// server's (CORBA 3, MARSHAL 5 and 6).
+/// The exception for arguments of a request that cannot be decoded. Wide characters in GIOP 1.0 are the client's mistake
+/// (CORBA 3, MARSHAL 5; in a reply they are the server's, MARSHAL 6).
 impl From<DecodeError> for SystemException {
     fn from(error: DecodeError) -> Self {
         match error {
@@ -216,7 +286,7 @@ impl fmt::Display for SystemException {
 }
 
 impl SystemException {
-    /// What the caller can do, where that is clear.
+    /// The remedy, where it is clear.
     pub fn advice(&self) -> Option<&'static str> {
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
@@ -263,7 +333,7 @@ impl SystemException {
 }
 
 impl SystemException {
-    /// What is wrong with the text of a reference (CORBA 3, 13.6.10.9).
+    /// The mistake in the text of a reference (CORBA 3, 13.6.10.9).
     fn bad_url(&self) -> Option<&'static str> {
         Some(match self.minor.checked_sub(OMG)? {
             7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
@@ -291,7 +361,7 @@ impl SystemException {
         })
     }
 
-    /// Which policies of a client do not go together, and what to do.
+    /// The policies of a client that contradict each other, and the remedy.
     fn inconsistency(&self) -> Option<&'static str> {
         Some(match self.minor {
             inconsistent::SET_TWICE => {
@@ -333,22 +403,27 @@ impl fmt::Display for Cause {
     }
 }
 
-impl std::error::Error for SystemException {}
+impl std::error::Error for SystemException {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let errno = self.cause.as_ref()?.errno.as_ref()?;
+        Some(errno)
+    }
+}
 
 /// Whether an operation was carried out (CORBA 3, 4.12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum CompletionStatus {
-    /// It was, before the exception arose.
+    /// It was carried out before the exception arose.
     Yes = 0,
-    /// It was not: calling again is safe.
+    /// It was not carried out: calling again is safe.
     No = 1,
-    /// Nobody knows.
+    /// It is unknown.
     Maybe = 2,
 }
 
 impl CompletionStatus {
-    /// The status with that number; what nobody defined is `Maybe`.
+    /// The status with that number; `Maybe` for an undefined number.
     pub const fn from_number(number: u32) -> Self {
         match number {
             0 => Self::Yes,
@@ -388,7 +463,7 @@ macro_rules! kinds {
                 match self { $(Self::$variant => concat!("IDL:omg.org/CORBA/", $name, ":1.0"),)* }
             }
 
-            /// The exception with that repository id; UNKNOWN for one that the standard does not have.
+            /// The exception with that repository id; UNKNOWN for any other id.
             pub fn from_repository_id(id: &[u8]) -> Self {
                 let name = id.strip_prefix(b"IDL:omg.org/CORBA/").and_then(|id| id.strip_suffix(b":1.0"));
                 $(if name == Some($name.as_bytes()) { return Self::$variant; })*
@@ -413,11 +488,11 @@ kinds! {
     InvObjref "INV_OBJREF",
     /// The object does not exist.
     ObjectNotExist "OBJECT_NOT_EXIST",
-    /// The caller may not.
+    /// The caller lacks permission.
     NoPermission "NO_PERMISSION",
     /// The ORB is damaged.
     Internal "INTERNAL",
-    /// Octets and types do not agree.
+    /// Encoded bytes do not match their types.
     Marshal "MARSHAL",
     /// The ORB could not be set up.
     Initialize "INITIALIZE",

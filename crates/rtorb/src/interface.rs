@@ -1,10 +1,11 @@
-//! What every reference type that IDL makes has in common.
+//! Traits of types that are generated from IDL.
 
 use crate::exception::{ExceptionKind, SystemException};
 use crate::reference::ObjectRef;
 use crate::timing::OperationTiming;
+use rtorb_wire::{Decode, Encode};
 
-/// A reference type made of an IDL interface.
+/// A reference type that is generated from an IDL interface.
 pub trait Interface: Sized + Clone {
     /// The interface's repository id, for example `IDL:Cubit:1.0`.
     const REPOSITORY_ID: &'static str;
@@ -16,7 +17,7 @@ pub trait Interface: Sized + Clone {
         &[]
     }
 
-    /// Takes an object for one of this interface without asking it.
+    /// A reference of this type to an object, without asking the object for its interface.
     fn unchecked_narrow(object: ObjectRef) -> Self;
 
     /// The reference without its type.
@@ -30,10 +31,16 @@ pub trait Interface: Sized + Clone {
     }
 }
 
-/// Takes an object for one of interface `I`: by the type id that its reference carries, else by asking it.
+/// A user exception of IDL.
+pub trait UserException: Encode + Decode + std::error::Error {
+    /// Its repository id.
+    const REPOSITORY_ID: &'static str;
+}
+
+/// A reference of type `I` to an object whose reference has that type id, or that says so (`_is_a`).
 ///
 /// # Errors
-/// BAD_PARAM when it is of another interface; what `_is_a` raises when it cannot be asked.
+/// BAD_PARAM if the object has another interface; the exception of `_is_a`.
 pub fn narrow<I: Interface>(object: &ObjectRef) -> Result<I, SystemException> {
     if object.type_id() == I::REPOSITORY_ID || object.is_a(I::REPOSITORY_ID)? {
         Ok(I::unchecked_narrow(object.clone()))

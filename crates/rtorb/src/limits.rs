@@ -3,8 +3,19 @@
 use rtorb_wire::connection::ReceiveLimits;
 use std::time::Duration;
 
-/// What the ORB never exceeds; beyond a bound the caller gets an exception, never growth.
+/// The bounds of an ORB. Beyond a bound the caller gets an exception; nothing grows.
+///
+/// ```
+/// use rtorb::Limits;
+/// let limits = Limits::with(|limits| {
+///     limits.connections_max = 64;
+///     limits.message_octets_max = 1 << 20;
+/// });
+/// let builder = rtorb::Orb::builder().limits(limits);
+/// # let _ = builder;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Octets of one GIOP message, header included, in and out. IMP_LIMIT going out, MessageError coming in.
     ///
@@ -43,6 +54,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The default limits, changed by `change`.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut Self)) -> Self {
+        let mut limits = Self::default();
+        change(&mut limits);
+        limits
+    }
+
     /// The limits of each connection's receiver.
     pub(crate) fn receive(&self) -> ReceiveLimits {
         ReceiveLimits {

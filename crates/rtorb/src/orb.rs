@@ -29,6 +29,7 @@ use crate::rt::RtCore;
 use crate::server::{Server, is_in_servant, is_in_upcall, is_serving_own};
 use crate::strategies::Strategies;
 use crate::timing::{OperationCounts, Watch};
+use crate::trace::trace_event;
 use crate::transport::Listener;
 use core::any::Any;
 use core::fmt;
@@ -39,7 +40,6 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// An object request broker; cheap to clone.
 ///
@@ -157,12 +157,8 @@ impl Orb {
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
-                SystemException::from(ExceptionKind::Internal).with_cause(Cause {
-                    phase: Phase::Listen,
-                    endpoint: None,
-                    elapsed: Duration::ZERO,
-                    errno: Some(errno),
-                }),
+                SystemException::from(ExceptionKind::Internal)
+                    .with_cause(Cause::host(Phase::Listen, errno)),
             ),
         })
     }
@@ -235,6 +231,7 @@ impl OrbCore {
     }
 
     pub(crate) fn stop(&self) {
+        trace_event!(INFO, "the ORB stops");
         self.stopping.store(true, Ordering::SeqCst);
         self.client.close();
         // Who opens the server meanwhile either has done so, or sees that it shall stop.

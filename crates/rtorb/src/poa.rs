@@ -1,7 +1,7 @@
-//! The portable object adapter: which servant serves which object.
+//! The portable object adapter: [`Poa`](crate::Poa) connects objects with servants.
 //!
-//! An object's key holds its place in a table and a generation, so that finding the servant costs the same for one
-//! object and for a million, and takes no lock.
+//! An object's key has its place in a table and a generation. Finding a servant takes no lock, and costs the same for one object
+//! and for a million.
 
 mod adapter;
 mod locator;
@@ -16,6 +16,7 @@ pub(crate) mod rt_policies;
 
 pub use adapter::{Poa, PoaError};
 pub use manager::{PoaManager, PoaManagerState};
+#[doc(hidden)]
 pub use operation_table::OperationTable;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
@@ -28,9 +29,9 @@ use crate::server::ServerCall;
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 
-/// Says how a servant of type `S` carries out the operations of the interface that `Self` is the reference type of.
+/// How a servant of type `S` serves the interface whose reference type is `Self`.
 ///
-/// Generated for every `S` that implements the interface's servant trait.
+/// The compiler generates it for every `S` that implements the interface's servant trait.
 pub trait ServedBy<S>: Interface {
     /// The number of the operation with that name on the wire.
     fn find_operation(name: &[u8]) -> Option<usize>;
@@ -52,7 +53,8 @@ pub trait ServedBy<S>: Interface {
     ) -> Result<(), SystemException>;
 }
 
-/// The answer to an operation that the interface does not have.
+/// The exception for an operation that the interface does not have.
+#[doc(hidden)]
 pub fn unknown_operation() -> SystemException {
     SystemException::omg(ExceptionKind::BadOperation, 2)
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::any::Any;
+use rtorb::thread::ThreadConfig;
 use rtorb::{
     ObjectRef, Orb, OrbBuilder, OrbError, PoaError, PoaPolicies, Strategies, SystemException,
-    ThreadConfig,
 };
 use rtorb_os::clock::thread_cpu_ns;
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{Orb, Poa, PoaPolicies, Strategies, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{Orb, Poa, PoaPolicies, Strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSupplier;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::PushConsumer;
 use serde::{Deserialize, Serialize};

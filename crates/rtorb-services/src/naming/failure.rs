@@ -1,7 +1,8 @@
 //! Why the store keeps no more changes: for the log, and for the exception that clients get.
 
 use core::fmt;
-use rtorb::{CompletionStatus, ExceptionKind, RTORB, SystemException};
+use rtorb::exception::RTORB;
+use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 

@@ -3,7 +3,8 @@
 use rtorb_sched::times::parse_ns;
 use rtorb_sched::toml_file::{FileError, from_toml, line_of, nearest, read_text};
 use rtorb_sched::{
-    Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
+    CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
+    PriorityRange, Strategy,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -83,11 +84,11 @@ impl Description {
                     );
                     (line(call.to.span()), reason)
                 })?;
-                calls.push(Call {
+                calls.push(OperationCall {
                     caller,
                     callee,
                     count: call.count,
-                    way: call.way.into(),
+                    kind: call.way.into(),
                 });
             }
         }
@@ -228,7 +229,7 @@ enum WayName {
     TwoWay,
 }
 
-impl From<WayName> for Way {
+impl From<WayName> for CallKind {
     fn from(name: WayName) -> Self {
         match name {
             WayName::OneWay => Self::OneWay,
@@ -252,10 +253,10 @@ impl Table {
         Operation {
             name: self.name.get_ref().clone(),
             kind: match self.kind {
-                KindName::Operation => Kind::Operation,
-                KindName::Conjunction => Kind::Conjunction,
-                KindName::Disjunction => Kind::Disjunction,
-                KindName::Remote => Kind::Remote,
+                KindName::Operation => OperationKind::Operation,
+                KindName::Conjunction => OperationKind::Conjunction,
+                KindName::Disjunction => OperationKind::Disjunction,
+                KindName::Remote => OperationKind::Remote,
             },
             period_ns: self.period,
             deadline_ns: self.deadline,
@@ -332,7 +333,7 @@ threads = 2
             (Some(50_000_000), 2_000_000, 2_000_000)
         );
         assert_eq!(sensor.criticality, Criticality::VeryHigh);
-        assert_eq!(read.graph.calls[1].way, Way::OneWay);
+        assert_eq!(read.graph.calls[1].kind, CallKind::OneWay);
         assert_eq!(
             (read.graph.calls[0].callee, read.graph.calls[0].count),
             (1, 2)

@@ -2,10 +2,10 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{Checked, Loading, System};
+use rtorb_sched::model::{CheckReport, Loading, System};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::toml_file::{FileError, from_toml, read_text};
-use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
+use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::description::{Description, check_name};
 pub struct Schedule {
     strategy: Option<Strategy>,
     levels: Vec<Level>,
-    operations: Vec<Placed>,
+    operations: Vec<ScheduledOperation>,
     by_name: HashMap<String, usize>,
     by_handle: HashMap<i32, usize>,
 }
@@ -37,7 +37,7 @@ pub struct Level {
 
 /// An operation's place in a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct ScheduledOperation {
     /// Its name (the entry point of an RT_Info).
     pub name: String,
     /// Its handle (rt_info in a subscription).
@@ -84,7 +84,7 @@ impl Schedule {
         let analysis = rtorb_sched::Schedule::compute(
             &description.graph,
             description.strategy,
-            Limits::default(),
+            SearchLimits::default(),
         )?;
         let count = u32::try_from(analysis.levels.len()).unwrap_or(u32::MAX);
         let priorities = description.priorities.assign(count)?;
@@ -110,7 +110,7 @@ impl Schedule {
             named
                 .zip(&analysis.operations)
                 .filter_map(|((operation, handle), scheduled)| {
-                    Some(Placed {
+                    Some(ScheduledOperation {
                         name: operation.name.clone(),
                         handle: *handle,
                         level: scheduled.level?,
@@ -130,7 +130,7 @@ impl Schedule {
     /// The priorities that a model gave its behaviours: of those that have one of their own, for a two-way call has its caller's. A
     /// lane has as many threads as the component has there that needs the most.
     #[must_use]
-    pub fn of_model(system: &System, checked: &Checked) -> Self {
+    pub fn of_model(system: &System, checked: &CheckReport) -> Self {
         let loading = &checked.loading;
         let each = || loading.components.iter().flat_map(|one| &one.priorities);
         let mut priorities: Vec<i16> = each().map(|(_, priority)| *priority).collect();
@@ -156,7 +156,7 @@ impl Schedule {
                 continue;
             };
             levels[level].periods_ns.push(bound.period_ns);
-            operations.push(Placed {
+            operations.push(ScheduledOperation {
                 name: name.clone(),
                 handle,
                 level: u32::try_from(level).unwrap_or(u32::MAX),
@@ -175,7 +175,7 @@ impl Schedule {
     pub(super) fn of(
         strategy: Option<Strategy>,
         levels: Vec<Level>,
-        operations: Vec<Placed>,
+        operations: Vec<ScheduledOperation>,
     ) -> Self {
         let each = || operations.iter().enumerate();
         Self {
@@ -223,10 +223,10 @@ impl Schedule {
     /// The text of such a file.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let file = Written {
+        let file = ScheduleFile {
             strategy: self.strategy.map(|strategy| strategy.to_string()),
             level: self.levels.iter().map(LevelTable::of).collect(),
-            operation: self.operations.iter().map(PlacedTable::of).collect(),
+            operation: self.operations.iter().map(OperationTable::of).collect(),
         };
         let mut text = String::from(HEAD);
         let body = toml::to_string(&file).expect("tables of texts and numbers are TOML");
@@ -248,7 +248,7 @@ impl Schedule {
 
     /// An operation's place, by handle.
     #[must_use]
-    pub fn placed(&self, handle: i32) -> Option<&Placed> {
+    pub fn placed(&self, handle: i32) -> Option<&ScheduledOperation> {
         self.by_handle
             .get(&handle)
             .map(|&index| &self.operations[index])
@@ -256,13 +256,13 @@ impl Schedule {
 
     /// An operation's place, by name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Placed> {
+    pub fn named(&self, name: &str) -> Option<&ScheduledOperation> {
         self.by_name.get(name).map(|&index| &self.operations[index])
     }
 
     /// The operations.
     #[must_use]
-    pub fn operations(&self) -> &[Placed] {
+    pub fn operations(&self) -> &[ScheduledOperation] {
         &self.operations
     }
 
@@ -298,7 +298,7 @@ impl Schedule {
     }
 
     fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let file: Written = from_toml(text).map_err(|(line, reason)| {
+        let file: ScheduleFile = from_toml(text).map_err(|(line, reason)| {
             let remedy = "it is not as `rtorb scheduling compute FILE --out FILE` writes it";
             (line, format!("{reason}; {remedy}"))
         })?;
@@ -326,7 +326,7 @@ impl Schedule {
                 return Err(whole(reason));
             }
         }
-        let operations = file.operation.iter().map(PlacedTable::placed);
+        let operations = file.operation.iter().map(OperationTable::placed);
         let operations = operations.collect::<Result<_, _>>().map_err(whole)?;
         Ok(Self::of(strategy, levels, operations))
     }
@@ -348,12 +348,12 @@ fn corba(priority: i32) -> Option<Priority> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScheduleFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<String>,
     level: Vec<LevelTable>,
     #[serde(default)]
-    operation: Vec<PlacedTable>,
+    operation: Vec<OperationTable>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -407,7 +407,7 @@ impl LevelTable {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlacedTable {
+struct OperationTable {
     name: String,
     handle: i32,
     level: u32,
@@ -416,8 +416,8 @@ struct PlacedTable {
     worst: String,
 }
 
-impl PlacedTable {
-    fn of(placed: &Placed) -> Self {
+impl OperationTable {
+    fn of(placed: &ScheduledOperation) -> Self {
         Self {
             name: placed.name.clone(),
             handle: placed.handle,
@@ -428,8 +428,8 @@ impl PlacedTable {
         }
     }
 
-    fn placed(&self) -> Result<Placed, String> {
-        Ok(Placed {
+    fn placed(&self) -> Result<ScheduledOperation, String> {
+        Ok(ScheduledOperation {
             name: self.name.clone(),
             handle: self.handle,
             level: self.level,

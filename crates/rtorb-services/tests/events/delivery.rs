@@ -3,10 +3,11 @@
 use crate::setup::{
     Consumer, Served, Serving, Supplier, event, event_with, number, serve, subscription,
 };
+use rtorb::Orb;
 use rtorb::any::Any;
 use rtorb::cdr::ByteOrder;
+use rtorb::giop::Version;
 use rtorb::rt::Priority;
-use rtorb::{Orb, Version};
 use rtorb_services::events::{ChannelConfig, Dispatching, WhenFull};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 use std::time::Duration;

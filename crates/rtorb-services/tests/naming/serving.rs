@@ -1,7 +1,9 @@
 //! A naming service in this process, and a client of it.
 
+use rtorb::endpoint::Endpoint;
+use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
-use rtorb::{Endpoint, ObjectRef, Orb, Version};
+use rtorb::{ObjectRef, Orb};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{
     BindingType, NameComponent, NamingContext, NamingContextExt,

@@ -30,7 +30,7 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: begun.elapsed(),
-            errno: Some(errno),
+            errno: Some(errno.into()),
         })
     })
 }

@@ -128,7 +128,7 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: deadline.elapsed(monotonic_ns()),
-            errno,
+            errno: errno.map(Into::into),
         })
 }
 

@@ -98,7 +98,7 @@ impl SharedConnection {
                 phase,
                 endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
                 elapsed: Duration::ZERO,
-                errno: Some(errno),
+                errno: Some(errno.into()),
             })
         })?;
         Ok(shared)

@@ -269,7 +269,7 @@ impl SingleConnection {
                 phase: Phase::Send,
                 endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
                 elapsed: Duration::ZERO,
-                errno: Some(refused.errno),
+                errno: Some(refused.errno.into()),
             })
         })?;
         self.watched = Some(timeout);

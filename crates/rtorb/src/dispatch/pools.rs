@@ -102,6 +102,8 @@ impl Pools {
     }
 
     /// Ends a pool that no adapter uses, and waits until it has ended.
+    //= RT-CORBA 1.2 §Threadpools
+    //# A pool is destroyed when no adapter uses it any longer.
     pub(crate) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
         let pool = self.remove(id)?;
         pool.stop();
@@ -174,6 +176,7 @@ impl Table {
 
 /// Why a pool was not destroyed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DestroyThreadpoolError {
     /// The ORB has no such pool.
     InvalidThreadpool(InvalidThreadpool),
@@ -207,4 +210,11 @@ impl fmt::Display for DestroyThreadpoolError {
     }
 }
 
-impl std::error::Error for DestroyThreadpoolError {}
+impl std::error::Error for DestroyThreadpoolError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::InvalidThreadpool(_) => None,
+            Self::System(exception) => exception.source(),
+        }
+    }
+}

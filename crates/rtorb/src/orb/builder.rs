@@ -554,7 +554,18 @@ impl fmt::Display for OrbError {
     }
 }
 
-impl std::error::Error for OrbError {}
+impl std::error::Error for OrbError {
+    /// The text of an `OrbError` has that of the error in it, so its source is the source of that error.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Option { .. } | Self::ConfigFile { .. } => None,
+            Self::Endpoint(error) => error.source(),
+            Self::Refused(refused) => refused.source(),
+            Self::Poa(error) => error.source(),
+            Self::System(exception) => exception.source(),
+        }
+    }
+}
 
 impl From<PoaError> for OrbError {
     fn from(error: PoaError) -> Self {

@@ -111,7 +111,14 @@ impl fmt::Display for PoaError {
     }
 }
 
-impl std::error::Error for PoaError {}
+impl std::error::Error for PoaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(exception) => exception.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SystemException> for PoaError {
     fn from(exception: SystemException) -> Self {

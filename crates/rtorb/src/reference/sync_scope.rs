@@ -10,6 +10,7 @@ use rtorb_wire::giop::Response;
 ///
 /// Calls that have a reply are the same with each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SyncScope {
     /// Nowhere (SYNC_NONE): the caller waits for nothing, neither for room in the socket nor for a connection, nor for another
     /// thread.

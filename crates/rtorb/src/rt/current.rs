@@ -7,7 +7,6 @@ use core::cell::Cell;
 use rtorb_os::sched::current_policy;
 use rtorb_os::{Refused, Resource};
 use rustix::io::Errno;
-use std::time::Duration;
 
 thread_local! {
     /// The thread's CORBA priority; [`UNSET`] until it is set.
@@ -24,6 +23,8 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 }
 
 /// Gives the calling thread a CORBA priority and the native one that the mapping has for it.
+//= RT-CORBA 1.2 §Real-Time Current
+//# A thread that sets its CORBA priority gets the native priority that the mapping has for it, too.
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
     rt.apply(rt.to_native(priority)?)?;
     CURRENT.set(priority.get());
@@ -41,6 +42,8 @@ pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> 
 }
 
 #[cold]
+//= RT-CORBA 1.2 §Real-Time Current
+//# A thread that set no CORBA priority has the one that the mapping has for its native priority.
 fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     let native = match NATIVE.get() {
         Some(native) => native,
@@ -98,12 +101,8 @@ impl Drop for Running {
 /// The host's refusal of a priority as an exception.
 #[cold]
 pub(super) fn refused(errno: Errno) -> SystemException {
-    SystemException::from(ExceptionKind::NoPermission).with_cause(Cause {
-        phase: Phase::Schedule,
-        endpoint: None,
-        elapsed: Duration::ZERO,
-        errno: Some(errno),
-    })
+    SystemException::from(ExceptionKind::NoPermission)
+        .with_cause(Cause::host(Phase::Schedule, errno))
 }
 
 /// The host's refusal of a thread as an exception: NO_PERMISSION for its scheduling, else NO_RESOURCES.

@@ -1,8 +1,8 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
 use super::session::Session;
-use crate::codegen::UserException;
 use crate::exception::{CompletionStatus, SystemException};
+use crate::interface::UserException;
 use crate::timing::{Arrivals, OperationTiming, Serving};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;

@@ -22,6 +22,7 @@ pub enum TimingSide {
 
 /// A limit that an operation's annotations set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum TimingLimit {
     /// `@worst_case_time`: a servant executed longer than that (an overrun).
     WorstCaseTime,

@@ -5,7 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb::{DispatchStrategy, Limits, Orb, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{DispatchStrategy, Limits, Orb};
 use rtorb_os::sched::current_policy;
 use rtorb_services::events::{Channel, ChannelConfig, Statistics, WhenFull, strategies};
 
@@ -34,12 +35,11 @@ impl Server {
         let lanes: Vec<ThreadpoolLane> = lanes
             .map(|priority| lane(*priority))
             .collect::<Result<_, _>>()?;
-        let limits = Limits {
-            connections_max: CONSUMERS_MAX + CONNECTIONS_BESIDE,
+        let limits = Limits::with(|limits| {
+            limits.connections_max = CONSUMERS_MAX + CONNECTIONS_BESIDE;
             // For events and for questions.
-            shared_connections_max: 2 * PEERS_MAX,
-            ..Limits::default()
-        };
+            limits.shared_connections_max = 2 * PEERS_MAX;
+        });
         let own_threads = ThreadConfig {
             policy: Some(current_policy()),
             ..ThreadConfig::default()

@@ -35,11 +35,9 @@ impl Consumers {
     pub fn open(endpoint: &str, channel: &str, subscribers: &Subscribers) -> Result<Self, String> {
         let priority = subscribers.priority;
         let lane = (priority > 0).then(|| lane(priority)).transpose()?;
-        let limits = Limits {
-            // One a consumer, and a few for who asks whether they are there.
-            connections_max: CONSUMERS_MAX + CONNECTIONS_BESIDE,
-            ..Limits::default()
-        };
+        // One a consumer, and a few for clients that ask whether they are there.
+        let limits =
+            Limits::with(|limits| limits.connections_max = CONSUMERS_MAX + CONNECTIONS_BESIDE);
         let orb = Orb::builder()
             .strategies(Strategies::TAO)
             .limits(limits)

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use rtorb::{Orb, Strategies, ThreadConfig};
+use rtorb::thread::ThreadConfig;
+use rtorb::{Orb, Strategies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};

@@ -4,7 +4,8 @@ use std::io::{self, BufReader, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use rtorb::{Orb, SchedPolicy, Strategies, ThreadConfig};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::{Orb, Strategies};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use rtorb::{Orb, ThreadConfig};
+use rtorb::Orb;
+use rtorb::thread::ThreadConfig;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;

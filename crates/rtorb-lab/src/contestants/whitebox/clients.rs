@@ -11,7 +11,8 @@ use std::io::{self, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rtorb::{Orb, SchedPolicy, Strategies, ThreadConfig};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::{Orb, Strategies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 
 use super::Priorities;

@@ -1,17 +1,16 @@
 //! A consumer whose connection clogs, breaks and delays as a test says.
 
 use super::*;
-use crate::events::Dispatching;
-use crate::events::agenda::Agenda;
-use crate::events::event::{Message, Octets};
+use crate::events::connection::{NotSent, Progress};
+use crate::events::event::{self, Message, Octets, event_of};
+use crate::events::filter::Subscription;
 use crate::events::filter::{FilterKind, FilterLimits, types};
-use crate::events::outlet::{NotSent, Progress};
 use crate::events::subscriptions::Subscriptions;
+use crate::events::timer_queue::TimerQueue;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 use proptest::prelude::*;
 use rtorb::SystemException;
-use rtorb::any::Any;
 use rtorb::cdr::CharCodeSet;
 use rtorb::rt::Priority;
 use rtorb_os::heap::heap_calls;
@@ -34,10 +33,10 @@ pub(crate) enum Manner {
 
 /// A connection that does as it is told, and remembers the sources of the events that it took whole.
 #[derive(Debug, Default)]
-pub(crate) struct Fake(Mutex<FakeState>);
+pub(crate) struct FakeConnection(Mutex<FakeConnectionState>);
 
 #[derive(Debug, Default)]
-struct FakeState {
+struct FakeConnectionState {
     manner: Manner,
     taken: Vec<Vec<i32>>,
     rest: Option<Vec<i32>>,
@@ -47,7 +46,7 @@ struct FakeState {
     spare: Vec<i32>,
 }
 
-impl Fake {
+impl FakeConnection {
     pub(crate) fn behave(&self, manner: Manner) {
         let mut state = self.0.lock();
         state.manner = manner;
@@ -74,7 +73,7 @@ fn first_source(message: &Message<'_>) -> i32 {
     i32::from_ne_bytes(*octets)
 }
 
-impl Outlet for Fake {
+impl ConsumerConnection for FakeConnection {
     fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
         let mut state = self.0.lock();
         assert_eq!(state.rest, None, "the rest of another one goes first");
@@ -125,31 +124,31 @@ impl Outlet for Fake {
         Ok(())
     }
 
-    fn ask(&self) -> Result<(), SystemException> {
+    fn ping(&self) -> Result<(), SystemException> {
         Ok(())
     }
 
-    fn say_goodbye(&self) {}
+    fn notify_disconnected(&self) {}
 }
 
 /// A consumer with its lane, which the test steps.
 struct Bench {
     consumer: Arc<Consumer>,
-    fake: Arc<Fake>,
-    agenda: Agenda,
+    fake: Arc<FakeConnection>,
+    timers: TimerQueue<Arc<Consumer>>,
 }
 
 impl Bench {
     fn new(config: &ChannelConfig, qos: &ConsumerQos) -> Self {
-        let fake = Arc::new(Fake::default());
-        let outlet: Arc<dyn Outlet> = Arc::clone(&fake) as _;
-        let consumer = consumer(0, qos, outlet, config);
+        let fake = Arc::new(FakeConnection::default());
+        let connection: Arc<dyn ConsumerConnection> = Arc::clone(&fake) as _;
+        let consumer = consumer(0, qos, connection, config);
         consumer.start();
         consumer.opened();
         let mut bench = Self {
             consumer,
             fake,
-            agenda: Agenda::new(16),
+            timers: TimerQueue::new(16),
         };
         bench.step();
         bench
@@ -182,7 +181,7 @@ impl Bench {
     /// Lets the lane do one thing; false if there was nothing to do.
     fn step_once(&mut self) -> bool {
         let nobody = Subscriptions::new();
-        self.consumer.lane().step(&mut self.agenda, &nobody)
+        self.consumer.lane().step(&mut self.timers, &nobody)
     }
 
     fn resubscribe(&self, qos: &ConsumerQos) {
@@ -205,8 +204,8 @@ impl Bench {
         self.fake.taken().into_iter().map(|set| set[0]).collect()
     }
 
-    fn is_in_no_agenda(&self) {
-        assert_eq!(self.agenda.next_ns(), None, "nobody waits for it any more");
+    fn is_without_timer(&self) {
+        assert_eq!(self.timers.next_ns(), None, "nobody waits for it any more");
     }
 
     fn balanced(&self) -> Counts {
@@ -220,34 +219,19 @@ const RETRY: Duration = Duration::from_micros(100);
 
 pub(crate) fn header(source: i32) -> EventHeader {
     EventHeader {
-        r#type: 16,
-        source,
         ttl: 1,
-        creation_time: 0,
-        ec_recv_time: 0,
-        ec_send_time: 0,
+        ..event::header(16, source)
     }
 }
 
 pub(crate) fn octets(source: i32) -> Octets {
-    let event = event(header(source));
+    let event = event_of(header(source));
     Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
-}
-
-fn event(header: EventHeader) -> Event {
-    Event {
-        header,
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
-    }
 }
 
 pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
     let dependency = |&(event_type, source): &(i32, i32)| Dependency {
-        event: event(EventHeader {
+        event: event_of(EventHeader {
             r#type: event_type,
             ..header(source)
         }),
@@ -262,26 +246,27 @@ pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
 fn consumer(
     slot: usize,
     qos: &ConsumerQos,
-    outlet: Arc<dyn Outlet>,
+    connection: Arc<dyn ConsumerConnection>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let place = Place {
+    let registration = Registration {
         number: slot as u64,
         slot,
         lane: Lane::all(config).remove(0),
     };
-    consumer_at(place, service(qos, None), outlet, config)
+    consumer_at(registration, service(qos, None), connection, config)
 }
 
 /// A consumer that is neither started nor opened.
 pub(crate) fn consumer_at(
-    place: Place,
+    registration: Registration,
     service: Service,
-    outlet: Arc<dyn Outlet>,
+    connection: Arc<dyn ConsumerConnection>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let ends = (Arc::new(Mailbox::new(16)), config);
-    Arc::new(Consumer::new(place, service, outlet, ends))
+    let keeper = Arc::new(Mailbox::new(16));
+    let consumer = Consumer::new(registration, service, connection, keeper, config);
+    Arc::new(consumer)
 }
 
 pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service {
@@ -291,20 +276,6 @@ pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service 
         subscription: subscription.expect("a subscription"),
         turn_after_ns,
     }
-}
-
-/// A consumer in that slot that nothing is ever sent to.
-pub(crate) fn unconnected(slot: usize) -> Arc<Consumer> {
-    let config = ChannelConfig {
-        dispatching: Dispatching::Lanes,
-        ..ChannelConfig::default()
-    };
-    consumer(
-        slot,
-        &wanting(&[(0, 0)]),
-        Arc::new(Fake::default()),
-        &config,
-    )
 }
 
 #[test]
@@ -388,12 +359,12 @@ fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Broken);
     bench.offer(1, Dispatch::InPlace);
-    assert!(bench.consumer.is_to_be_opened());
+    assert!(bench.consumer.must_open());
     bench.offer(2, Dispatch::InPlace);
     bench.fake.behave(Manner::BrokenMeanwhile);
     bench.consumer.opened();
     bench.step();
-    assert!(bench.consumer.is_to_be_opened(), "the first may have gone");
+    assert!(bench.consumer.must_open(), "the first may have gone");
     bench.fake.behave(Manner::Takes);
     bench.consumer.opened();
     bench.drain();
@@ -509,7 +480,7 @@ fn timeouts_are_the_lanes() {
     assert_eq!(bench.single()[..3], [0, 0, 0]);
     bench.consumer.depart(Departure::Disconnected);
     bench.step();
-    bench.is_in_no_agenda();
+    bench.is_without_timer();
     bench.balanced();
 }
 
@@ -537,18 +508,18 @@ fn another_subscription_has_its_own_timeouts() {
     // A minute, which this test does not last.
     qos.dependencies[0].event.header.creation_time = 600_000_000;
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
-    let due_ns = bench.agenda.next_ns().expect("a timeout");
+    let due_ns = bench.timers.next_ns().expect("a timeout");
     bench.resubscribe(&qos);
     bench.step();
     assert!(
         bench
-            .agenda
+            .timers
             .next_ns()
             .is_some_and(|anew_ns| anew_ns > due_ns)
     );
     bench.resubscribe(&wanting(&[(0, 0)]));
     bench.step();
-    bench.is_in_no_agenda();
+    bench.is_without_timer();
     bench.consumer.depart(Departure::Disconnected);
     assert!(!bench.consumer.resubscribe(service(&qos, None)));
 }

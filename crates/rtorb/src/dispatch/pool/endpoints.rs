@@ -6,7 +6,6 @@ use crate::rt::ThreadpoolId;
 use crate::transport::Listener;
 use rustix::io::Errno;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Endpoints that were given for lanes by hand, as `-ORBLaneListenEndpoints` does; the others are made from the ORB's own.
 #[derive(Clone, Debug, Default)]
@@ -85,10 +84,8 @@ pub(crate) fn open(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, System
 /// INITIALIZE with what the host said.
 pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
     SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
-        phase: Phase::Listen,
         endpoint: endpoint.cloned().map(Arc::new),
-        elapsed: Duration::ZERO,
-        errno: Some(errno),
+        ..Cause::host(Phase::Listen, errno)
     })
 }
 
