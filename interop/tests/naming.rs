@@ -364,7 +364,7 @@ const COUNT: usize = 1500;
 
 /// Binds what these lines say, all of them.
 fn load(context: &Context, lines: &str) {
-    let orb = context.as_object().orb().clone();
+    let orb = context.as_object().orb();
     let how = Load {
         connections: 4,
         existing: Existing::Keep,

@@ -60,7 +60,7 @@ pub(crate) struct OrbCore {
     pub(crate) rt: Arc<RtCore>,
     /// What references and connections share.
     pub(crate) client: Arc<ClientCore>,
-    pub(crate) timing: Watch,
+    pub(crate) timing: Arc<Watch>,
     pub(crate) dispatch: Dispatch,
     /// The application's thread pools.
     pub(crate) pools: Pools,
@@ -211,7 +211,14 @@ impl Orb {
 
     /// A reference to an object of this ORB.
     pub(crate) fn reference(&self, published: &Published<'_>) -> ObjectRef {
-        ObjectRef::new(self.clone(), published::ior(&self.core, published))
+        ObjectRef::new(self.host(), published::ior(&self.core, published))
+    }
+}
+
+impl Orb {
+    /// What its references hold.
+    pub(crate) fn host(&self) -> Arc<dyn Host> {
+        Arc::<OrbCore>::clone(&self.core)
     }
 }
 
@@ -309,11 +316,18 @@ impl OrbCore {
     }
 }
 
-/// Behind the pointer, which references of this ORB are made of.
-impl Host for Arc<OrbCore> {
-    #[inline]
-    fn context(&self) -> &(dyn Any + Send + Sync) {
-        self
+impl ObjectRef {
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> Orb {
+        let host: Arc<dyn Any + Send + Sync> = Arc::<dyn Host>::clone(self.host());
+        let core = host.downcast().expect("only ORBs make references");
+        Orb { core }
+    }
+}
+
+impl Host for OrbCore {
+    fn client(&self) -> &Arc<ClientCore> {
+        &self.client
     }
 
     fn is_in_servant(&self) -> bool {

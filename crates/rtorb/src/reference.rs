@@ -6,13 +6,12 @@ pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
-    self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results, Route,
+    self, Arguments, Channel, ClientCore, Host, Invocation, InvocationKind, Outcome, Results, Route,
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::orb::{Orb, OrbCore};
 use crate::rt::{Policy, Priority};
 use crate::timing::OperationTiming;
 use binding::{BandedPriority, Binding, Policies, invalid};
@@ -38,7 +37,8 @@ pub struct ObjectRef {
 }
 
 struct Inner {
-    orb: Orb,
+    host: Arc<dyn Host>,
+    client: Arc<ClientCore>,
     ior: Ior,
     /// The reference's own policies, which go with it to where the object moves.
     overrides: Arc<[Policy]>,
@@ -66,19 +66,20 @@ enum Timeout {
 }
 
 impl ObjectRef {
-    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
-        Self::with_policies(orb, ior, Arc::default())
+    pub(crate) fn new(host: Arc<dyn Host>, ior: Ior) -> Self {
+        Self::with_policies(host, ior, Arc::default())
     }
 
-    fn with_policies(orb: Orb, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+    fn with_policies(host: Arc<dyn Host>, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+        let client = Arc::clone(host.client());
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&orb.core.client, &overrides, &profiles);
+        let policies = Policies::new(&client, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&orb.core.client, &profiles, &wanted);
+            let routes = routes(&client, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&orb.core.client, &routes)?;
+            let binding = policies.binding(&client, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -86,7 +87,8 @@ impl ObjectRef {
             Err(exception) => (Vec::new(), Some(Err(exception))),
         };
         Self::of(Inner {
-            orb,
+            host,
+            client,
             ior,
             overrides,
             policies: Arc::new(policies),
@@ -119,8 +121,8 @@ impl ObjectRef {
     }
 
     /// The ORB that the reference belongs to.
-    pub fn orb(&self) -> &Orb {
-        &self.inner.orb
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.inner.host
     }
 
     /// What goes over the wire when the reference is passed on.
@@ -263,8 +265,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        let orb = &self.inner.orb.core;
-        orb.timing.call(operation, &orb.rt, call)
+        let client = &self.inner.client;
+        client.timing.call(operation, &client.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -272,7 +274,7 @@ impl ObjectRef {
     /// Generated code calls this when it makes its own reference of it, so that no call has to.
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.orb.core.timing.prepare(operations);
+        self.inner.client.timing.prepare(operations);
         self
     }
 
@@ -286,21 +288,25 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.orb.core.client;
+        let core = &self.inner.client;
         core.check_open()?;
-        let invocation = self.inner.invocation(kind, operation, response)?;
+        let timeout = match self.inner.timeout {
+            Timeout::OfOrb => core.round_trip_timeout,
+            Timeout::Own(timeout) => timeout,
+        };
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
         let mut moving_since = None;
         for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            match inner.try_routes(&invocation, at, arguments, results) {
+            let invocation = inner.invocation(kind, operation, response, timeout)?;
+            match inner.try_routes(invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.orb.clone(), ior, overrides);
+                    let next = Self::with_policies(Arc::clone(&self.inner.host), *ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -337,9 +343,10 @@ impl ObjectRef {
 
 impl Inner {
     /// Invokes by the route that replied last, and by the others while the failure permits it.
-    fn try_routes<'a>(
-        &self,
-        template: &Invocation<'_>,
+    #[inline]
+    fn try_routes<'x, 'a>(
+        &'x self,
+        mut invocation: Invocation<'x>,
         at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
@@ -349,10 +356,10 @@ impl Inner {
         let mut last = None;
         for step in 0..self.routes.len() {
             let index = self.index(preferred, step);
-            let Some(invocation) = self.by_route(template, priority.as_ref(), index) else {
+            if !self.take_route(&mut invocation, priority.as_ref(), index) {
                 // Another priority's: not even when the own one fails.
                 continue;
-            };
+            }
             match connection::call(&invocation, arguments, results) {
                 Err(exception) if permits_other_route(&exception) => last = Some(exception),
                 ended => {
@@ -366,52 +373,50 @@ impl Inner {
         Err(last.unwrap_or_else(|| self.no_route()))
     }
 
-    /// An invocation by the first route, which [`by_route`](Self::by_route) turns to others.
+    /// An invocation by the first route; [`take_route`](Self::take_route) has it take another.
     #[inline(always)]
     fn invocation<'x>(
         &'x self,
         kind: InvocationKind,
         operation: &'x str,
         response: Response,
+        timeout: Option<Duration>,
     ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.orb.core.client;
         let Some(route) = self.routes.first() else {
             return Err(self.unusable());
         };
         Ok(Invocation {
-            core,
-            host: &self.orb.core,
+            core: &self.client,
+            host: &self.host,
             kind,
             operation,
             response,
-            timeout: match self.timeout {
-                Timeout::OfOrb => core.round_trip_timeout,
-                Timeout::Own(timeout) => timeout,
-            },
+            timeout,
             route,
             channel: Channel::ANY,
             priority: None,
         })
     }
 
-    /// The invocation by another route; `None` if the call may not take that route.
+    /// Has an invocation take a route; false if it may not.
     #[inline(always)]
-    fn by_route<'x>(
+    fn take_route<'x>(
         &'x self,
-        template: &Invocation<'x>,
+        invocation: &mut Invocation<'x>,
         priority: Option<&BandedPriority>,
         index: usize,
-    ) -> Option<Invocation<'x>> {
+    ) -> bool {
         let route = &self.routes[index];
+        invocation.route = route;
         let Some(priority) = priority else {
-            return Some(Invocation { route, ..*template });
+            return true;
         };
-        priority.accepts(route).then(|| Invocation {
-            route,
-            channel: priority.channel(&self.orb.core.client, route),
-            priority: priority.sent(),
-            ..*template
-        })
+        if !priority.accepts(route) {
+            return false;
+        }
+        invocation.channel = priority.channel(&self.client, route);
+        invocation.priority = priority.sent();
+        true
     }
 
     /// The index of the route that is tried so many steps after the one that replied last.
@@ -435,7 +440,8 @@ impl Inner {
     /// The same reference once more, with the same connections and knowing of no move.
     fn copy(&self) -> Self {
         Self {
-            orb: self.orb.clone(),
+            host: Arc::clone(&self.host),
+            client: Arc::clone(&self.client),
             ior: self.ior.clone(),
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
@@ -460,7 +466,7 @@ impl Inner {
         };
         let binding = binding.as_ref().map_err(Clone::clone)?;
         let priority = match at {
-            None => binding.of_caller(&self.orb.core.client, &self.routes)?,
+            None => binding.of_caller(&self.client, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))
@@ -563,20 +569,15 @@ impl Reference for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let core = r
+        let host = r
             .context()
-            .and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
-        let Some(core) = core else {
+            .and_then(|context| context.downcast_ref::<Arc<dyn Host>>());
+        let Some(host) = host else {
             return Err(DecodeError::BadTag {
                 what: "a reference outside of a call",
                 value: 0,
             });
         };
-        Ok(Some(Self::new(
-            Orb {
-                core: Arc::clone(core),
-            },
-            ior,
-        )))
+        Ok(Some(Self::new(Arc::clone(host), ior)))
     }
 }

@@ -7,6 +7,7 @@ use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
 use crate::rt::RtCore;
 use crate::strategies::ConnectionStrategy;
+use crate::timing::Watch;
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub(crate) struct ClientCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
+    pub(crate) timing: Arc<Watch>,
     pub(crate) byte_order: ByteOrder,
     /// Messages larger than this go in fragments.
     pub(crate) fragment_bytes: Option<usize>,
@@ -47,10 +49,12 @@ pub(crate) enum Sharing {
     Banded(Multiplexed),
 }
 
-/// The process that a client is in, as invocations need to know it.
-pub(crate) trait Host: Debug + Send + Sync {
-    /// What references in a reply belong to.
-    fn context(&self) -> &(dyn Any + Send + Sync);
+/// The ORB that a client is part of, as references and invocations need to know it.
+///
+/// References hold it, so that it lives as long as they do. A reader of references has an `Arc<dyn Host>` as its context.
+pub(crate) trait Host: Any + Debug + Send + Sync {
+    /// Its client side.
+    fn client(&self) -> &Arc<ClientCore>;
 
     /// True if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;

@@ -125,7 +125,10 @@ fn keep_after(
     if own.connection.is_sound_after(&ended) {
         keep(own, invocation.core.limits.thread_connections_max);
     }
-    ended.map_err(|error| error.into_exception(&invocation.route.endpoint.endpoint, deadline))
+    match ended {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline)),
+    }
 }
 
 /// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one

@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Invocation<'x> {
     pub(crate) core: &'x Arc<ClientCore>,
-    pub(crate) host: &'x dyn Host,
+    pub(crate) host: &'x Arc<dyn Host>,
     pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,

@@ -16,7 +16,7 @@ pub(crate) enum Outcome {
     /// With a result or a user exception, which the reader of the results has taken.
     Done,
     /// The object is elsewhere.
-    Forward(Ior),
+    Forward(Box<Ior>),
 }
 
 /// Reads the body of a reply with a result or a user exception.

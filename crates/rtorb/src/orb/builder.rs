@@ -428,9 +428,11 @@ impl OrbBuilder {
             DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
         };
         let rt = Arc::new(rt);
+        let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
         let client = ClientCore {
             limits: self.limits.clone(),
             rt: Arc::clone(&rt),
+            timing: Arc::clone(&timing),
             byte_order: self.byte_order,
             fragment_bytes: self.fragment_octets,
             max_version: self.max_version,
@@ -452,7 +454,7 @@ impl OrbBuilder {
             server_threads: rt.obtainable(&self.server_threads),
             rt,
             client: Arc::new(client),
-            timing: Watch::new(self.execution_clock, self.timing_hook),
+            timing,
             dispatch,
             pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
             limits: self.limits,

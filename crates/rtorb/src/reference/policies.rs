@@ -37,8 +37,8 @@ impl ObjectRef {
         let is_replaced = |old: &&Policy| !policies.iter().any(|new| new.name() == old.name());
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
-        let (orb, ior) = (self.inner.orb.clone(), self.inner.ior.clone());
-        let mut made = Self::with_policies(orb, ior, overrides);
+        let (host, ior) = (Arc::clone(&self.inner.host), self.inner.ior.clone());
+        let mut made = Self::with_policies(host, ior, overrides);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
             inner.timeout = self.inner.timeout;
             inner.sync_scope = self.inner.sync_scope;
@@ -85,7 +85,7 @@ impl ObjectRef {
     pub fn validate_connection_at(&self, priority: Priority) -> Result<(), SystemException> {
         let inner = &self.inner;
         let sent = match inner.binding.as_deref() {
-            Some(Ok(binding)) => binding.sent(priority, &inner.orb.core.client, &inner.routes)?,
+            Some(Ok(binding)) => binding.sent(priority, &inner.client, &inner.routes)?,
             _ => priority,
         };
         self.locate(Some(sent))

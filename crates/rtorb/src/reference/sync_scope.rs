@@ -98,19 +98,19 @@ impl ObjectRef {
         operation: &str,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.orb.core.client.check_open()?;
+        self.inner.client.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let (kind, response) = (InvocationKind::Operation, Response::None);
-        let template = inner.invocation(kind, operation, response)?;
+        let mut invocation = inner.invocation(kind, operation, response, None)?;
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
         for step in 0..inner.routes.len() {
             let index = inner.index(preferred, step);
-            let Some(invocation) = inner.by_route(&template, priority.as_ref(), index) else {
+            if !inner.take_route(&mut invocation, priority.as_ref(), index) {
                 continue;
-            };
+            }
             match act(&invocation) {
                 Err(exception) if is_unconnected(&exception) => {
                     unconnected.get_or_insert(exception);

@@ -24,7 +24,7 @@ pub(super) fn request(
     code_sets: &mut CodeSetState,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = message.reader().with_context(&session.orb);
+    let mut reader = message.reader().with_context(&session.host);
     let request = RequestHeader::decode(&mut reader)?;
     if let Err(error) = code_sets.note(&request) {
         refuse(
@@ -49,7 +49,7 @@ pub(super) fn taken_request(
     (char_code_set, arrived_ns): (CharCodeSet, u64),
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = message.reader().with_context(&session.orb);
+    let mut reader = message.reader().with_context(&session.host);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, (message.header, &request), char_code_set);

@@ -1,5 +1,6 @@
 //! What all threads that answer on one connection share: its stream, and whose turn it is to send.
 
+use crate::connection::Host;
 use crate::orb::OrbCore;
 use crate::outgoing;
 use crate::rt::ThreadpoolId;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) orb: Arc<OrbCore>,
+    /// The same, as references in requests need it.
+    pub(super) host: Arc<dyn Host>,
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
@@ -35,6 +38,7 @@ impl Session {
     /// A connection that one thread answers on.
     pub(super) fn new(orb: Arc<OrbCore>, stream: Stream, pool: ThreadpoolId) -> Self {
         Self {
+            host: Arc::<OrbCore>::clone(&orb),
             orb,
             stream,
             pool,

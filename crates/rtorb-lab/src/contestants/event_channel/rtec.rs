@@ -105,7 +105,7 @@ pub fn subscribe(
     source: i32,
     priority: u8,
 ) -> Result<ProxyPushSupplier, String> {
-    take_priority(channel.as_object().orb(), priority)?;
+    take_priority(&channel.as_object().orb(), priority)?;
     let admin = channel
         .for_consumers()
         .map_err(|exception| exception.to_string())?
@@ -136,7 +136,7 @@ pub fn publish(
     source: i32,
     priority: u8,
 ) -> Result<ProxyPushConsumer, String> {
-    take_priority(channel.as_object().orb(), priority)?;
+    take_priority(&channel.as_object().orb(), priority)?;
     let admin = channel
         .for_suppliers()
         .map_err(|exception| exception.to_string())?
