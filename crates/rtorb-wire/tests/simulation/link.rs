@@ -56,7 +56,7 @@ impl Pipe {
         Self {
             chunks: VecDeque::new(),
             bytes: 0,
-            bytes_max: 1 + random.below(20_000),
+            bytes_max: 16 + random.below(20_000),
             delay_ns_max: [1, 1000, 1_000_000][random.below(3)],
             is_finished: false,
             is_reset: false,
