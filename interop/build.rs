@@ -1,8 +1,5 @@
-//! Translates the IDL of the tests.
+//! Gives the package a folder of its own in the target folder (`OUT_DIR`), where the peers of other ORBs are built.
+
 fn main() {
-    rtorb_idl::compile("../idl/atlas.idl");
-    rtorb_idl::compile("../idl/cubit.idl");
-    rtorb_idl::compile("../idl/exchange.idl");
-    rtorb_idl::compile("../idl/relay.idl");
-    rtorb_idl::compile("../tests/idl/clockwork.idl");
+    println!("cargo::rerun-if-changed=build.rs");
 }

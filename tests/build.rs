@@ -1,4 +1,4 @@
-//! Compiles the IDL that the tests call through, and that of the back end's snapshots.
+//! Compiles the IDL of the tests and the IDL of the back end's snapshots.
 
 fn main() {
     rtorb_idl::compile("../idl/greeter.idl"); // of the front page of the documentation
@@ -6,6 +6,10 @@ fn main() {
     rtorb_idl::compile("idl/inheritance.idl");
     rtorb_idl::compile("idl/failures.idl");
     rtorb_idl::compile("idl/clockwork.idl");
+    rtorb_idl::compile("../idl/atlas.idl");
+    rtorb_idl::compile("../idl/cubit.idl");
+    rtorb_idl::compile("../idl/exchange.idl");
+    rtorb_idl::compile("../idl/relay.idl");
     for snapshot in [
         "constants",
         "documentation",

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::make::{files, has, once, step};
-use crate::running::{Running, output_of};
-use crate::skip;
+use rtorb_tests::running::{Running, output_of};
+use rtorb_tests::skip;
 
 /// The built peers, or none with a word about how to get JacORB, which is not in Debian.
 ///

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::make::{files, has, once, step};
-use crate::raw::{Connection, LOCATE_REQUEST, Stream};
-use crate::running::{Running, outcome_of, output_of, until};
-use crate::skip;
+use rtorb_tests::raw::{Connection, LOCATE_REQUEST, Stream};
+use rtorb_tests::running::{Running, outcome_of, output_of, until};
+use rtorb_tests::skip;
 
 /// What to install for these tests.
 const REMEDY: &str = "omniORB is not installed: apt-get install omniorb omniidl libomniorb4-dev omniorb-nameserver g++";

@@ -13,14 +13,14 @@ use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, Strategies,
     SystemException, WaitStrategy,
 };
-use rtorb_interop::fake::{FakeServer, Peer, reply, yes};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
-use rtorb_interop::raw::{CLOSE_CONNECTION, Stream, fragments};
-use rtorb_interop::relay::{Relayer, Served};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::exchange::Desk;
-use rtorb_interop::stubs::{Cubit, Relay};
+use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
+use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::raw::{CLOSE_CONNECTION, Stream, fragments};
+use rtorb_tests::relay::{Relayer, Served};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::exchange::Desk;
+use rtorb_tests::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
@@ -278,6 +278,8 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
     }
 }
 
+//= GIOP 1.2 §15.5.2
+//% test
 #[test]
 fn replies_in_any_order_find_their_threads() {
     for (connection, name) in
@@ -438,7 +440,7 @@ fn a_server_that_is_not_there_is_transient_and_may_come() {
         let port = socket.local_addr().expect("it is bound").port();
         drop(socket);
         let orb = orb(Orb::builder(), connection);
-        let object = object(&orb, &rtorb_interop::fake::reference_at("127.0.0.1", port));
+        let object = object(&orb, &rtorb_tests::fake::reference_at("127.0.0.1", port));
         for _ in 0..2 {
             let failed = object.is_a("IDL:Any:1.0").expect_err("nobody listens");
             assert_eq!(failed.kind, ExceptionKind::Transient, "{name}: {failed}");

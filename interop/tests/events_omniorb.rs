@@ -4,9 +4,9 @@ use std::thread::{self, JoinHandle};
 
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb, OrbError};
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::scratch::Scratch;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{Channel, ChannelConfig, strategies};
+use rtorb_tests::scratch::Scratch;
 
 #[test]
 fn events_of_its_suppliers_reach_its_consumers() {
@@ -44,7 +44,7 @@ fn what_its_plain_suppliers_push_reaches_its_plain_consumers() {
     let ours = Ours::serve();
     let poa = ours.orb.root_poa().expect("the root adapter");
     let plain = PlainChannel::serve(&poa, ours.channel.reference(), PlainConfig::default());
-    let plain = plain.expect("a plain face");
+    let plain = plain.expect("a plain channel");
     let reference = text(plain.reference().as_object());
     let ready = scratch.join("ready");
     let consumer = omniorb.begin("plain_consumer", &reference, &ready, &["100"]);

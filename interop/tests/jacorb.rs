@@ -2,10 +2,10 @@
 
 use rtorb::Orb;
 use rtorb_interop::jacorb::jacorb;
-use rtorb_interop::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
-use rtorb_interop::stubs::exchange::Desk;
+use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
 
 #[test]
 fn it_calls_us() {

@@ -4,13 +4,13 @@ use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_interop::jacorb::jacorb;
 use rtorb_interop::names::{OurNames, name, object, root};
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::ours::{Ours, check_cubit};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
 use rtorb_services::naming::client::{
-    Context, Existing, Inside, Load, Step, Walk, Why, format_name,
+    Context, Existing, FailureReason, Inside, Load, Step, Walk, format_name,
 };
 use rtorb_services::stubs::naming::cos_naming::{BindingType, NamingContextExt};
+use rtorb_tests::ours::{Ours, check_cubit};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
 use std::convert::Infallible;
 use std::io::Cursor;
 use std::time::Duration;
@@ -198,7 +198,7 @@ fn every_operation(address: &str) {
     let names = root(&orb, address);
     let [first, second] = ["first", "second"].map(|key| somebody(&orb, key));
     let why = |done: Result<(), rtorb_services::naming::client::Failure>| {
-        done.expect_err("this cannot be done").why
+        done.expect_err("this cannot be done").reason
     };
 
     let plant = names
@@ -209,7 +209,7 @@ fn every_operation(address: &str) {
         .expect("bound");
     assert_eq!(bound(&plant, "drive"), first.to_string());
     let again = names.bind(&name("plant.site/drive"), &second, Existing::Keep);
-    assert_eq!(why(again), Why::AlreadyBound);
+    assert_eq!(why(again), FailureReason::AlreadyBound);
     names
         .bind(&name("plant.site/drive"), &second, Existing::Replace)
         .expect("bound anew");
@@ -220,7 +220,7 @@ fn every_operation(address: &str) {
         .bind_context(&name("plant.site/line"), &made, Existing::Keep)
         .expect("bound");
     let again = names.bind_context(&name("plant.site/line"), &made, Existing::Keep);
-    assert_eq!(why(again), Why::AlreadyBound);
+    assert_eq!(why(again), FailureReason::AlreadyBound);
     let other = names.new_context().expect("made");
     names
         .bind_context(&name("plant.site/line"), &other, Existing::Replace)
@@ -235,18 +235,24 @@ fn every_operation(address: &str) {
     assert_eq!(bound(&other, "a/b/drive"), first.to_string());
 
     let missing = why(names.resolve(&name("plant.site/x/y")).map(|_| ()));
-    assert_eq!(missing, Why::MissingNode(name("x/y")));
+    assert_eq!(missing, FailureReason::MissingNode(name("x/y")));
     let through = why(names.resolve(&name("plant.site/drive/y")).map(|_| ()));
     assert!(
-        matches!(through, Why::NotContext(_) | Why::System(_)),
+        matches!(
+            through,
+            FailureReason::NotContext(_) | FailureReason::System(_)
+        ),
         "{through:?}"
     );
-    assert_eq!(why(names.unbind(&name("x"))), Why::MissingNode(name("x")));
-    assert_eq!(why(names.unbind(&[])), Why::InvalidName);
-    assert_eq!(why(plant.destroy()), Why::NotEmpty);
+    assert_eq!(
+        why(names.unbind(&name("x"))),
+        FailureReason::MissingNode(name("x"))
+    );
+    assert_eq!(why(names.unbind(&[])), FailureReason::InvalidName);
+    assert_eq!(why(plant.destroy()), FailureReason::NotEmpty);
     assert_eq!(
         why(names.remove_context(&name("plant.site"))),
-        Why::NotEmpty
+        FailureReason::NotEmpty
     );
 
     names
@@ -483,14 +489,18 @@ fn names_go_on_from_one_service_into_the_other() {
         let missing = near
             .resolve(&name("other/line/x/y"))
             .expect_err("not bound");
-        assert_eq!(missing.why, Why::MissingNode(name("x/y")), "{missing}");
+        assert_eq!(
+            missing.reason,
+            FailureReason::MissingNode(name("x/y")),
+            "{missing}"
+        );
         assert!(missing.to_string().contains("`other/line/x` is not bound"));
         near.remove_context(&name("other/line"))
             .expect("it is empty");
         near.unbind(&name("other/drive.k")).expect("it is bound");
         assert_eq!(
-            far.resolve(&name("plant/drive.k")).map_err(|f| f.why),
-            Err(Why::MissingNode(name("drive.k")))
+            far.resolve(&name("plant/drive.k")).map_err(|f| f.reason),
+            Err(FailureReason::MissingNode(name("drive.k")))
         );
         near.unbind(&name("other")).expect("it is bound");
         far.remove_context(&name("plant")).expect("it is empty");

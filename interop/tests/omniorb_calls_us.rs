@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::ours::{Ours, activate_readable};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::Cubit;
+use rtorb_tests::ours::{Ours, activate_readable};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::Cubit;
 
 #[test]
 fn every_operation_in_every_version() {
@@ -182,7 +182,7 @@ fn its_shutdown_ends_our_server() {
         &["--lengths", "1", "--shutdown"],
     );
     // The ORB still exists; a client that comes now shall be refused, and not wait for an answer.
-    rtorb_interop::running::until("nobody listens any more", || {
+    rtorb_tests::running::until("nobody listens any more", || {
         std::net::TcpStream::connect_timeout(&ours.address(), Duration::from_secs(1))
             .is_err()
             .then_some(())

@@ -3,10 +3,10 @@
 use rtorb::exception::OMG;
 use rtorb::{CompletionStatus, ExceptionKind, Limits, Orb, OrbBuilder};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::ours::{Ours, activate_readable};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
-use rtorb_interop::stubs::exchange::Desk;
+use rtorb_tests::ours::{Ours, activate_readable};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
 
 const SMALL: usize = 64 << 10;
 

@@ -5,19 +5,17 @@ use std::path::Path;
 
 use rtorb::exception::OMG;
 use rtorb::{ExceptionKind, Orb, OrbBuilder};
-use rtorb_interop::fake::reference_at;
 use rtorb_interop::omniorb::omniorb;
-use rtorb_interop::ours::Ours;
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
+use rtorb_tests::fake::reference_at;
+use rtorb_tests::ours::Ours;
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ior::Ior;
 
 #[test]
 fn an_ipv6_address_is_listened_on_and_found() {
     if TcpListener::bind("[::1]:0").is_err() {
-        rtorb_interop::skip(
-            "this host has no IPv6 loopback: sysctl net.ipv6.conf.lo.disable_ipv6=0",
-        );
+        rtorb_tests::skip("this host has no IPv6 loopback: sysctl net.ipv6.conf.lo.disable_ipv6=0");
         return;
     }
     let ours = Ours::serve_as(listening("iiop://[::1]:0"));
@@ -38,7 +36,7 @@ fn an_ipv6_address_is_listened_on_and_found() {
 fn a_name_with_several_addresses_is_tried_by_each() {
     // `localhost` may stand for ::1 first, where nobody listens.
     let ours = Ours::serve();
-    rtorb_interop::ours::activate_readable(&ours.orb, "Routes");
+    rtorb_tests::ours::activate_readable(&ours.orb, "Routes");
     let reference = format!(
         "corbaloc::1.2@localhost:{}/Routes/cubit",
         ours.address().port()
@@ -49,7 +47,7 @@ fn a_name_with_several_addresses_is_tried_by_each() {
 #[test]
 fn a_corbaloc_with_several_addresses_is_tried_in_order() {
     let ours = Ours::serve();
-    rtorb_interop::ours::activate_readable(&ours.orb, "Routes");
+    rtorb_tests::ours::activate_readable(&ours.orb, "Routes");
     let nobody = unused_port();
     let reference = format!(
         "corbaloc::127.0.0.1:{nobody},:1.2@{}/Routes/cubit",

@@ -7,17 +7,17 @@ use rtorb::rt::{
     ThreadpoolLane,
 };
 use rtorb::{ExceptionKind, Orb, OrbBuilder, PoaPolicies, SystemException};
-use rtorb_interop::fake::{FakeServer, Peer, reply, request_id};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::ours::Ours;
-use rtorb_interop::raw::{REPLY, REQUEST, Stream};
-use rtorb_interop::recorder;
-use rtorb_interop::relay::{has_priorities, priority};
-use rtorb_interop::running::PATIENCE;
-use rtorb_interop::scheduling::TimeSharing;
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::Cubit;
 use rtorb_interop::tao::{Model, TaoReference};
+use rtorb_tests::fake::{FakeServer, Peer, reply, request_id};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{REPLY, REQUEST, Stream};
+use rtorb_tests::recorder;
+use rtorb_tests::relay::{has_priorities, priority};
+use rtorb_tests::running::PATIENCE;
+use rtorb_tests::scheduling::TimeSharing;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ByteOrder;
 use std::io::Write;
 use std::net::TcpStream;
@@ -429,6 +429,8 @@ fn a_context_that_is_no_priority_harms_nobody() {
     }
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn a_connection_can_be_bound_to_a_band_at_every_object() {
     let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));

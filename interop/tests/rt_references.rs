@@ -14,11 +14,11 @@ use rtorb::rt::{
 };
 use rtorb::{DispatchStrategy, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_interop::omniorb::{decoded, omniorb};
-use rtorb_interop::raw::{Connection, LOCATE_REQUEST, REQUEST, Stream};
-use rtorb_interop::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::{Cubit, Relay};
+use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REQUEST, Stream};
+use rtorb_tests::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::{Cubit, Relay};
 
 use PriorityModel::{ClientPropagated, ServerDeclared};
 
@@ -326,7 +326,7 @@ fn an_object_of_a_pool_is_served_by_no_other_thread() {
         .expect("threads of time sharing");
     let policies = PoaPolicies::PERSISTENT.with(Policy::Threadpool(pool));
     let poa = served.root.create_poa("Pooled", policies).expect("free");
-    let names = Arc::new(rtorb_interop::relay::ThreadNames::default());
+    let names = Arc::new(rtorb_tests::relay::ThreadNames::default());
     let relay: Relay = poa
         .activate_with_id("relay", Arc::clone(&names))
         .expect("room");

@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use rtorb::Orb;
-use rtorb_interop::raw::{Connection, Request};
-use rtorb_interop::relay::{has_priorities, way};
-use rtorb_interop::running::{Running, until};
-use rtorb_interop::scheduling::{Task, tasks};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Relay;
 use rtorb_services::scheduling::{Description, Schedule};
+use rtorb_tests::raw::{Connection, Request};
+use rtorb_tests::relay::{has_priorities, way};
+use rtorb_tests::running::{Running, until};
+use rtorb_tests::scheduling::{Task, tasks};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Relay;
 
 /// The thread that runs the ORB; the kernel shows 15 octets of a name, and these are fewer.
 const MAIN: &str = "rt-server";

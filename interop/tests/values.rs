@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rtorb::{Orb, SystemException};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::atlas::{Guide, GuideServant, Link, Pin, Point, Route, Text};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::atlas::{Guide, GuideServant, Link, Pin, Point, Route, Text};
 
 type Linked = (Option<Arc<Link>>, Option<Arc<Text>>);
 

@@ -3,10 +3,10 @@
 use rtorb::giop::Version;
 use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
-use rtorb_interop::ours::{Wide, check_cubit, check_desk, check_nested};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::Cubit;
-use rtorb_interop::stubs::exchange::Desk;
+use rtorb_tests::ours::{Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
 
 const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
 const LENGTHS: [usize; 5] = [0, 1, 4, 1021, 4096];

@@ -1,22 +1,52 @@
-//! Generated code as an application has it, for the tests beside it to call through.
+//! Support for tests that make real calls without another ORB: servants, clients and servers that send raw messages, fake
+//! servers, and the code that IDL generates.
 //!
-//! The lints are those of a strict application: what is generated has to keep quiet under them.
+//! The lints are those of a strict application: generated code must not trigger them.
 #![forbid(unsafe_code)]
 #![deny(
     missing_docs,
     unreachable_pub,
     unused_qualifications,
     nonstandard_style,
-    clippy::pedantic,
     clippy::unwrap_used
 )]
 
-rtorb::include_idl!("echo");
-rtorb::include_idl!("inheritance");
-rtorb::include_idl!("failures");
-rtorb::include_idl!("clockwork");
+pub mod asleep;
+pub mod clockwork;
+pub mod fake;
+pub mod good;
+pub mod ours;
+pub mod raw;
+pub mod recorder;
+pub mod relay;
+pub mod running;
+pub mod scheduling;
+pub mod scratch;
+pub mod servants;
 
-/// The IDL of the back end's snapshots: that it compiles is what matters.
+pub use generated::*;
+
+/// The generated code that the tests of the mapping call through.
+#[deny(clippy::pedantic)]
+mod generated {
+    rtorb::include_idl!("echo");
+    rtorb::include_idl!("inheritance");
+    rtorb::include_idl!("failures");
+    rtorb::include_idl!("clockwork");
+}
+
+/// The generated code of the servants of this crate.
+pub mod stubs {
+    pub use super::generated::timing;
+
+    rtorb::include_idl!("atlas");
+    rtorb::include_idl!("cubit");
+    rtorb::include_idl!("exchange");
+    rtorb::include_idl!("relay");
+}
+
+/// The IDL of the back end's snapshots. It only has to compile.
+#[deny(clippy::pedantic)]
 pub mod snapshots {
     rtorb::include_idl!("constants");
     rtorb::include_idl!("documentation");
@@ -30,6 +60,30 @@ pub mod snapshots {
     rtorb::include_idl!("valuetypes");
 }
 
+use std::env;
+use std::io::Write;
+use std::thread;
+
+/// Says that the running test was skipped for want of something, and how to enable it.
+///
+/// It is said past the capture of the test runner: who runs the tests shall see it.
+///
+/// # Panics
+///
+/// `RTORB_REQUIRE_PEERS=1` is set.
+pub fn skip(why: &str) {
+    assert!(
+        env::var_os("RTORB_REQUIRE_PEERS").is_none_or(|v| v != "1"),
+        "required by RTORB_REQUIRE_PEERS=1: {why}"
+    );
+    let thread = thread::current();
+    let line = format!(
+        "\nskipped: {why} (test {})\n",
+        thread.name().unwrap_or("without a name")
+    );
+    // One write, so that tests beside this one do not write in between. Without standard error, nobody looks.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
 /// The programs on the front page of `rtorb`'s documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../crates/rtorb/src/lib.md")]

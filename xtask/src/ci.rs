@@ -16,8 +16,8 @@ struct Step {
 
 /// The steps in order: the first runs the program where there is no other file, as the guests of the kernel laboratory do, for
 /// which the second gets kernels; the third is the README's test command; the fourth tries the interleavings of what has no lock,
-/// in a folder of its own because everything is built differently for it.
-const STEPS: [Step; 6] = [
+/// in a folder of its own because everything is built differently for it; the fifth counts the instructions of a call.
+const STEPS: [Step; 7] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "static", "--try"],
@@ -40,6 +40,11 @@ const STEPS: [Step; 6] = [
             ("RUSTFLAGS", "--cfg loom"),
             ("CARGO_TARGET_DIR", "target/loom"),
         ],
+    },
+    Step {
+        program: CARGO,
+        arguments: &["xtask", "instructions"],
+        environment: &[],
     },
     Step {
         program: CARGO,

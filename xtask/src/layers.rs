@@ -1,4 +1,4 @@
-//! The layers of the workspace: who may depend on whom, and what a layer may not touch.
+//! The layers of the workspace: who may depend on whom, within a crate too, and what a layer may not touch.
 //!
 //! ARCHITECTURE.md says why; these are the rules as data. `cargo test --workspace` checks them too.
 
@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use crate::metadata::{Metadata, Package};
+use crate::modules::cycles;
 use crate::sources::{code, rust_files};
 
 /// Prints what is broken, and fails if anything is.
@@ -53,6 +54,11 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "rtorb-interop",
         needs: BELOW_THE_COMMAND,
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-instructions",
+        needs: &["rtorb"],
         builds_with: &["rtorb-idl"],
     },
     Layer {
@@ -114,6 +120,7 @@ const LAYERS: &[Layer] = &[
 ];
 
 const BELOW_THE_COMMAND: &[&str] = &[
+    "rtorb-tests",
     "rtorb-lab",
     "rtorb-services",
     "rtorb-sched",
@@ -201,6 +208,18 @@ const RUNTIMES: &[&str] = &[
 /// The one package that may use `unsafe`.
 const UNSAFE: &str = "rtorb-os";
 
+/// The libraries among whose top modules there is no cycle.
+const ACYCLIC: &[&str] = &[
+    "rtorb",
+    "rtorb-services",
+    "rtorb-sched",
+    "rtorb-wire",
+    "rtorb-os",
+    "rtorb-idl",
+];
+/// Those of [`ACYCLIC`] that still have cycles. This list only shrinks.
+const CYCLES_LEFT: &[&str] = &["rtorb"];
+
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
     let metadata = Metadata::of(workspace)?;
     let mut broken = Vec::new();
@@ -215,6 +234,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
         edges(layer, package, &mut broken);
         safe(package, &mut broken)?;
         words(package, &mut broken)?;
+        acyclic(package, &mut broken)?;
     }
     for package in NO_RUNTIME_BELOW {
         let reached = metadata.reached_from(package);
@@ -298,6 +318,33 @@ fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// No top module of a library uses one that uses it, directly or through others. Cargo and [`LAYERS`] keep cycles of crates out.
+fn acyclic(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
+    let name = package.name.as_str();
+    if !ACYCLIC.contains(&name) {
+        return Ok(());
+    }
+    let folder = package
+        .manifest_path
+        .parent()
+        .context("a manifest is in a folder")?;
+    let cycles = cycles(&folder.join("src"))?;
+    if CYCLES_LEFT.contains(&name) {
+        match cycles.len() {
+            0 => println!("{name} has no cycle: take it out of CYCLES_LEFT in xtask/src/layers.rs"),
+            edges => println!("{name} may still have cycles: {edges} uses"),
+        }
+        return Ok(());
+    }
+    broken.extend(cycles.iter().map(|edge| {
+        breach(
+            &format!("{}:{}", edge.file.display(), edge.line),
+            &format!("`{}` uses `{}`, which uses it in turn", edge.from, edge.to),
+        )
+    }));
     Ok(())
 }
 

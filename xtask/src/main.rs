@@ -1,14 +1,18 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask spec`, and `cargo xtask ci` for all that the gate runs;
-//! `cargo xtask static` builds the program for a board.
+//! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
+//! `draw` tests with new random cases; `static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
+mod draw;
 mod elf;
+mod instructions;
 mod layers;
 mod metadata;
+mod modules;
 mod sources;
 mod spec;
 mod static_build;
+mod valgrind;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -21,12 +25,18 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["layers"] => layers::run(&workspace()),
+        ["instructions"] => instructions::run(&workspace(), instructions::Mode::Table),
+        ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
+        ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
+        ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
-            eprintln!("usage: cargo xtask layers | spec [--json] | ci | static [--try]");
+            eprintln!(
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
+            );
             return ExitCode::from(2);
         }
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use rtorb::Orb;
-use rtorb_services::naming::client::{Context, Failure, Name, Place, parse_name};
+use rtorb_services::naming::client::{Context, Failure, Name, ServiceLocation, parse_name};
 use serde::Serialize;
 
 use crate::orb_options::Misuse;
@@ -73,7 +73,7 @@ impl From {
             Some(argument) => Context::narrow(&reference::object(&orb, argument)?)
                 .map_err(|failure| anyhow!("--name-service {argument}: {failure}"))?,
             None => Context::root(&orb).map_err(|failure| {
-                let place = Place::of(&orb);
+                let place = ServiceLocation::of(&orb);
                 anyhow!(
                     "no naming service at {place}: {failure}. Start one with `rtorb naming serve`, or say where one is with \
                      --name-service REF"

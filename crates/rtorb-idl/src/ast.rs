@@ -1,12 +1,12 @@
-//! The syntax tree: what was written, names not yet looked up.
+//! The syntax tree: the declarations as they are written. Names are not resolved yet.
 
 use crate::preprocess::EventKind;
 use crate::source::Location;
 use crate::tree::{Annotation, Direction, InterfaceFlavour, Type, Value};
 
-/// What stands before a declaration.
+/// The comments and annotations before a declaration.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lead {
+pub(crate) struct Preamble {
     pub(crate) documentation: Vec<String>,
     pub(crate) annotations: Vec<Annotation>,
 }
@@ -53,7 +53,7 @@ impl std::fmt::Display for ScopedName {
 /// Anything that may stand in a module, an interface, a valuetype or a component.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) kind: DefinitionKind,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum DefinitionKind {
 /// A type that is declared where it is used, too: `struct`, `union`, `enum`, `bitset`, `bitmask`.
 #[derive(Clone, Debug)]
 pub(crate) struct Constructed {
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) name: Name,
     pub(crate) kind: ConstructedKind,
 }
@@ -172,13 +172,13 @@ pub(crate) struct BitField {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Enumerator {
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) name: Name,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) ty: TypeSpec,
     pub(crate) declarators: Vec<Declarator>,
 }
@@ -186,7 +186,7 @@ pub(crate) struct Member {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) labels: Vec<CaseLabel>,
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) ty: TypeSpec,
     pub(crate) declarator: Declarator,
 }
@@ -238,7 +238,7 @@ pub(crate) struct OperationDcl {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {
-    pub(crate) lead: Lead,
+    pub(crate) preamble: Preamble,
     pub(crate) direction: Direction,
     pub(crate) direction_location: Location,
     pub(crate) ty: TypeSpec,
@@ -264,7 +264,7 @@ pub(crate) struct ComponentDcl {
     pub(crate) name: Name,
     pub(crate) base: Option<ScopedName>,
     pub(crate) supports: Vec<ScopedName>,
-    /// What a home manages, and its key.
+    /// The component that a home manages, and its key.
     pub(crate) others: Vec<ScopedName>,
     /// `None` for a forward declaration.
     pub(crate) body: Option<Vec<Definition>>,
@@ -314,6 +314,17 @@ pub(crate) struct Expression {
     pub(crate) kind: ExpressionKind,
 }
 
+impl Expression {
+    /// An expression without operators.
+    pub(crate) fn single(location: Location, kind: ExpressionKind) -> Self {
+        Self {
+            location,
+            depth: 1,
+            kind,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ExpressionKind {
     /// A number or a boolean.
@@ -335,6 +346,6 @@ pub(crate) enum ExpressionKind {
         operator: &'static str,
         operands: Box<(Expression, Expression)>,
     },
-    /// What could not be understood and has been reported.
+    /// An expression with an error that has been reported.
     Wrong,
 }

@@ -1,4 +1,4 @@
-//! A syntax tree to a checked tree: names are looked up, and every rule of the language is applied.
+//! Checks a syntax tree: resolves names, applies every rule of the language, and builds the checked tree.
 
 mod components;
 mod constants;
@@ -19,7 +19,7 @@ mod valuetypes;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::ast::{Definition, DefinitionKind, Lead, Name};
+use crate::ast::{Definition, DefinitionKind, Name, Preamble};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::parser::Specification;
 use crate::preprocess::EventKind;
@@ -29,8 +29,8 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 use ids::{Identity, Prefix};
 use scopes::{Entity, Scope, ScopeId, ScopeKind};
 
-/// Checks all definitions; the tree is whole only if nothing was reported as an error. What `specification` names of
-/// module CORBA and does not declare is taken from `orb`.
+/// Checks all definitions. The tree is complete only if no error was reported. Takes declarations of module CORBA from `orb`
+/// that `specification` uses but does not declare.
 pub(crate) fn check(
     specification: &Specification,
     orb: &[Definition],
@@ -62,28 +62,28 @@ const GLOBAL: ScopeId = 0;
 
 struct Checker<'c> {
     tree: Tree,
-    /// What is known of each item beyond the tree.
+    /// The facts of each item, by its id.
     facts: Vec<Facts>,
     scopes: Vec<Scope>,
     current: ScopeId,
     prefix: Prefix,
     /// Of the files that are being read.
     saved_prefixes: Vec<Prefix>,
-    /// What is left of the built-in module CORBA.
+    /// The declarations of the built-in module CORBA that are not taken yet.
     orb: HashMap<&'c str, &'c Definition>,
     sources: &'c SourceMap,
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,
     incomplete: bool,
-    /// True if everything was read without an error: what was not is not in the definitions.
+    /// True if parsing found no error, so that the definitions are complete.
     is_whole: bool,
-    /// Where annotations on timing stand that an operation or attribute has taken.
+    /// The places of annotations on timing that belong to an operation or attribute.
     timed: HashSet<Location>,
     /// Lines of files that were included twice, and have been reported.
     included_twice: HashSet<Position>,
 }
 
-/// What the checker knows of an item.
+/// The checker's facts about an item, which the tree does not contain.
 #[derive(Clone, Debug)]
 struct Facts {
     /// The scope that it forms.
@@ -93,13 +93,19 @@ struct Facts {
     flavour: InterfaceFlavour,
     /// True between the first `{` of its definition and the last `}`.
     open: bool,
-    /// True if it cannot leave the process: a local interface, or something that holds one.
+    /// True if it cannot leave the process: a local interface, or a type that contains one.
     local: bool,
     /// How many interfaces or valuetypes inherit from each other up to here.
     generation: u32,
 }
 
 impl Checker<'_> {
+    /// Reports an error at one place.
+    fn error(&mut self, at: Location, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(message).at(at, label));
+    }
+
     fn definitions(&mut self, definitions: &[Definition]) {
         for definition in definitions {
             self.definition(definition);
@@ -107,20 +113,22 @@ impl Checker<'_> {
     }
 
     fn definition(&mut self, definition: &Definition) {
-        let lead = &definition.lead;
+        let preamble = &definition.preamble;
         match &definition.kind {
-            DefinitionKind::Module { name, body } => self.module(lead, name, body),
-            DefinitionKind::Interface(interface) => self.interface(lead, interface),
-            DefinitionKind::Valuetype(valuetype) => self.valuetype(lead, valuetype),
-            DefinitionKind::ValueBox { name, ty } => self.value_box(lead, name, ty),
+            DefinitionKind::Module { name, body } => self.module(preamble, name, body),
+            DefinitionKind::Interface(interface) => self.interface(preamble, interface),
+            DefinitionKind::Valuetype(valuetype) => self.valuetype(preamble, valuetype),
+            DefinitionKind::ValueBox { name, ty } => self.value_box(preamble, name, ty),
             DefinitionKind::Constructed(constructed) => {
                 self.constructed(constructed);
             }
-            DefinitionKind::Exception { name, members } => self.exception(lead, name, members),
-            DefinitionKind::Typedef { ty, declarators } => self.typedef(lead, ty, declarators),
-            DefinitionKind::Constant { ty, name, value } => self.constant(lead, ty, name, value),
+            DefinitionKind::Exception { name, members } => self.exception(preamble, name, members),
+            DefinitionKind::Typedef { ty, declarators } => self.typedef(preamble, ty, declarators),
+            DefinitionKind::Constant { ty, name, value } => {
+                self.constant(preamble, ty, name, value)
+            }
             DefinitionKind::Native { name } => {
-                self.declare_item(lead, name, ItemKind::Native);
+                self.declare_item(preamble, name, ItemKind::Native);
             }
             DefinitionKind::TypeId { name, id, location } => self.type_id(name, id, *location),
             DefinitionKind::TypePrefix {
@@ -129,13 +137,15 @@ impl Checker<'_> {
                 location,
             } => self.type_prefix(name, prefix, *location),
             DefinitionKind::Import { name, location } => self.import(name.as_ref(), *location),
-            DefinitionKind::Component(component) => self.component(lead, component),
-            DefinitionKind::TemplateModule { name } => self.other(lead, name, "template module"),
+            DefinitionKind::Component(component) => self.component(preamble, component),
+            DefinitionKind::TemplateModule { name } => {
+                self.other(preamble, name, "template module")
+            }
             DefinitionKind::TemplateInstance { template, name } => {
                 self.lookup(template);
-                self.other(lead, name, "template module instance");
+                self.other(preamble, name, "template module instance");
             }
-            DefinitionKind::AnnotationType { name } => self.annotation_type(lead, name),
+            DefinitionKind::AnnotationType { name } => self.annotation_type(preamble, name),
             DefinitionKind::Event(event) => self.event(event),
             // They stand in interfaces, valuetypes and components, which handle them.
             DefinitionKind::Operation(_)
@@ -163,22 +173,22 @@ impl Checker<'_> {
         }
     }
 
-    fn module(&mut self, lead: &Lead, name: &Name, body: &[Definition]) {
+    fn module(&mut self, preamble: &Preamble, name: &Name, body: &[Definition]) {
         let reopened = self.declared_here(name).filter(|&id| self.is_module(id));
         let id = match reopened {
             Some(id) => {
                 self.check_spelling(name, id);
-                self.tree.items[id.0 as usize].in_main_file |= self.is_main(name.location);
-                self.tree.items[id.0 as usize]
-                    .documentation
-                    .extend(lead.documentation.clone());
+                let in_main_file = self.is_main(name.location);
+                let item = self.item_mut(id);
+                item.in_main_file |= in_main_file;
+                item.documentation.extend(preamble.documentation.clone());
                 Some(id)
             }
-            None => self.declare_item(lead, name, ItemKind::Module { items: Vec::new() }),
+            None => self.declare_item(preamble, name, ItemKind::Module { items: Vec::new() }),
         };
         match id {
             Some(id) => self.within(id, ScopeKind::Module, |checker| checker.definitions(body)),
-            // A name that collides: its contents are checked all the same.
+            // The name collides; the contents are still checked.
             None => self.within_nothing(|checker| checker.definitions(body)),
         }
     }
@@ -201,32 +211,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Things that are kept but mean nothing to CORBA.
-    fn other(&mut self, lead: &Lead, name: &Name, what: &'static str) {
-        self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what,
-                items: Vec::new(),
-            },
-        );
+    /// A declaration that the tree keeps but that has no CORBA form.
+    fn other(&mut self, preamble: &Preamble, name: &Name, what: &'static str) {
+        self.declare_item(preamble, name, ItemKind::other(what));
     }
 
-    /// The same annotation may be declared by several files: it has no other meaning here.
-    fn annotation_type(&mut self, lead: &Lead, name: &Name) {
+    /// Several files may declare the same annotation.
+    fn annotation_type(&mut self, preamble: &Preamble, name: &Name) {
         let known = self.declared_here(name);
-        let again = known.is_some_and(|id| {
-            matches!(
-                self.tree.item(id).kind,
-                ItemKind::Other {
-                    what: "annotation",
-                    ..
-                }
-            )
-        });
-        if !again {
-            self.other(lead, name, "annotation");
+        if !known.is_some_and(|id| self.tree.item(id).is_other("annotation")) {
+            self.other(preamble, name, "annotation");
         }
     }
 
@@ -234,18 +228,18 @@ impl Checker<'_> {
         let known = name
             .is_some_and(|name| name.first().text == "CORBA" || self.find_quietly(name).is_some());
         if !known && !self.incomplete {
-            let diagnostic = Diagnostic::warning("`import` has nothing to import from")
+            let diagnostic = Diagnostic::warning("`import` has no effect")
                 .at(
                     location,
-                    "there is no interface repository to ask: only what is included is known",
+                    "there is no interface repository: only included files are read",
                 )
                 .help("include the file that declares it: `#include \"file.idl\"`");
             self.diagnostics.push(diagnostic);
         }
     }
 
-    /// Adds an item to the current scope; `None` if its name is taken, which is reported.
-    fn declare_item(&mut self, lead: &Lead, name: &Name, kind: ItemKind) -> Option<ItemId> {
+    /// Adds an item to the current scope. Returns `None` after reporting that its name is taken.
+    fn declare_item(&mut self, preamble: &Preamble, name: &Name, kind: ItemKind) -> Option<ItemId> {
         let id = ItemId(u32::try_from(self.tree.items.len()).ok()?);
         if !self.declare(name, Entity::Item(id)) {
             return None;
@@ -256,8 +250,8 @@ impl Checker<'_> {
             name: name.text.clone(),
             scope,
             repository_id: identity.repository_id(),
-            documentation: lead.documentation.clone(),
-            annotations: lead.annotations.clone(),
+            documentation: preamble.documentation.clone(),
+            annotations: preamble.annotations.clone(),
             location: name.location,
             in_main_file: self.is_main(name.location),
             kind,
@@ -271,11 +265,7 @@ impl Checker<'_> {
             generation: 0,
         });
         match scope {
-            Some(owner) => {
-                if let Some(items) = items_of(&mut self.tree.items[owner.0 as usize].kind) {
-                    items.push(id);
-                }
-            }
+            Some(owner) => self.item_mut(owner).kind.push(id),
             None => self.tree.roots.push(id),
         }
         Some(id)
@@ -309,7 +299,7 @@ impl Checker<'_> {
         }
         let files = self.saved_prefixes.len();
         let result = body(self);
-        // A file that begins in a scope and ends outside it is odd, but must not upset the count.
+        // A file may begin in a scope and end outside it; then the prefixes of files are not restored here.
         if self.saved_prefixes.len() == files {
             self.prefix = outer_prefix;
         }
@@ -327,39 +317,24 @@ impl Checker<'_> {
         &mut self.facts[id.0 as usize]
     }
 
-    fn set_kind(&mut self, id: ItemId, kind: ItemKind) {
-        self.tree.items[id.0 as usize].kind = kind;
+    fn item_mut(&mut self, id: ItemId) -> &mut Item {
+        &mut self.tree.items[id.0 as usize]
     }
 
     fn finish(mut self) -> Tree {
-        for index in 0..self.tree.items.len() {
-            let item = &self.tree.items[index];
+        for (item, facts) in self.tree.items.iter_mut().zip(&self.facts) {
+            item.repository_id = facts.identity.repository_id();
             if let ItemKind::Undefined {
                 what: what @ ("struct" | "union"),
             } = item.kind
+                && !self.incomplete
+                && !self.lost.contains(item.name.as_str())
             {
                 let message = format!("the {what} `{}` is declared but never defined", item.name);
-                let diagnostic = Diagnostic::error(message).at(item.location, "declared here");
-                if !self.incomplete && !self.lost.contains(item.name.as_str()) {
-                    self.diagnostics.push(diagnostic);
-                }
+                self.diagnostics
+                    .push(Diagnostic::error(message).at(item.location, "declared here"));
             }
-            self.tree.items[index].repository_id = self.facts[index].identity.repository_id();
         }
         self.tree
-    }
-}
-
-/// Where the items declared inside an item are kept.
-fn items_of(kind: &mut ItemKind) -> Option<&mut Vec<ItemId>> {
-    match kind {
-        ItemKind::Module { items }
-        | ItemKind::Struct { items, .. }
-        | ItemKind::Exception { items, .. }
-        | ItemKind::Other { items, .. } => Some(items),
-        ItemKind::Interface(interface) => Some(&mut interface.items),
-        ItemKind::Union(union) => Some(&mut union.items),
-        ItemKind::Valuetype(valuetype) => Some(&mut valuetype.items),
-        _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What a `build.rs` calls.
+//! The compiler that a `build.rs` calls.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::{Diagnostic, Options, Outcome, rust};
 
 /// Compiles the IDL file `path` to `$OUT_DIR/<stem>.rs`, for `rtorb::include_idl!`.
 ///
-/// For a `build.rs`: tells cargo which files were read, prints what is wrong with them, and ends the process with
-/// status 1 if there is an error. [`Compiler`] takes include directories and macros.
+/// For a `build.rs`: prints the files that cargo has to watch, and warnings. After an error, prints it and ends the process
+/// with status 1. [`Compiler`] also takes include directories and macros.
 pub fn compile(path: impl AsRef<Path>) {
     Compiler::new().compile(path);
 }
@@ -31,7 +31,7 @@ impl Compiler {
         Self::default()
     }
 
-    /// Looks for included files in `dir`, too.
+    /// Adds a directory in which included files are searched.
     #[must_use]
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.include_dirs.push(dir.into());
@@ -45,7 +45,7 @@ impl Compiler {
         self
     }
 
-    /// Writes to `dir` and not to `$OUT_DIR`.
+    /// Writes to `dir` instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
@@ -73,58 +73,46 @@ impl Compiler {
     /// Compiles without printing anything.
     ///
     /// # Errors
-    /// The diagnostics, rendered, if the specification is wrong or cannot be generated; a message if the result
-    /// cannot be written.
+    /// The rendered diagnostics if the specification is wrong or has no Rust form; a message if the output cannot be
+    /// written.
     pub fn try_compile(&self, path: &Path) -> Result<Compiled, CompileError> {
         let outcome = crate::check(&[path.to_owned()], &self.options);
-        let rendered = outcome.render(false);
-        let failed = |message: String, sources: SourceMap| Err(CompileError { message, sources });
-        let Some(tree) = outcome.tree else {
-            return failed(rendered, outcome.sources);
-        };
-        let text = match rust::generate(&tree) {
-            Ok(text) => text,
-            Err(diagnostics) => {
-                return failed(
-                    rendered + &render(&diagnostics, &outcome.sources),
-                    outcome.sources,
-                );
-            }
-        };
-        let Some(stem) = path.file_stem() else {
-            return failed(
-                format!("`{}` names no file", path.display()),
-                outcome.sources,
-            );
-        };
-        let Some(out_dir) = self
-            .out_dir
-            .clone()
-            .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from))
-        else {
-            return failed(
-                "OUT_DIR is not set: call this from build.rs, or give a directory".to_owned(),
-                outcome.sources,
-            );
-        };
-        let mut name = stem.to_owned();
-        name.push(".rs");
-        let output = out_dir.join(name);
-        match std::fs::write(&output, text) {
-            Ok(()) => Ok(Compiled {
+        let warnings = outcome.render(false);
+        match self.write(path, &outcome, &warnings) {
+            Ok(output) => Ok(Compiled {
                 output,
-                warnings: rendered,
+                warnings,
                 sources: outcome.sources,
             }),
-            Err(error) => failed(
-                format!("cannot write `{}`: {error}", output.display()),
-                outcome.sources,
-            ),
+            Err(message) => Err(CompileError {
+                message,
+                sources: outcome.sources,
+            }),
         }
+    }
+
+    /// Writes the Rust text of `outcome`. Returns the file, or the message of an error.
+    fn write(&self, path: &Path, outcome: &Outcome, rendered: &str) -> Result<PathBuf, String> {
+        let tree = outcome.tree.as_ref().ok_or(rendered)?;
+        let text = rust::generate(tree)
+            .map_err(|diagnostics| rendered.to_owned() + &render(&diagnostics, &outcome.sources))?;
+        let stem = path
+            .file_stem()
+            .ok_or_else(|| format!("`{}` is not the path of a file", path.display()))?;
+        let out_dir = self.out_dir.clone();
+        let out_dir = out_dir
+            .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from))
+            .ok_or(
+                "OUT_DIR is not set: call this from build.rs, or set a directory with `out_dir`",
+            )?;
+        let output = out_dir.join(stem).with_added_extension("rs");
+        std::fs::write(&output, text)
+            .map_err(|error| format!("cannot write `{}`: {error}", output.display()))?;
+        Ok(output)
     }
 }
 
-/// What a compilation made.
+/// The result of a compilation.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The file written.
@@ -135,7 +123,7 @@ pub struct Compiled {
     pub sources: SourceMap,
 }
 
-/// Why a compilation made nothing; its text is what to print.
+/// The reason why a compilation failed, as text to print.
 #[derive(Clone, Debug)]
 pub struct CompileError {
     message: String,
@@ -143,7 +131,7 @@ pub struct CompileError {
 }
 
 impl CompileError {
-    /// All that was found.
+    /// All diagnostics of `outcome`.
     pub(crate) fn of(outcome: Outcome) -> Self {
         Self {
             message: outcome.render(false),

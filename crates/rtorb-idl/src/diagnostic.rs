@@ -1,4 +1,4 @@
-//! What is wrong with a specification, where, and what to do about it.
+//! Diagnostics: what is wrong with a specification, where, and how to correct it.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
@@ -12,11 +12,11 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// What is wrong, in one line.
     pub message: String,
-    /// The places that matter; the first is where the fault is.
+    /// The places that matter. The first is the place of the error.
     pub labels: Vec<Label>,
     /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do.
+    /// How to correct it.
     pub help: Vec<String>,
 }
 
@@ -26,16 +26,16 @@ pub struct Diagnostic {
 pub enum Severity {
     /// The specification is wrong: there is no tree.
     Error,
-    /// The specification is accepted, but probably not what was meant.
+    /// The specification is accepted, but may not mean what its author wanted.
     Warning,
 }
 
-/// A place with a word about it.
+/// A place and a remark on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Where.
     pub location: Location,
-    /// What is there; may be empty.
+    /// The remark; may be empty.
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, message.into())
     }
 
-    /// Adds a place: the first one is where the fault is.
+    /// Adds a place. The first one is the place of the error.
     #[must_use]
     pub fn at(mut self, location: Location, text: impl Into<String>) -> Self {
         self.labels.push(Label {
@@ -67,24 +67,24 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds how to correct it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
     }
 
-    /// True if there can be no tree.
+    /// True for an error: there is no tree.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Where the fault is, if it is anywhere.
+    /// The place of the error, if it has one.
     pub fn location(&self) -> Option<Location> {
         self.labels.first().map(|label| label.location)
     }
 
-    /// The text for a person, with the source lines; colours only if `styled`.
+    /// The text for users, with source lines; with colours if `styled`.
     pub fn render(&self, sources: &SourceMap, styled: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
@@ -107,12 +107,8 @@ impl Diagnostic {
                     .line(line as usize)
                     .char_column(labels[0].location.column as usize);
                 group = group.element(origin);
-                notes.extend(
-                    labels
-                        .iter()
-                        .filter(|label| !label.text.is_empty())
-                        .map(|label| label.text.clone()),
-                );
+                let texts = labels.iter().map(|label| label.text.clone());
+                notes.extend(texts.filter(|text| !text.is_empty()));
             }
         }
         for note in notes
@@ -134,7 +130,7 @@ impl Diagnostic {
         renderer.render(&groups)
     }
 
-    /// The same for a machine.
+    /// The diagnostic as data, for `--json`.
     pub fn report(&self, sources: &SourceMap) -> Report {
         let place = |label: &Label| {
             let position = sources.position(label.location);
@@ -177,7 +173,7 @@ impl Diagnostic {
         }
     }
 
-    /// The labels of each file, the file with the fault first.
+    /// The labels of each file. The file with the error is first.
     fn by_file(&self) -> Vec<Vec<&Label>> {
         let mut files: Vec<Vec<&Label>> = Vec::new();
         for label in &self.labels {
@@ -209,20 +205,20 @@ impl Diagnostic {
     }
 }
 
-/// A [`Diagnostic`] with its places spelled out, for `--json`.
+/// A [`Diagnostic`] with names and lines instead of locations, for `--json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// `error` or `warning`.
     pub severity: Severity,
     /// What is wrong, in one line.
     pub message: String,
-    /// Where the fault is.
+    /// The place of the error.
     pub place: Option<ReportedPlace>,
     /// Other places that matter.
     pub related: Vec<ReportedPlace>,
     /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do.
+    /// How to correct it.
     pub help: Vec<String>,
 }
 
@@ -239,11 +235,11 @@ pub struct ReportedPlace {
     pub length: u32,
     /// The source line; empty if it is longer than 2,000 bytes.
     pub source: String,
-    /// What is there; may be empty.
+    /// The remark; may be empty.
     pub text: String,
 }
 
-/// Collects diagnostics up to a bound, so that no input makes endless output.
+/// Collects diagnostics up to a limit, so that no input causes endless output.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<Diagnostic>,
@@ -270,31 +266,29 @@ impl Diagnostics {
         !self.errors.is_empty()
     }
 
-    /// All of them, in the order of the source.
+    /// All diagnostics in source order.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.errors;
         list.extend(self.warnings);
         list.sort_by_key(Diagnostic::location);
-        if self.warnings_left_out > 0 {
-            list.push(Diagnostic::warning(format!(
-                "{} more warnings are not shown",
-                self.warnings_left_out
-            )));
+        let (warnings, errors) = (self.warnings_left_out, self.errors_left_out);
+        if warnings > 0 {
+            let message = format!("{warnings} more warnings are not shown");
+            list.push(Diagnostic::warning(message));
         }
-        if self.errors_left_out > 0 {
+        if errors > 0 {
             list.push(Diagnostic::error(format!(
-                "{} more errors are not shown",
-                self.errors_left_out
+                "{errors} more errors are not shown"
             )));
         }
         list
     }
 }
 
-/// Errors of a run, and warnings of a run.
+/// The most errors of a run, and the most warnings.
 const DIAGNOSTICS_MAX: usize = 200;
 const INCLUDE_TRAIL_MAX: usize = 8;
-/// Bytes of a source line that is shown: what is longer was not written by hand, and takes long to lay out.
+/// The most bytes of a source line that is shown. A longer line is hardly written by hand, and its layout takes long.
 const LINE_SHOWN_MAX: usize = 2_000;
 
 fn snippet<'s>(
@@ -302,16 +296,8 @@ fn snippet<'s>(
     labels: &[&Label],
     primary: Option<&Label>,
 ) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
-    let first = labels
-        .iter()
-        .map(|label| label.location.line)
-        .min()
-        .unwrap_or(1);
-    let last = labels
-        .iter()
-        .map(|label| label.location.line)
-        .max()
-        .unwrap_or(1);
+    let lines = labels.iter().map(|label| label.location.line);
+    let (first, last) = (lines.clone().min().unwrap_or(1), lines.max().unwrap_or(1));
     let window = file.line_range(first, last);
     let (name, line) = file.presumed(first);
     let annotations = labels.iter().map(|&label| {
@@ -336,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warnings_never_crowd_out_an_error() {
+    fn warnings_do_not_displace_errors() {
         let mut diagnostics = Diagnostics::default();
         for number in 0..1_000 {
             diagnostics.push(Diagnostic::warning(format!("warning {number}")));
@@ -352,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_the_line_and_what_is_wrong_with_it() {
+    fn shows_the_line_and_the_error() {
         let mut sources = SourceMap::default();
         let file = sources.add(SourceFile::new("a.idl", "struct S {\n  lung x;\n};\n"));
         let diagnostic = Diagnostic::error("unknown type `lung`")

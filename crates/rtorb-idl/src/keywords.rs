@@ -1,127 +1,52 @@
-//! The words that IDL keeps for itself.
+//! The keywords of IDL.
 //!
-//! Words that came with IDL 4 and with components (`port`, `map`, `int16`, `component`) are names in older files. They
-//! are recognised where they begin something, and are names everywhere else.
+//! Words that are new in IDL 4 and in the component model (`port`, `map`, `int16`, `component`) are names in older files. They
+//! are keywords only where they begin a declaration or a type.
 
 /// How a name collides with a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collision {
-    /// It is a keyword, or differs in case only from one that IDL had from the start.
+    /// It is a keyword, or differs only in case from a keyword of IDL before CORBA 2.3.
     Classic(&'static str),
-    /// It differs in case only from a keyword of CORBA 2.3 or later: older files may have it.
+    /// It differs only in case from a keyword of CORBA 2.3 or later. Older files may use it as a name.
     Later(&'static str),
 }
 
 /// True if `word` can never be a name.
 pub(crate) fn is_keyword(word: &str) -> bool {
-    CLASSIC.contains(&word) || LATER.contains(&word)
+    all().any(|keyword| keyword == word)
 }
 
-/// The keyword that the name `word` collides with; names and keywords are compared without case
+/// The keyword that the name `word` collides with. Names and keywords are compared without case
 /// (CORBA 3.3 part 1, 7.2.4).
 pub(crate) fn collision(word: &str) -> Option<Collision> {
-    let same = |keyword: &&&str| keyword.eq_ignore_ascii_case(word);
-    if let Some(keyword) = CLASSIC.iter().find(same) {
-        return Some(Collision::Classic(keyword));
-    }
-    let keyword = LATER.iter().find(same)?;
-    Some(if *keyword == word {
+    let keyword = with_case(word)?;
+    let is_classic = keyword == word || CLASSIC.split(' ').any(|classic| classic == keyword);
+    Some(if is_classic {
         Collision::Classic(keyword)
     } else {
         Collision::Later(keyword)
     })
 }
 
-/// True if a line that starts with `word` most likely starts a declaration.
+/// True if a line that starts with `word` probably starts a declaration.
 pub(crate) fn begins_declaration(word: &str) -> bool {
-    BEGINNINGS.contains(&word)
+    BEGINNINGS.split(' ').any(|beginning| beginning == word)
 }
 
-/// The keyword that `word` is meant to be, if only its case is wrong.
+/// The keyword that `word` equals if case is ignored.
 pub(crate) fn with_case(word: &str) -> Option<&'static str> {
-    CLASSIC
-        .iter()
-        .chain(&LATER)
-        .find(|keyword| keyword.eq_ignore_ascii_case(word))
-        .copied()
+    all().find(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
 /// All keywords, for suggestions.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
-    CLASSIC.iter().chain(&LATER).copied()
+    CLASSIC.split(' ').chain(LATER.split(' '))
 }
 
-const CLASSIC: [&str; 36] = [
-    "any",
-    "attribute",
-    "boolean",
-    "case",
-    "char",
-    "const",
-    "context",
-    "default",
-    "double",
-    "enum",
-    "exception",
-    "FALSE",
-    "float",
-    "in",
-    "inout",
-    "interface",
-    "long",
-    "module",
-    "Object",
-    "octet",
-    "oneway",
-    "out",
-    "raises",
-    "readonly",
-    "sequence",
-    "short",
-    "string",
-    "struct",
-    "switch",
-    "TRUE",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "wchar",
-    "wstring",
-];
-const LATER: [&str; 12] = [
-    "abstract",
-    "custom",
-    "factory",
-    "fixed",
-    "local",
-    "native",
-    "private",
-    "public",
-    "supports",
-    "truncatable",
-    "ValueBase",
-    "valuetype",
-];
-const BEGINNINGS: [&str; 20] = [
-    "abstract",
-    "attribute",
-    "bitmask",
-    "bitset",
-    "component",
-    "const",
-    "custom",
-    "enum",
-    "eventtype",
-    "exception",
-    "home",
-    "interface",
-    "local",
-    "module",
-    "native",
-    "oneway",
-    "struct",
-    "typedef",
-    "union",
-    "valuetype",
-];
+const CLASSIC: &str = "any attribute boolean case char const context default double enum exception FALSE float in \
+                       inout interface long module Object octet oneway out raises readonly sequence short string \
+                       struct switch TRUE typedef union unsigned void wchar wstring";
+const LATER: &str = "abstract custom factory fixed local native private public supports truncatable ValueBase valuetype";
+const BEGINNINGS: &str = "abstract attribute bitmask bitset component const custom enum eventtype exception home \
+                          interface local module native oneway struct typedef union valuetype";

@@ -1,7 +1,7 @@
 //! Text to tokens: words, numbers, literals and punctuation with their exact places.
 //!
-//! The preprocessor and the parser read the same tokens. A token keeps its spelling; what a literal stands for is
-//! worked out in [`crate::literal`], so that text in skipped groups may be anything.
+//! The preprocessor and the parser read the same tokens. A token keeps its spelling. [`crate::literal`] computes the value of
+//! a literal later, so that skipped groups may contain any text.
 
 mod comments;
 
@@ -31,19 +31,19 @@ pub(crate) struct Token {
 pub(crate) enum TokenKind {
     /// An identifier or keyword as written, an escaping underscore included.
     Word(Rc<str>),
-    /// Anything that starts like a number.
+    /// A word that starts like a number.
     Number(Rc<str>),
-    /// A character literal: what is between the quotes, as written.
+    /// A character literal: the text between the quotes, as written.
     Char { wide: bool, text: Rc<str> },
-    /// A string literal: what is between the quotes, as written.
+    /// A string literal: the text between the quotes, as written.
     Text { wide: bool, text: Rc<str> },
     /// `<` and `>` are always single, so that `sequence<sequence<long>>` needs no space.
     Punct(&'static str),
-    /// A character that starts nothing.
+    /// A character that starts no token.
     Stray(char),
-    /// What is left of something wrong that has been reported.
+    /// The place of an error that has been reported.
     Wrong,
-    /// The end of a line; the preprocessor takes them out.
+    /// The end of a line. The preprocessor removes it.
     Newline,
     /// The end of the file or of the input.
     End,
@@ -84,7 +84,7 @@ impl Token {
             && self.location.column == end
     }
 
-    /// As a reader would call it: for `expected ..., found ...`.
+    /// Its description for `expected ..., found ...`.
     pub(crate) fn description(&self) -> String {
         match &self.kind {
             TokenKind::Word(word) => format!("`{word}`"),
@@ -122,7 +122,7 @@ pub(crate) struct Lexer {
     file: u32,
     line_has_token: bool,
     comments: Vec<Comment>,
-    /// True in skipped groups, where bad literals are nobody's business.
+    /// True in skipped groups, where wrong literals are not reported.
     pub(crate) quiet: bool,
 }
 
@@ -147,7 +147,7 @@ impl Lexer {
         lexer
     }
 
-    /// Where the next character stands.
+    /// The location of the next character.
     pub(crate) fn here(&self) -> Location {
         Location {
             file: self.file,
@@ -157,7 +157,7 @@ impl Lexer {
         }
     }
 
-    /// The next token; [`TokenKind::End`] for ever after the last.
+    /// The next token. After the last one, always [`TokenKind::End`].
     pub(crate) fn next(&mut self, diagnostics: &mut Diagnostics) -> Token {
         let before = self.at;
         self.skip_blanks(diagnostics);
@@ -183,7 +183,7 @@ impl Lexer {
         token
     }
 
-    /// The rest of the line without comments, for directives that are not made of tokens; the end of the line is left.
+    /// The rest of the line without comments, for directives that do not consist of tokens. Does not read the end of the line.
     pub(crate) fn rest_of_line(&mut self) -> (String, Location) {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.bump();
@@ -318,7 +318,7 @@ impl Lexer {
     fn quoted(&mut self, wide: bool, start: Location, diagnostics: &mut Diagnostics) -> TokenKind {
         let quote = self.bump();
         let mut text = String::new();
-        // The `;` at the end of the line is not meant to be in the literal: one error is enough.
+        // A `;` at the end of the line probably ends the declaration; this avoids a second error.
         let mut semicolon = None;
         loop {
             let next = self.peek();
@@ -385,7 +385,7 @@ const SINGLE: [&str; 25] = [
     "^", "~", "!", "?", "#", "@",
 ];
 
-/// What follows a backslash and the end of its line; `None` if `text` does not start so.
+/// The text behind a backslash at the end of a line; `None` if `text` does not start with one.
 fn after_splice(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('\\')?;
     rest.strip_prefix('\n')
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_said_where_it_starts() {
+    fn missing_ends_are_reported_at_the_start() {
         for (text, column) in [("a \"b", 3), ("a 'b", 3), ("ab /* c", 4)] {
             let (_, diagnostics) = lex(text);
             assert_eq!(diagnostics.len(), 1, "{text}");

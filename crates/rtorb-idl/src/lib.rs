@@ -6,31 +6,32 @@
 //! rtorb_idl::compile("idl/cubit.idl");
 //! ```
 //!
-//! Tools call [`check()`], look at the [`Outcome`], and give its tree to [`rust::generate`].
+//! Tools call [`check()`], show the diagnostics of the [`Outcome`], and pass its tree to [`rust::generate`].
 //!
-//! The language is IDL as CORBA 3.3 part 1, chapter 7 defines it, with components and what IDL 4.2 adds.
+//! The language is IDL as defined in CORBA 3.3 part 1, chapter 7, with components and the additions of IDL 4.2.
 //!
-//! # What is there without being declared
-//! * `CORBA::TypeCode`, and whatever else a specification names of module CORBA: it is taken from a built-in `orb.idl`,
-//!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in where
-//!   no include directory has them.
-//! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (the OMG's files then include and do not `import`),
-//!   `HAS_LongLong` and `HAS_LongDouble` (omniORB's files), `__FILE__` and `__LINE__`.
+//! # Built-in declarations
+//! * `CORBA::TypeCode`, and other names of module CORBA that a specification uses: they are taken from a built-in `orb.idl`,
+//!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in, and are used
+//!   if no include directory has them.
+//! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (with it the OMG's files use `#include` instead of `import`),
+//!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
-//!   Other annotations are kept as they are written.
+//!   The tree keeps other annotations as they are written.
 //!
-//! # What is accepted though the standard forbids it
-//! With a warning: a name that differs in case only from a name used before it in the scope (`Color color`), from the
-//! scope it stands in, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of what is not
-//! included.
-//! Without: anonymous sequences, arrays and strings everywhere; an integer where a constant is floating-point, and both
-//! in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators that are written
-//! `Color::red`, or stand as labels where their enum is out of sight; a comma behind the last enumerator.
+//! # Deviations from the standard
+//! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
+//! enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
+//! not included.
+//!
+//! Accepted without a warning: anonymous sequences, arrays and strings everywhere; an integer as the value of a floating-point
+//! constant, and both in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators
+//! written as `Color::red`, or used as labels where their enum is not visible; a comma behind the last enumerator.
 //!
 //! # Limits
-//! 100 levels of anything within itself, 300 operators in a row, 200 generations of inheritance, 64 files within each
-//! other, 10,000 files and 64 MiB in all, 1,000,000 tokens out of macros, 8,000,000 tokens: beyond them there is an error.
+//! 100 levels of nesting, 300 operators in a row, 200 generations of inheritance, 64 levels of included files,
+//! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 8,000,000 tokens. Beyond a limit there is an error.
 #![forbid(unsafe_code)]
 
 mod ast;
@@ -62,21 +63,21 @@ pub use source::SourceMap;
 pub use timing::{OperationTiming, timings};
 pub use tree::Tree;
 
-/// What a run may be told.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where included files are looked for, in order; quoted ones first beside the including file.
+    /// Directories in which included files are searched, in order. A quoted file is first searched beside the including file.
     pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The checked tree; `None` if there is an error among the diagnostics.
     pub tree: Option<Tree>,
-    /// Errors and warnings in the order of the source, at most a few hundred.
+    /// Errors and warnings in source order, at most a few hundred.
     pub diagnostics: Vec<Diagnostic>,
     /// Every file read: what the locations in the tree and in the diagnostics refer to.
     pub sources: SourceMap,
@@ -107,12 +108,12 @@ impl Outcome {
     }
 }
 
-/// Checks `files` as one specification. A file that an earlier one includes is not read again.
+/// Checks `files` as one specification. Does not read a file again that an earlier one includes.
 pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
     run(|sources, diagnostics| preprocess::preprocess(files, options, sources, diagnostics))
 }
 
-/// Checks a text that is in no file; `name` is what messages call it.
+/// Checks a text that is not in a file. Messages call it `name`.
 pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
     let file = SourceFile::new(name, text).main();
     run(|sources, diagnostics| preprocess::preprocess_file(file, options, sources, diagnostics))
@@ -133,7 +134,7 @@ fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> O
     }
 }
 
-/// Module CORBA, of which the checker takes what a specification names without declaring it.
+/// Module CORBA. The checker takes declarations from it that a specification uses but does not declare.
 fn builtin_orb(sources: &mut SourceMap) -> Specification {
     let file = SourceFile::new("<built in>/orb.idl", builtin::ORB);
     let mut nothing = Diagnostics::default();

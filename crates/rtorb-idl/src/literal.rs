@@ -1,8 +1,8 @@
-//! What a literal stands for: numbers, characters and strings with all their escapes (CORBA 3.3 part 1, 7.2.5).
+//! The values of literals: numbers, characters and strings with all their escapes (CORBA 3.3 part 1, 7.2.5).
 
 use crate::tree::Value;
 
-/// Why a literal is wrong: the message, and a word on what to do.
+/// Why a literal is wrong, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadLiteral {
     pub(crate) message: String,
@@ -43,7 +43,7 @@ pub(crate) fn number(text: &str) -> Result<Value, BadLiteral> {
     }
 }
 
-/// The characters of a string or character literal, escapes followed. `wide` allows `\u`.
+/// The characters of a string or character literal, with escapes replaced. `wide` allows `\u`.
 pub(crate) fn characters(text: &str, wide: bool) -> Result<Vec<char>, BadLiteral> {
     let mut found = Vec::new();
     let mut rest = text.chars();
@@ -70,7 +70,7 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, BadLiteral> {
         return Err(match radix {
             8 => BadLiteral::helped(
                 message,
-                "a number that starts with 0 is octal: drop the 0 if it is decimal",
+                "a number that starts with 0 is octal: remove the 0 if it is decimal",
             ),
             _ if "uUlL".contains(wrong) => {
                 BadLiteral::helped(message, "IDL numbers have no `u` or `l` suffix")
@@ -139,10 +139,10 @@ fn fixed(text: &str, mantissa: &str) -> Result<Value, BadLiteral> {
 /// The most digits of a fixed-point value (CORBA 3.3 part 1, 7.11.3.4).
 pub(crate) const FIXED_DIGITS_MAX: usize = 31;
 
-/// The character that `text`, which follows a backslash, starts with, and what is left.
+/// The character of an escape sequence and the text behind it. `text` begins after the backslash.
 fn escape(text: &str, wide: bool) -> Result<(char, &str), BadLiteral> {
     let Some(first) = text.chars().next() else {
-        return Err(BadLiteral::new("a backslash with nothing behind it"));
+        return Err(BadLiteral::new("a backslash at the end of a literal"));
     };
     let rest = &text[first.len_utf8()..];
     let simple = match first {

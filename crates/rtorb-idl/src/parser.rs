@@ -1,4 +1,4 @@
-//! Tokens to a syntax tree, by recursive descent. After an error it goes on behind the next `;` or `}`.
+//! Parses tokens into a syntax tree, by recursive descent. After an error it continues behind the next `;` or `}`.
 
 mod components;
 mod definitions;
@@ -9,7 +9,9 @@ mod types;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::ast::{Case, Definition, DefinitionKind, Enumerator, Lead, Member, Name, ScopedName};
+use crate::ast::{
+    Case, Definition, DefinitionKind, Enumerator, Member, Name, Preamble, ScopedName,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keywords;
 use crate::lexer::{Token, TokenKind};
@@ -17,7 +19,7 @@ use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
 use crate::tree::{Annotation, TIMING_ANNOTATIONS};
 
-/// Everything that the tokens say; what is wrong is reported and left out.
+/// Parses all tokens. Reports errors and omits the wrong parts.
 pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
     let mut parser = Parser {
         tokens: input.tokens,
@@ -40,13 +42,13 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
     }
 }
 
-/// What has been read.
+/// A parsed specification.
 #[derive(Debug)]
 pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
-    /// Names that would have been declared by what could not be understood.
+    /// Names that declarations with errors probably declare.
     pub(crate) lost: HashSet<Rc<str>>,
-    /// Every annotation on timing, wherever it stands.
+    /// Every annotation on timing.
     pub(crate) timing: Vec<Annotation>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
@@ -68,7 +70,7 @@ struct Parser<'d> {
     depth: usize,
     /// How many `<` are open, outside parentheses.
     angles: usize,
-    /// The token at which the last error was reported: one error a token is enough.
+    /// The index of the token of the last reported error. One error for each token is enough.
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
     timing: Vec<Annotation>,
@@ -94,6 +96,16 @@ impl Parser<'_> {
         self.peek().kind == TokenKind::End
     }
 
+    /// The location of the next token.
+    fn here(&self) -> Location {
+        self.peek().location
+    }
+
+    /// The location of the last token that was read.
+    fn last(&self) -> Location {
+        self.tokens[self.at.saturating_sub(1)].location
+    }
+
     fn take(&mut self, punct: &str) -> bool {
         let found = self.peek().is(punct);
         if found {
@@ -106,12 +118,37 @@ impl Parser<'_> {
         self.peek().is_word(word).then(|| self.bump().location)
     }
 
-    /// Reports that something else was expected here.
+    /// Reads `item` if `punct` comes next, and takes `punct`.
+    fn after<T>(
+        &mut self,
+        punct: &str,
+        item: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Option<T>> {
+        self.take(punct).then(|| item(self)).transpose()
+    }
+
+    /// One or more items with commas between them.
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Reports that the next token is not `what`.
     fn expected(&mut self, what: &str) -> Failed {
-        let token = self.peek();
-        let message = format!("expected {what}, found {}", token.description());
-        let diagnostic = Diagnostic::error(message).at(token.location, format!("expected {what}"));
-        self.fail(diagnostic)
+        let message = format!("expected {what}, found {}", self.peek().description());
+        self.error(self.here(), message, format!("expected {what}"))
+    }
+
+    fn error(
+        &mut self,
+        location: Location,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Failed {
+        self.fail(Diagnostic::error(message).at(location, label))
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
@@ -134,33 +171,25 @@ impl Parser<'_> {
             .ok_or_else(|| self.expected(&format!("`{word}` {context}")))
     }
 
-    /// The `;` behind `what`. Where it was forgotten at the end of a line, it is supplied.
+    /// The `;` behind `what`. After a line without one, reports it and continues as if it were there.
     fn semicolon(&mut self, what: &str) -> Parsed<()> {
         if self.take(";") {
             return Ok(());
         }
-        let before = self.tokens[self.at.saturating_sub(1)].location;
-        let place = Location {
-            column: before.column + before.length,
-            length: 1,
-            ..before
-        };
+        let before = self.last();
         let next = self.peek();
         let message = format!("expected `;` after {what}, found {}", next.description());
         let supplied =
             next.is("}") || next.kind == TokenKind::End || next.location.line != before.line;
-        let diagnostic = Diagnostic::error(message).at(place, "expected `;` here");
-        let failed = self.fail(diagnostic);
+        let failed = self.error(before.behind(), message, "expected `;` here");
         if supplied { Ok(()) } else { Err(failed) }
     }
 
-    /// Counts one more thing within another, so that no input overflows the stack.
+    /// Parses `inner` one level deeper. The limit keeps any input from overflowing the stack.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH_MAX {
-            let location = self.peek().location;
-            let diagnostic = Diagnostic::error("this is nested too deep")
-                .at(location, format!("more than {DEPTH_MAX} levels"));
-            return Err(self.fail(diagnostic));
+            let label = format!("more than {DEPTH_MAX} levels");
+            return Err(self.error(self.here(), "the nesting is too deep", label));
         }
         self.depth += 1;
         let outcome = inner(self);
@@ -168,21 +197,20 @@ impl Parser<'_> {
         outcome
     }
 
-    /// `{ item item ... }`; `item` appends what it reads.
-    fn block<T: Led>(
+    /// `{ item item ... }`; `item` reads one and appends it.
+    fn block<T: HasPreamble>(
         &mut self,
         what: &str,
-        item: fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
+        item: impl Fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
     ) -> Parsed<Vec<T>> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut items = Vec::new();
         loop {
-            if self.peek().is("}") {
-                self.bump();
+            if self.take("}") {
                 return Ok(items);
             }
             if self.at_end() {
-                let location = self.peek().location;
+                let location = self.here();
                 let diagnostic = Diagnostic::error(format!("{what} has no end"))
                     .at(open, "this `{` is never closed")
                     .at(location, "the file ends here");
@@ -193,15 +221,12 @@ impl Parser<'_> {
             if self.nested(|parser| item(parser, &mut items)).is_err() {
                 self.recover(before);
             }
-            let trailing = self.trailing_comments();
-            if let Some(last) = items.last_mut().filter(|_| !trailing.is_empty()) {
-                last.lead_mut().documentation.extend(trailing);
-            }
+            self.take_trailing_comments(&mut items);
         }
     }
 
-    /// Steps behind the next `;` that is not within braces, or before the `}` that ends what is around, or before
-    /// a line that begins a new declaration. At least one token is passed if none has been since `start`.
+    /// Skips to a place where parsing can continue: behind the next `;` outside braces, before the `}` of the enclosing
+    /// block, or before a line that begins a new declaration. Skips at least one token behind `start`.
     fn recover(&mut self, start: usize) {
         self.skip(start);
         for at in start..self.at {
@@ -246,36 +271,34 @@ impl Parser<'_> {
     }
 
     /// The comments and annotations before a declaration.
-    fn lead(&mut self) -> Parsed<Lead> {
-        let mut documentation = self.leading_comments();
+    fn preamble(&mut self) -> Parsed<Preamble> {
+        let mut documentation = self.comments(false);
         let annotations = self.annotations()?;
         if !annotations.is_empty() {
-            documentation.extend(self.leading_comments());
+            documentation.extend(self.comments(false));
         }
-        Ok(Lead {
+        Ok(Preamble {
             documentation,
             annotations,
         })
     }
 
-    fn leading_comments(&self) -> Vec<String> {
-        self.comments(false)
-    }
-
-    fn trailing_comments(&self) -> Vec<String> {
-        self.comments(true)
-    }
-
+    /// The comments before the next token that document the next declaration, or the previous one if `trailing`.
     fn comments(&self, trailing: bool) -> Vec<String> {
-        let comments = self
-            .peek()
-            .comments
-            .iter()
-            .flat_map(|comments| comments.iter());
+        let comments = self.peek().comments.as_deref().unwrap_or_default().iter();
         comments
             .filter(|comment| comment.trailing == trailing)
             .flat_map(|comment| comment.lines.clone())
             .collect()
+    }
+
+    /// Adds comments that stand behind the last of `items` to its documentation.
+    fn take_trailing_comments<T: HasPreamble>(&self, items: &mut [T]) {
+        if let Some(last) = items.last_mut() {
+            last.preamble_mut()
+                .documentation
+                .extend(self.comments(true));
+        }
     }
 
     fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
@@ -309,13 +332,13 @@ impl Parser<'_> {
             }
             name.push_str("::");
         }
-        let mut location = at.to(self.tokens[self.at - 1].location);
+        let location = at.to(self.last());
         let parameters = if self.peek().is("(") {
             self.annotation_parameters()?
         } else {
             Vec::new()
         };
-        location = location.to(self.tokens[self.at - 1].location);
+        let location = location.to(self.last());
         let annotation = Annotation {
             name,
             parameters,
@@ -327,7 +350,7 @@ impl Parser<'_> {
         Ok(annotation)
     }
 
-    /// As source text: what they mean is for those who know the annotation.
+    /// The parameters as source text. Their meaning depends on the annotation.
     fn annotation_parameters(&mut self) -> Parsed<Vec<(String, String)>> {
         let open = self.bump().location;
         let mut parameters = vec![(String::new(), String::new())];
@@ -338,9 +361,8 @@ impl Parser<'_> {
             let (name, value) = &mut parameters[last];
             match token.kind {
                 TokenKind::End => {
-                    let diagnostic = Diagnostic::error("this annotation has no end")
-                        .at(open, "this `(` is never closed");
-                    return Err(self.fail(diagnostic));
+                    let label = "this `(` is never closed";
+                    return Err(self.error(open, "this annotation has no end", label));
                 }
                 TokenKind::Punct(")") if nested == 0 => {
                     self.bump();
@@ -366,7 +388,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is being declared.
+    /// A name in its declaration.
     fn declared(&mut self, what: &str) -> Parsed<Name> {
         let token = self.peek().clone();
         let Some(word) = token.word() else {
@@ -380,7 +402,7 @@ impl Parser<'_> {
             self.diagnostics.push(
                 Diagnostic::error(format!("`{foreign}` cannot be in a name")).at(
                     token.location,
-                    "names are made of the letters A to Z and a to z, digits and underscores",
+                    "a name consists of the letters A to Z and a to z, digits and underscores",
                 ),
             );
         }
@@ -388,7 +410,7 @@ impl Parser<'_> {
         Ok(name(word, token.location))
     }
 
-    /// A name that is being used.
+    /// A name in its use.
     fn scoped_name(&mut self, what: &str) -> Parsed<ScopedName> {
         let absolute = self.take("::");
         let mut parts: Vec<Name> = Vec::new();
@@ -411,49 +433,45 @@ impl Parser<'_> {
     }
 
     fn scoped_names(&mut self, what: &str) -> Parsed<Vec<ScopedName>> {
-        let mut names = vec![self.scoped_name(what)?];
-        while self.take(",") {
-            names.push(self.scoped_name(what)?);
-        }
-        Ok(names)
+        self.list(|parser| parser.scoped_name(what))
     }
 }
 
-/// What follows a name that is declared without a keyword before it.
+/// The punctuation behind a declared name, for names without a keyword before them.
 const DECLARATOR_ENDS: [&str; 6] = [";", ",", "}", "[", "=", "("];
-/// Things within each other, expressions included.
+/// The most levels of nesting, expressions included.
 const DEPTH_MAX: usize = 100;
 
-/// What documentation can be added to.
-trait Led {
-    fn lead_mut(&mut self) -> &mut Lead;
+/// A syntax node that has a preamble.
+trait HasPreamble {
+    fn preamble_mut(&mut self) -> &mut Preamble;
 }
 
-impl Led for Definition {
-    fn lead_mut(&mut self) -> &mut Lead {
+impl HasPreamble for Definition {
+    fn preamble_mut(&mut self) -> &mut Preamble {
         match &mut self.kind {
-            DefinitionKind::State { member, .. } => &mut member.lead,
-            DefinitionKind::Constructed(constructed) => &mut constructed.lead,
-            _ => &mut self.lead,
+            DefinitionKind::State { member, .. } => &mut member.preamble,
+            DefinitionKind::Constructed(constructed) => &mut constructed.preamble,
+            _ => &mut self.preamble,
         }
     }
 }
 
-impl Led for Member {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Member {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 
-impl Led for Case {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Case {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 
-impl Led for Enumerator {
-    fn lead_mut(&mut self) -> &mut Lead {
-        &mut self.lead
+impl HasPreamble for Enumerator {
+    fn preamble_mut(&mut self) -> &mut Preamble {
+        &mut self.preamble
     }
 }
 
@@ -488,5 +506,5 @@ fn keyword_collision(word: &str, keyword: keywords::Collision, location: Locatio
     };
     diagnostic
         .at(location, label)
-        .help(format!("an underscore makes it a name: `_{word}`"))
+        .help(format!("write `_{word}` to use it as a name"))
 }

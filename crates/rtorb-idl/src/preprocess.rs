@@ -1,6 +1,6 @@
 //! Includes, macros, conditions and pragmas: files in, one stream of tokens out.
 //!
-//! Every token keeps the place where it stands in its file; what a macro makes stands where the macro is used.
+//! Every token keeps its location in its file. A token from a macro has the location of the macro's use.
 
 mod condition;
 mod directive;
@@ -17,18 +17,18 @@ use crate::source::{Location, SourceFile, SourceMap};
 
 use macros::Macros;
 
-/// What the parser reads.
+/// The input of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct Preprocessed {
     /// Without ends of lines; the last one is [`TokenKind::End`].
     pub(crate) tokens: Vec<Token>,
-    /// What happens between the tokens, in order.
+    /// The events between the tokens, in order.
     pub(crate) events: Vec<Event>,
-    /// True if a file was not found, so that unknown names may be its fault.
+    /// True if a file was not found, so that it may declare unknown names.
     pub(crate) incomplete: bool,
 }
 
-/// Something that happens before the token of number `before`.
+/// A pragma or a file boundary before the token with index `before`.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) before: usize,
@@ -57,7 +57,7 @@ pub(crate) enum EventKind {
     },
 }
 
-/// Reads `files` one after the other as one specification; a file that an earlier one includes is not read again.
+/// Reads `files` in order as one specification. Does not read a file again that an earlier one includes.
 pub(crate) fn preprocess(
     files: &[PathBuf],
     options: &Options,
@@ -72,7 +72,7 @@ pub(crate) fn preprocess(
     preprocessor.finish()
 }
 
-/// The same for one text that need not be on disk.
+/// Like [`preprocess`], for one text that need not be on disk.
 pub(crate) fn preprocess_file(
     file: SourceFile,
     options: &Options,
@@ -97,11 +97,17 @@ struct Preprocessor<'r> {
     /// Files that said `#pragma once`.
     once: Vec<PathBuf>,
     bytes_read: usize,
-    /// Set at the first limit that is passed: nothing more is included then.
+    /// True after the first exceeded limit: no more files are included then.
     gave_up: bool,
 }
 
 impl<'r> Preprocessor<'r> {
+    /// Reports an error at one place.
+    fn error(&mut self, at: Location, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(message).at(at, label));
+    }
+
     fn new(
         options: &'r Options,
         sources: &'r mut SourceMap,
@@ -123,25 +129,21 @@ impl<'r> Preprocessor<'r> {
         preprocessor
     }
 
-    /// omniORB's own files ask for `HAS_...`; those of the OMG write `import`, which brings nothing here, unless
-    /// `_PRE_3_0_COMPILER_` makes them include.
+    /// omniORB's files need `HAS_...`. The OMG's files use `import`, which has no effect here, unless `_PRE_3_0_COMPILER_`
+    /// is defined; then they use `#include`.
     fn predefine(&mut self) {
-        let ours = [
+        let mut text = String::new();
+        let predefined = [
             "__RTORB_IDL__",
             "HAS_LongLong",
             "HAS_LongDouble",
             "_PRE_3_0_COMPILER_",
-        ]
-        .map(|name| format!("#define {name} 1\n"));
-        let given = self
-            .options
-            .defines
-            .iter()
-            .map(|define| match define.split_once('=') {
-                Some((name, value)) => format!("#define {name} {value}\n"),
-                None => format!("#define {define} 1\n"),
-            });
-        let text: String = ours.into_iter().chain(given).collect();
+        ];
+        let given = self.options.defines.iter().map(String::as_str);
+        for define in predefined.into_iter().chain(given) {
+            let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+            text.push_str(&format!("#define {name} {value}\n"));
+        }
         let file = self
             .sources
             .add(SourceFile::new("<command line>", text.as_str()));
@@ -151,11 +153,7 @@ impl<'r> Preprocessor<'r> {
 
     fn finish(mut self) -> Preprocessed {
         let location = match self.output.tokens.last() {
-            Some(last) => Location {
-                column: last.location.column + last.location.length,
-                length: 1,
-                ..last.location
-            },
+            Some(last) => last.location.behind(),
             None => Location {
                 file: self.first_main(),
                 line: 1,
@@ -202,12 +200,9 @@ impl<'r> Preprocessor<'r> {
             }
         }
         for condition in conditions {
-            self.diagnostics.push(
-                Diagnostic::error(format!("`#{}` has no `#endif`", condition.word)).at(
-                    condition.location,
-                    "this condition is still open at the end of the file",
-                ),
-            );
+            let message = format!("`#{}` has no `#endif`", condition.word);
+            let label = "this condition is still open at the end of the file";
+            self.error(condition.location, message, label);
         }
     }
 
@@ -215,12 +210,8 @@ impl<'r> Preprocessor<'r> {
     fn text(&mut self, lexer: &mut Lexer, token: Token) {
         if self.output.tokens.len() >= TOKENS_MAX {
             if !self.gave_up {
-                self.give_up(
-                    token.location,
-                    "the specification is too long",
-                    TOKENS_MAX,
-                    "tokens",
-                );
+                let message = "the specification is too long";
+                self.give_up(token.location, message, TOKENS_MAX, "tokens");
             }
             return;
         }
@@ -246,22 +237,21 @@ impl<'r> Preprocessor<'r> {
     fn give_up(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
         self.gave_up = true;
         self.output.incomplete = true;
-        self.diagnostics
-            .push(Diagnostic::error(what).at(location, format!("the limit is {limit} {unit}")));
+        self.error(location, what, format!("the limit is {limit} {unit}"));
     }
 }
 
-/// A condition that is open.
+/// An open condition.
 struct Condition {
     word: &'static str,
     location: Location,
     /// True once `#else` was seen.
     has_else: bool,
-    /// True if a group of it has been taken, or none may be.
+    /// True if no further group of it is to be read.
     done: bool,
 }
 
-/// Tokens of a whole run.
+/// The most tokens of a run.
 const TOKENS_MAX: usize = 8_000_000;
 
 /// `__FILE__` and `__LINE__`.

@@ -1,4 +1,4 @@
-//! The Rust back end: a checked tree becomes Rust text, as `docs/mapping.md` says.
+//! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
 mod collisions;
 mod constants;
@@ -8,7 +8,7 @@ mod errors;
 mod exceptions;
 mod interfaces;
 mod names;
-mod operations;
+pub(crate) mod operations;
 mod print;
 mod refusals;
 mod scope;
@@ -26,19 +26,18 @@ use quote::quote;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
 use scope::Scope;
-pub(crate) use scope::idl_name;
 
 use crate::diagnostic::Diagnostic;
-use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Tree};
+use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 
-/// Generates the Rust text of everything in `tree`, included files and all.
+/// Generates the Rust text of everything in `tree`, included files too.
 ///
-/// The text names `::rtorb::codegen` and nothing else that a crate might not have, and works inside any module. What
-/// included files declare, what has no Rust and what nothing in the main file uses is named in a comment at its top.
+/// The text depends only on `::rtorb::codegen` and the standard library, and works inside any module. A comment at its top
+/// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
-/// A diagnostic for each thing that has no Rust yet ([`NOT_GENERATED`]), and for each two names that Rust cannot tell
-/// apart.
+/// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each pair of IDL names of one
+/// scope that become the same Rust name.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let Refusals {
         mut diagnostics,
@@ -51,11 +50,9 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     }
     let left_out = left_out
         .iter()
-        .map(|(&id, reason)| format!("`{}`: {reason}", scope::idl_name(tree, id)));
-    Ok(print::print(
-        items(outermost),
-        &left_out.collect::<Vec<_>>(),
-    ))
+        .map(|(&id, reason)| format!("`{}`: {reason}", tree.full_name(id)));
+    let left_out: Vec<String> = left_out.collect();
+    Ok(print::print(items(outermost), &left_out))
 }
 
 /// Everything that `scope` declares.
@@ -63,7 +60,7 @@ fn items(scope: Scope<'_>) -> TokenStream {
     scope.items().map(|id| with_module(scope, id)).collect()
 }
 
-/// The item `id`, and the module of what is declared inside it.
+/// The item `id`, and the module of the declarations inside it.
 fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let generated = item_itself(scope, id);
@@ -95,22 +92,23 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Union(union) => unions::generate(scope, id, union),
         ItemKind::Enum { enumerators } => enums::generate(scope, id, enumerators),
         ItemKind::Constant { ty, value } => constants::generate(scope, id, ty, value),
-        ItemKind::Alias { ty } => {
-            let documentation = documentation::attributes(&item.documentation);
-            let name = names::item_ident(item);
-            let ty = scope.owned(ty);
-            quote!(#documentation pub type #name = #ty;)
-        }
-        ItemKind::Native => {
-            let documentation = documentation::attributes(&item.documentation);
-            let name = names::item_ident(item);
-            quote! {
-                #documentation
-                pub type #name = ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>;
-            }
-        }
+        ItemKind::Alias { ty } => alias(item, &scope.owned(ty)),
+        ItemKind::Native => alias(
+            item,
+            &quote!(
+                ::std::sync::Arc<
+                    dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
+                >
+            ),
+        ),
         ItemKind::Valuetype(value) => values::generate(scope, id, value),
         ItemKind::ValueBox { ty } => values::generate_box(scope, id, ty),
         ItemKind::Module { .. } | ItemKind::Other { .. } => TokenStream::new(),
     }
+}
+
+fn alias(item: &Item, ty: &TokenStream) -> TokenStream {
+    let documentation = documentation::attributes(&item.documentation);
+    let name = names::item_ident(item);
+    quote!(#documentation pub type #name = #ty;)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A place in a source file, as an editor counts: lines and columns from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// Which file of the run.
+    /// The number of the file in its [`SourceMap`].
     pub file: u32,
     /// Line, from 1.
     pub line: u32,
@@ -17,6 +17,15 @@ pub struct Location {
 }
 
 impl Location {
+    /// The character after it.
+    pub(crate) fn behind(self) -> Location {
+        Location {
+            column: self.column + self.length,
+            length: 1,
+            ..self
+        }
+    }
+
     /// From the start of `self` to the end of `last` where both stand on one line; otherwise `self`.
     pub fn to(self, last: Location) -> Location {
         let end = last.column + last.length;
@@ -38,7 +47,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Keeps a file; the answer is its number in a [`Location`].
+    /// Adds a file and returns its number in a [`Location`].
     pub fn add(&mut self, file: SourceFile) -> u32 {
         self.files.push(file);
         u32::try_from(self.files.len() - 1).expect("the preprocessor bounds the number of files")
@@ -54,22 +63,14 @@ impl SourceMap {
         self.files.get(location.file as usize)
     }
 
-    /// Where `location` is for a reader: `#line` directives are followed.
+    /// The position of `location` that messages show; `#line` directives change it.
     pub fn position(&self, location: Location) -> Position {
-        match self.file(location) {
-            Some(file) => {
-                let (name, line) = file.presumed(location.line);
-                Position {
-                    file: name.to_owned(),
-                    line,
-                    column: location.column,
-                }
-            }
-            None => Position {
-                file: "<unknown>".to_owned(),
-                line: location.line,
-                column: location.column,
-            },
+        let presumed = self.file(location).map(|file| file.presumed(location.line));
+        let (name, line) = presumed.unwrap_or(("<unknown>", location.line));
+        Position {
+            file: name.to_owned(),
+            line,
+            column: location.column,
         }
     }
 
@@ -78,7 +79,7 @@ impl SourceMap {
     }
 }
 
-/// Where something is, in words of the reader.
+/// A place in a file as messages show it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The file's name as given, found or declared by `#line`.
@@ -119,21 +120,21 @@ impl SourceFile {
         }
     }
 
-    /// Says where on disk it is.
+    /// Sets its path on disk.
     #[must_use]
     pub fn at_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Says which `#include` asked for it.
+    /// Sets the `#include` that caused its reading.
     #[must_use]
     pub fn included_from(mut self, location: Location) -> Self {
         self.included_from = Some(location);
         self
     }
 
-    /// Says that it was given by the user and not included.
+    /// Marks it as a file that the user gave, not an included one.
     #[must_use]
     pub fn main(mut self) -> Self {
         self.is_main = true;
@@ -145,7 +146,7 @@ impl SourceFile {
         &self.name
     }
 
-    /// Where on disk it is; `None` for built-in files and text given directly.
+    /// Its path on disk; `None` for built-in files and text given directly.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -155,12 +156,12 @@ impl SourceFile {
         &self.text
     }
 
-    /// The `#include` that asked for it.
+    /// The `#include` that caused its reading.
     pub fn includer(&self) -> Option<Location> {
         self.included_from
     }
 
-    /// True if what stands on `line` belongs to a file that the user gave, `#line` directives followed.
+    /// True if `line` belongs to a file that the user gave, with `#line` directives applied.
     pub fn is_main(&self, line: u32) -> bool {
         self.is_main
             && match (self.markers.first(), self.marker(line)) {
@@ -206,7 +207,7 @@ impl SourceFile {
         }
     }
 
-    /// From line `from` on, the text claims to be line `presumed` of `name`.
+    /// Applies a `#line` directive: line `from` is shown as line `presumed` of `name`.
     pub(crate) fn mark(&mut self, from: u32, presumed: u32, name: Option<String>) {
         let name = name.unwrap_or_else(|| self.presumed(from).0.to_owned());
         self.markers.push(LineMarker {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_directive_changes_what_the_reader_sees() {
+    fn line_directives_change_names_and_lines() {
         let mut file = SourceFile::new("a.i", "1\n2\n3\n4\n").main();
         file.mark(1, 10, Some("a.idl".to_owned()));
         file.mark(3, 1, Some("b.idl".to_owned()));

@@ -1,6 +1,6 @@
-//! Which known name an unknown one was probably meant to be.
+//! Suggests a known name for an unknown one.
 
-/// The candidate closest to `word`, if one is close enough to be a slip.
+/// The candidate closest to `word`, if `word` may be a misspelling of it.
 pub(crate) fn closest<'c>(
     word: &str,
     candidates: impl Iterator<Item = &'c str>,
@@ -22,7 +22,7 @@ pub(crate) fn closest<'c>(
         .map(|(_, found)| found)
 }
 
-/// Letters to insert, drop, change or swap with a neighbour to make one word of the other.
+/// How many letters to insert, remove, change or swap with a neighbour to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(LENGTH_MAX).collect();
     let mut before: Vec<usize> = Vec::new();
@@ -44,7 +44,7 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// Letters that are compared.
+/// How many letters are compared.
 const LENGTH_MAX: usize = 64;
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_slips_and_nothing_else() {
+    fn suggests_only_close_names() {
         let known = ["long", "string", "interface", "boolean"];
         for (word, meant) in [
             ("lnog", "long"),

@@ -1,21 +1,19 @@
-//! The timing of every annotated operation, for who analyses systems.
+//! The timing of every annotated operation, for the analysis of systems.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::rust::idl_name;
+use crate::rust::operations;
 use crate::source::SourceMap;
-use crate::tree::{
-    Attribute, Criticality, InterfaceFlavour, Item, ItemId, ItemKind, Operation, Timing, Tree,
-};
+use crate::tree::{Criticality, InterfaceFlavour, ItemKind, Tree};
 use crate::{CompileError, Options, check};
 
-/// What an operation's annotations say of its timing.
+/// The timing of an operation, as its annotations state it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationTiming {
-    /// `Module::Interface::operation`. What an interface inherits is told of it, too, under its own name: a servant of it
-    /// serves that operation. Of an attribute there are `Module::Interface::_get_name` and, where it can be set, `_set_name`.
+    /// `Module::Interface::operation`. An inherited operation is listed under the name of each interface that has it, because
+    /// servants of each of them serve it. An attribute has `Module::Interface::_get_name` and, if it can be set, `_set_name`.
     pub operation: String,
     /// `@worst_case_time`, in ns.
     pub worst_ns: Option<u64>,
@@ -31,8 +29,8 @@ pub struct OperationTiming {
     pub line: u32,
 }
 
-/// The annotated operations of `files`, which are one specification: those of included files, too, in the order of the
-/// declarations.
+/// The annotated operations of `files`, which together are one specification, and of the files that they include, in the order
+/// of declaration.
 ///
 /// # Errors
 /// The diagnostics, rendered, if the specification is wrong or a file cannot be read.
@@ -54,68 +52,30 @@ pub fn timings(
 /// The annotated operations of a checked tree.
 pub(crate) fn of_tree(tree: &Tree, sources: &SourceMap) -> Vec<OperationTiming> {
     let mut found = Vec::new();
-    for (id, item) in (0..).map(ItemId).zip(&tree.items) {
-        let ItemKind::Interface(interface) = &item.kind else {
+    for id in tree.ids() {
+        let ItemKind::Interface(interface) = &tree.item(id).kind else {
             continue;
         };
         if interface.flavour == InterfaceFlavour::Local {
             continue;
         }
-        let bases = tree.ancestors(interface);
-        let bases = bases.iter().map(|&base| tree.item(base));
-        for declaring in bases.chain([item]) {
-            of_interface(tree, (id, declaring), sources, &mut found);
+        for declaring in tree.ancestors(interface).into_iter().chain([id]) {
+            for call in operations::own(tree, declaring) {
+                if call.is_timed() {
+                    let operation = format!("{}::{}", tree.full_name(id), call.wire_name);
+                    let position = sources.position(call.location);
+                    found.push(OperationTiming {
+                        operation,
+                        worst_ns: call.timing.worst_ns,
+                        deadline_ns: call.timing.deadline_ns,
+                        period_ns: call.timing.period_ns,
+                        criticality: call.timing.criticality,
+                        file: position.file,
+                        line: position.line,
+                    });
+                }
+            }
         }
     }
     found
-}
-
-/// What `declaring` declares, under the name of interface `id`.
-fn of_interface(
-    tree: &Tree,
-    (id, declaring): (ItemId, &Item),
-    sources: &SourceMap,
-    found: &mut Vec<OperationTiming>,
-) {
-    let ItemKind::Interface(interface) = &declaring.kind else {
-        return;
-    };
-    let interface_name = idl_name(tree, id);
-    let mut tell = |name: &str, timing: Timing, location| {
-        if timing.is_empty() {
-            return;
-        }
-        let position = sources.position(location);
-        found.push(OperationTiming {
-            operation: format!("{interface_name}::{name}"),
-            worst_ns: timing.worst_ns,
-            deadline_ns: timing.deadline_ns,
-            period_ns: timing.period_ns,
-            criticality: timing.criticality,
-            file: position.file,
-            line: position.line,
-        });
-    };
-    for Operation {
-        name,
-        timing,
-        location,
-        ..
-    } in &interface.operations
-    {
-        tell(name, *timing, *location);
-    }
-    for Attribute {
-        name,
-        timing,
-        location,
-        readonly,
-        ..
-    } in &interface.attributes
-    {
-        tell(&format!("_get_{name}"), *timing, *location);
-        if !readonly {
-            tell(&format!("_set_{name}"), *timing, *location);
-        }
-    }
 }

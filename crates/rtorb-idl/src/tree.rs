@@ -1,6 +1,6 @@
-//! The checked tree: what a specification says once every name is resolved and every rule is kept.
+//! The checked tree: a specification with every name resolved and every rule checked.
 //!
-//! The front end makes it, the back ends read it. Items live in one arena and name each other by [`ItemId`], so that
+//! The front end creates it, the back ends read it. Items live in one arena and name each other by [`ItemId`], so that
 //! recursion and forward declarations need no pointers.
 
 use serde::Serialize;
@@ -20,33 +20,33 @@ pub struct Tree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(pub u32);
 
-/// Anything that has a name and a repository id.
+/// A declaration that has a name and a repository id.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The IDL identifier, without the escaping underscore.
     pub name: String,
     /// The module, interface, valuetype, struct, union or exception it is declared in; `None` at global scope.
     pub scope: Option<ItemId>,
-    /// `IDL:prefix/Scope/Name:1.0` as `#pragma prefix`, `ID` and `version`, `typeid` and `typeprefix` leave it.
+    /// `IDL:prefix/Scope/Name:1.0`, after `#pragma prefix`, `ID` and `version`, `typeid` and `typeprefix`.
     pub repository_id: String,
     /// The comment lines above it, markers removed.
     pub documentation: Vec<String>,
     /// IDL 4 annotations on it, as written.
     pub annotations: Vec<Annotation>,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// False when it comes from an included file.
     pub in_main_file: bool,
-    /// What it is.
+    /// Its kind and contents.
     pub kind: ItemKind,
 }
 
-/// What an item is.
+/// The kind and the contents of an item.
 #[derive(Clone, Debug)]
 pub enum ItemKind {
     /// A module; reopened modules are one item.
     Module {
-        /// What is declared in it, in order.
+        /// Its declarations, in order.
         items: Vec<ItemId>,
     },
     /// An interface of any sort.
@@ -74,7 +74,7 @@ pub enum ItemKind {
     },
     /// A typedef.
     Alias {
-        /// What it stands for.
+        /// The type that it names.
         ty: Type,
     },
     /// A constant.
@@ -88,19 +88,19 @@ pub enum ItemKind {
     Native,
     /// A value box.
     ValueBox {
-        /// What is boxed.
+        /// The boxed type.
         ty: Type,
     },
     /// A valuetype of any sort.
     Valuetype(Valuetype),
-    /// Declared but never defined (legal for interfaces that are only passed on).
+    /// A declaration without a definition (legal for interfaces whose references are only passed on).
     Undefined {
         /// `interface`, `valuetype`, `component` or `home`; never `struct` or `union`, which must be defined.
         what: &'static str,
     },
-    /// IDL 4 and CCM things that are checked but have no CORBA value: bitset, bitmask, component, home, template module.
+    /// A construct of IDL 4 or CCM that is checked but has no CORBA value: bitset, bitmask, component, home, template module.
     Other {
-        /// What it is, for messages.
+        /// Its name in messages.
         what: &'static str,
         /// Items declared inside it.
         items: Vec<ItemId>,
@@ -108,7 +108,7 @@ pub enum ItemKind {
 }
 
 /// An interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Interface {
     /// Ordinary, abstract or local.
     pub flavour: InterfaceFlavour,
@@ -123,9 +123,10 @@ pub struct Interface {
 }
 
 /// Which keyword stood before `interface`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InterfaceFlavour {
     /// None.
+    #[default]
     Plain,
     /// `abstract`.
     Abstract,
@@ -136,19 +137,19 @@ pub enum InterfaceFlavour {
 /// An operation.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Its name: also what goes on the wire.
+    /// Its name, also on the wire.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
-    /// What those that this compiler knows say.
+    /// The timing that they state.
     pub timing: Timing,
-    /// True if nothing comes back.
+    /// True if there is no reply.
     pub oneway: bool,
-    /// What it returns; [`Type::Void`] for nothing.
+    /// The return type; [`Type::Void`] for none.
     pub returns: Type,
     /// In order.
     pub parameters: Vec<Parameter>,
@@ -161,11 +162,11 @@ pub struct Operation {
 /// A parameter.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// Its type.
     pub ty: Type,
@@ -173,7 +174,7 @@ pub struct Parameter {
     pub annotations: Vec<Annotation>,
 }
 
-/// Which way a parameter goes.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To the servant.
@@ -189,21 +190,21 @@ pub enum Direction {
 pub struct Attribute {
     /// Its name; `_get_name` and `_set_name` go on the wire.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
-    /// What those that this compiler knows say: of reading and of setting it, each.
+    /// The timing that they state, for reading and for setting it.
     pub timing: Timing,
     /// True if it cannot be set.
     pub readonly: bool,
     /// Its type.
     pub ty: Type,
-    /// What reading it may raise (`raises` or `getraises`).
+    /// Exceptions of reading it (`raises` or `getraises`).
     pub get_raises: Vec<ItemId>,
-    /// What setting it may raise (`setraises`).
+    /// Exceptions of setting it (`setraises`).
     pub set_raises: Vec<ItemId>,
 }
 
@@ -212,7 +213,7 @@ pub struct Attribute {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -253,7 +254,7 @@ pub struct UnionCase {
 pub struct Enumerator {
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Its place.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -262,7 +263,7 @@ pub struct Enumerator {
 }
 
 /// A valuetype.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Valuetype {
     /// `abstract valuetype`.
     pub is_abstract: bool,
@@ -323,12 +324,12 @@ pub enum Type {
     WChar,
     /// `string`, `string<N>`
     String {
-        /// Most octets without the terminator.
+        /// The most bytes, without the terminator.
         bound: Option<u32>,
     },
     /// `wstring`, `wstring<N>`
     WString {
-        /// Most characters.
+        /// The most characters.
         bound: Option<u32>,
     },
     /// `fixed<D, S>`
@@ -342,14 +343,14 @@ pub enum Type {
     FixedConstant,
     /// `sequence<T>`, `sequence<T, N>`
     Sequence {
-        /// Of what.
+        /// The element type.
         element: Box<Type>,
-        /// Most elements.
+        /// The most elements.
         bound: Option<u32>,
     },
     /// An array declarator.
     Array {
-        /// Of what.
+        /// The element type.
         element: Box<Type>,
         /// Outermost first, each at least 1.
         dimensions: Vec<u32>,
@@ -360,7 +361,7 @@ pub enum Type {
         key: Box<Type>,
         /// Value.
         value: Box<Type>,
-        /// Most pairs.
+        /// The most pairs.
         bound: Option<u32>,
     },
     /// `any`
@@ -386,7 +387,7 @@ pub enum Value {
     Fixed {
         /// The digits as one number.
         unscaled: i128,
-        /// How many of them are after the point.
+        /// How many of them are behind the point.
         scale: u16,
     },
     /// A boolean.
@@ -406,19 +407,19 @@ pub struct Annotation {
     pub name: String,
     /// Name (empty if alone) and value, as source text.
     pub parameters: Vec<(String, String)>,
-    /// Where it stands.
+    /// Its place.
     pub location: Location,
 }
 
-/// The annotations that say what an operation's timing is.
+/// The annotations that state the timing of an operation.
 pub const TIMING_ANNOTATIONS: [&str; 4] = ["worst_case_time", "deadline", "period", "criticality"];
 
-/// The timing of an operation, as its annotations say.
+/// The timing of an operation, as its annotations state it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// `@worst_case_time`: the longest that one call executes, in ns; at least 1.
+    /// `@worst_case_time`: the longest execution time of one call, in ns; at least 1.
     pub worst_ns: Option<u64>,
-    /// `@deadline`: from a call's arrival to when it must be done, in ns; at least 1, and not below the worst case.
+    /// `@deadline`: the longest time from the arrival of a call to its end, in ns; at least 1, and not below the worst case.
     pub deadline_ns: Option<u64>,
     /// `@period`: the least time between two calls, in ns; at least 1.
     pub period_ns: Option<u64>,
@@ -426,10 +427,10 @@ pub struct Timing {
     pub criticality: Option<Criticality>,
 }
 
-/// What a missed deadline costs.
+/// How serious a missed deadline is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names are what there is to say")]
+#[expect(missing_docs, reason = "the names say it all")]
 pub enum Criticality {
     VeryLow,
     Low,
@@ -438,8 +439,75 @@ pub enum Criticality {
     VeryHigh,
 }
 
+impl Item {
+    /// True if it is an [`ItemKind::Other`] called `what`.
+    pub(crate) fn is_other(&self, what: &str) -> bool {
+        matches!(self.kind, ItemKind::Other { what: own, .. } if own == what)
+    }
+
+    /// True for the global module CORBA.
+    pub(crate) fn is_module_corba(&self) -> bool {
+        self.name == "CORBA" && self.scope.is_none()
+    }
+}
+
+impl ItemKind {
+    /// An [`ItemKind::Other`] with nothing declared inside it.
+    pub(crate) fn other(what: &'static str) -> Self {
+        Self::Other {
+            what,
+            items: Vec::new(),
+        }
+    }
+
+    /// The items declared inside an item of this kind.
+    pub(crate) fn items(&self) -> &[ItemId] {
+        match self {
+            Self::Module { items }
+            | Self::Struct { items, .. }
+            | Self::Exception { items, .. }
+            | Self::Other { items, .. } => items,
+            Self::Interface(interface) => &interface.items,
+            Self::Union(union) => &union.items,
+            Self::Valuetype(valuetype) => &valuetype.items,
+            _ => &[],
+        }
+    }
+
+    /// Adds an item that is declared inside.
+    pub(crate) fn push(&mut self, id: ItemId) {
+        match self {
+            Self::Module { items }
+            | Self::Struct { items, .. }
+            | Self::Exception { items, .. }
+            | Self::Other { items, .. } => items.push(id),
+            Self::Interface(interface) => interface.items.push(id),
+            Self::Union(union) => union.items.push(id),
+            Self::Valuetype(valuetype) => valuetype.items.push(id),
+            _ => {}
+        }
+    }
+}
+
+impl Type {
+    /// True for the integer types, `octet` included.
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(
+            self,
+            Self::Short
+                | Self::UShort
+                | Self::Long
+                | Self::ULong
+                | Self::LongLong
+                | Self::ULongLong
+                | Self::Int8
+                | Self::Octet
+        )
+    }
+}
+
 impl Timing {
-    /// True if nothing is said.
+    /// True if there is no timing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -455,7 +523,7 @@ impl Criticality {
         Self::VeryHigh,
     ];
 
-    /// As it is written: `very-low` to `very-high`.
+    /// Its spelling in IDL: `very-low` to `very-high`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::VeryLow => "very-low",
@@ -476,7 +544,22 @@ impl Tree {
         &self.items[id.0 as usize]
     }
 
-    /// What `ty` is once typedefs are followed.
+    /// The ids of all items.
+    pub fn ids(&self) -> impl Iterator<Item = ItemId> + use<> {
+        let count = u32::try_from(self.items.len()).expect("an item's id is 32 bits");
+        (0..count).map(ItemId)
+    }
+
+    /// The name of `id` with its scopes: `CosNaming::NamingContext`.
+    pub fn full_name(&self, id: ItemId) -> String {
+        let item = self.item(id);
+        match item.scope {
+            Some(scope) => format!("{}::{}", self.full_name(scope), item.name),
+            None => item.name.clone(),
+        }
+    }
+
+    /// The type that `ty` stands for, with typedefs followed.
     pub fn resolved<'t>(&'t self, ty: &'t Type) -> &'t Type {
         let mut ty = ty;
         while let Type::Named(id) = ty
@@ -487,7 +570,7 @@ impl Tree {
         ty
     }
 
-    /// Every interface that `interface` inherits from, direct or not, each once, bases before what derives from them.
+    /// All interfaces that `interface` inherits from, directly or not, each once, bases before derived interfaces.
     pub fn ancestors(&self, interface: &Interface) -> Vec<ItemId> {
         let mut found = Vec::new();
         self.collect_ancestors(interface, &mut found);

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
-use rtorb_sched::model::{Checked, Standing, System};
+use rtorb_sched::model::{CheckReport, Standing, System};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
@@ -79,7 +79,7 @@ impl Default for RunOptions {
 /// [`LabError::Interrupted`].
 pub fn run(
     system: &System,
-    checked: &Checked,
+    checked: &CheckReport,
     options: &RunOptions,
     context: &Context,
     progress: &mut dyn Progress,
@@ -123,7 +123,7 @@ pub fn run(
 }
 
 /// What is not to be run without being forced.
-fn refuse(checked: &Checked, options: &RunOptions) -> Result<(), String> {
+fn refuse(checked: &CheckReport, options: &RunOptions) -> Result<(), String> {
     if !(DURATION_MIN..=DURATION_MAX).contains(&options.duration) {
         let asked = options.duration.as_secs_f64();
         return Err(format!("a run takes 10 ms to an hour, not {asked} s"));
@@ -142,7 +142,7 @@ fn refuse(checked: &Checked, options: &RunOptions) -> Result<(), String> {
 }
 
 /// What is in the bounds is no interruption: ticks, and interrupts of timers.
-fn interruption_from_ns(checked: &Checked) -> u64 {
+fn interruption_from_ns(checked: &CheckReport) -> u64 {
     let shares = checked.behaviours.iter().flat_map(|bound| &bound.shares);
     let interrupts =
         shares.filter(|share| share.what == "tick" || share.what.starts_with("release of "));

@@ -1,29 +1,29 @@
 //! The optimal assignment of distinct fixed priorities (Audsley 1991).
 
-use crate::limits::Limits;
+use crate::limits::SearchLimits;
 use crate::response::Demand;
 use crate::task::Task;
 
-/// A level of its own for each task, 0 the most urgent, with which all deadlines hold; `None` if no order does it, as far as
-/// the response-time test can tell.
+/// Assigns each task its own level, 0 the most urgent, so that all deadlines hold. Returns `None` if the response-time test finds
+/// no such order.
 ///
-/// From the least urgent level upwards, each goes to a task that meets its deadline there with all others above: which one
-/// does not matter, for a task's response depends on who is above it and not on their order. Among those that can, the one
-/// with the longest deadline is taken, so that the answer is deadline-monotonic wherever that is good enough.
+/// The search assigns levels from the least urgent upwards. Each level goes to a task that meets its deadline there with all
+/// remaining tasks above it. Any such task will do: a response time depends on which tasks are above, not on their order. The
+/// search takes the candidate with the longest deadline, so the result is deadline-monotonic wherever that order suffices.
 ///
 /// # Panics
 /// If a task has no period.
 #[must_use]
-pub fn audsley(tasks: &[Task], limits: Limits) -> Option<Vec<u32>> {
+pub fn audsley(tasks: &[Task], limits: SearchLimits) -> Option<Vec<u32>> {
     let groups: Vec<Vec<usize>> = (0..tasks.len()).map(|index| vec![index]).collect();
     audsley_of_groups(tasks, &groups, limits)
 }
 
-/// The same for groups of tasks that must share a level: the level of each group.
+/// Assigns levels to groups of tasks; the tasks of a group share a level.
 pub(crate) fn audsley_of_groups(
     tasks: &[Task],
     groups: &[Vec<usize>],
-    limits: Limits,
+    limits: SearchLimits,
 ) -> Option<Vec<u32>> {
     let mut levels = vec![0; groups.len()];
     let mut left: Vec<usize> = (0..groups.len()).collect();
@@ -61,22 +61,22 @@ mod tests {
     use crate::response_times;
 
     #[test]
-    fn it_finds_what_deadline_monotonic_does_not() {
+    fn audsley_finds_an_order_that_deadline_monotonic_misses() {
         // Jitter that only the longer deadline has: it must go above.
         let tasks = [
             Task::periodic(100, 10).with_deadline(50),
             Task::periodic(100, 30).with_deadline(60).with_jitter(25),
         ];
-        let levels = audsley(&tasks, Limits::default()).expect("an order exists");
+        let levels = audsley(&tasks, SearchLimits::default()).expect("an order exists");
         assert_eq!(levels, [1, 0]);
-        let responses = response_times(&tasks, &[0, 1], Limits::default());
+        let responses = response_times(&tasks, &[0, 1], SearchLimits::default());
         assert_eq!(responses[1].meets(60), Some(false), "deadline-monotonic");
     }
 
     #[test]
-    fn it_says_when_there_is_none() {
+    fn audsley_returns_none_if_there_is_no_order() {
         let tasks = [Task::periodic(10, 6), Task::periodic(10, 6)];
-        assert_eq!(audsley(&tasks, Limits::default()), None);
-        assert_eq!(audsley(&[], Limits::default()), Some(vec![]));
+        assert_eq!(audsley(&tasks, SearchLimits::default()), None);
+        assert_eq!(audsley(&[], SearchLimits::default()), Some(vec![]));
     }
 }

@@ -1,23 +1,23 @@
-//! Response times where the end of one task starts another (Tindell and Clark 1994, "holistic" analysis).
+//! Response times of tasks with precedence: the end of one task releases another (Tindell and Clark 1994, "holistic" analysis).
 
-use crate::limits::Limits;
+use crate::limits::SearchLimits;
 use crate::response::{Response, response_times};
 use crate::task::Task;
 
-/// The worst response of each task from the arrival of what began its chain.
+/// Returns the worst-case response time of each task, from the arrival of the first task of its chain.
 ///
-/// `after[i]` has the tasks whose ends may start task `i`: it arrives when what began the chain does, and is released when
-/// they are done. So the latest of their responses is its release jitter, beside its own; jitter and responses are worked
-/// out in turn until neither changes. Deadlines count from the beginning of the chain too.
+/// `after[i]` lists the tasks whose ends may release task `i`. It arrives together with the first task of its chain and is
+/// released when its predecessors end. So the latest of their responses adds to its own release jitter. The analysis alternates
+/// between jitter and responses until neither changes. Deadlines also count from the arrival of the chain.
 ///
 /// # Panics
-/// As [`response_times`]; if `after` names a task that is not there, or there are not as many as tasks.
+/// As [`response_times`]; if `after` names a missing task or differs in length from `tasks`.
 #[must_use]
 pub fn response_times_in_chains(
     tasks: &[Task],
     levels: &[u32],
     after: &[Vec<usize>],
-    limits: Limits,
+    limits: SearchLimits,
 ) -> Vec<Response> {
     assert_eq!(
         tasks.len(),
@@ -31,13 +31,13 @@ pub fn response_times_in_chains(
             return answers;
         }
     }
-    // Jitter only grows from round to round, so each of these is a time that is really reached in the bound.
+    // Jitter only grows from round to round, so each of these values is a lower bound of the final one.
     let last = response_times(&jittered, levels, limits);
     last.into_iter().map(at_least).collect()
 }
 
-/// Gives each task the jitter that follows from the answers; true if any has changed. What follows an answer that is none
-/// gets none either.
+/// Sets the jitter of each task from the responses of its predecessors; returns true if any has changed. A task whose predecessor
+/// has no bound gets none either.
 fn hand_down(
     tasks: &[Task],
     after: &[Vec<usize>],
@@ -81,31 +81,31 @@ mod tests {
     fn a_chain_adds_up_on_an_idle_processor() {
         let tasks = [Task::periodic(100, 5), Task::periodic(100, 7)];
         let answers =
-            response_times_in_chains(&tasks, &[0, 1], &[vec![], vec![0]], Limits::default());
+            response_times_in_chains(&tasks, &[0, 1], &[vec![], vec![0]], SearchLimits::default());
         // The second may meet one job of the first beside the one that started it.
         assert_eq!(answers[0], Response::Bounded { ns: 5 });
         assert_eq!(answers[1], Response::Bounded { ns: 17 });
     }
 
     #[test]
-    fn what_follows_the_unbounded_is_unbounded() {
+    fn a_successor_of_an_unbounded_task_is_unbounded() {
         let tasks = [
             Task::periodic(10, 9),
             Task::periodic(10, 9),
             Task::periodic(1000, 1),
         ];
         let after = [vec![], vec![], vec![1]];
-        let answers = response_times_in_chains(&tasks, &[0, 1, 0], &after, Limits::default());
+        let answers = response_times_in_chains(&tasks, &[0, 1, 0], &after, SearchLimits::default());
         assert_eq!(answers[2], Response::Unbounded);
     }
 
     #[test]
-    fn a_circle_of_jitter_ends() {
+    fn a_cycle_of_jitter_ends_undecided() {
         let tasks = [Task::periodic(1000, 10), Task::periodic(1000, 10)];
         let after = [vec![1], vec![0]];
-        let limits = Limits {
+        let limits = SearchLimits {
             rounds_max: 20,
-            ..Limits::default()
+            ..SearchLimits::default()
         };
         let answers = response_times_in_chains(&tasks, &[0, 1], &after, limits);
         assert!(

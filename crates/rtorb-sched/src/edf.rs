@@ -1,59 +1,65 @@
-//! Whether earliest-deadline-first on one processor meets all deadlines: the processor demand test.
+//! The processor demand test: whether earliest deadline first on one processor meets all deadlines.
 //!
-//! Jobs with arrival and deadline inside an interval of length t ask for at most
-//! `h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C` of it; all deadlines hold exactly if `h(t) + B(t) <= t` at each
-//! deadline in the longest busy period (Baruah, Rosier and Howell 1990; with jitter, Spuri 1996; with the blocking B(t) of
-//! the tasks whose deadline is at most t, Baker 1991, where it is sufficient only). Deadlines are looked at from the last
-//! one backwards, in the leaps of Zhang and Burns (2009). Least-laxity-first meets them whenever this does (Mok 1983).
+//! Jobs with arrival and deadline inside an interval of length t demand at most
+//!
+//! ```text
+//! h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C
+//! ```
+//!
+//! All deadlines hold exactly if `h(t) + B(t) <= t` at each deadline in the longest busy period (Baruah, Rosier and Howell
+//! 1990; with jitter, Spuri 1996). B(t) is the blocking of the tasks whose deadline is at most t (Baker 1991); with it the
+//! test is sufficient only. The test visits deadlines from the last one backwards, in the steps of Zhang and Burns (2009).
+//! Least laxity first meets all deadlines whenever earliest deadline first does (Mok 1983).
 
-use crate::holistic::{Policy, Step, holistic};
-use crate::limits::Limits;
+use crate::holistic::{SchedulingPolicy, Step, holistic};
+use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::task::Task;
 use crate::utilisation::Utilisation;
 
-/// What the demand test says.
+/// The result of the demand test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
+pub enum DemandResult {
     /// All deadlines hold.
     Meets,
-    /// The processor is asked for more than it can do in the long run.
+    /// The utilisation exceeds the processor.
     Overload,
-    /// More is asked for within an interval than it is long.
+    /// The demand of an interval exceeds its length.
     Misses {
-        /// A task with a deadline at its end.
+        /// A task whose deadline is the end of the interval.
         task: usize,
-        /// The shortest such interval that was found, in ns from when all are released at once, each as late as its jitter
+        /// The shortest such interval found, in ns, from a moment when all tasks are released at once, each as late as its jitter
         /// allows.
         interval_ns: u64,
     },
-    /// The search ended before the answer: [`Limits::steps_max`], or a number over 2^64 ns.
+    /// The search ended early: [`SearchLimits::steps_max`], or a number over 2^64 ns.
     Undecided,
 }
 
-/// The demand test.
+/// Runs the demand test.
 ///
 /// # Panics
 /// If a task has no period.
 #[must_use]
-pub fn demand(tasks: &[Task], limits: Limits) -> Demand {
+pub fn demand(tasks: &[Task], limits: SearchLimits) -> DemandResult {
     if Utilisation::of(tasks).exceeds_one() {
-        return Demand::Overload;
+        return DemandResult::Overload;
     }
-    let mut search = Search {
+    let mut search = DemandTest {
         tasks,
         steps_left: limits.steps_max,
     };
-    search.run().unwrap_or(Demand::Undecided)
+    search.run().unwrap_or(DemandResult::Undecided)
 }
 
-/// The worst response of each task, from its arrival (Spuri 1996): the analysis of [`holistic`](mod@crate::holistic) for one processor and
-/// transactions of one step. With the blocking of the demand test, all deadlines hold here exactly if they hold there.
+/// Returns the worst-case response time of each task, from its arrival (Spuri 1996). It is the analysis of
+/// [`holistic`](mod@crate::holistic) for one processor and transactions of one step. With the blocking of the demand test, all
+/// deadlines hold here exactly if they hold there.
 ///
 /// # Panics
 /// If a task has no period.
 #[must_use]
-pub fn response_times(tasks: &[Task], limits: Limits) -> Vec<Response> {
+pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
     let step = |(transaction, &task): (usize, &Task)| Step {
         task,
         processor: 0,
@@ -63,61 +69,62 @@ pub fn response_times(tasks: &[Task], limits: Limits) -> Vec<Response> {
         transaction,
     };
     let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
-    let found = holistic(&steps, &[Policy::EarliestDeadline], limits);
+    let found = holistic(&steps, &[SchedulingPolicy::EarliestDeadline], limits);
     found.into_iter().map(|found| found.response).collect()
 }
 
-struct Search<'a> {
+struct DemandTest<'a> {
     tasks: &'a [Task],
     steps_left: u32,
 }
 
-impl Search<'_> {
-    /// `None` when the search ended early.
-    fn run(&mut self) -> Option<Demand> {
+impl DemandTest<'_> {
+    /// `None` if the search ended early.
+    fn run(&mut self) -> Option<DemandResult> {
         let Some(first) = self
             .tasks
             .iter()
             .map(|task| first_deadline(task).max(1))
             .min()
         else {
-            return Some(Demand::Meets);
+            return Some(DemandResult::Meets);
         };
         if let Some((task, _)) = self.hopeless() {
-            return Some(Demand::Misses {
+            return Some(DemandResult::Misses {
                 task,
                 interval_ns: first_deadline(&self.tasks[task]),
             });
         }
         let busy = self.busy_period()?;
         let Some(mut interval) = self.last_deadline_until(busy) else {
-            return Some(Demand::Meets);
+            return Some(DemandResult::Meets);
         };
         loop {
             let needed = self.needed(interval)?;
             if needed > interval {
                 return self.first_miss(first, interval);
             }
-            let next = match needed < interval {
-                true => self.last_deadline_until(needed),
-                false => interval
+            let next = if needed < interval {
+                self.last_deadline_until(needed)
+            } else {
+                interval
                     .checked_sub(1)
-                    .and_then(|before| self.last_deadline_until(before)),
+                    .and_then(|before| self.last_deadline_until(before))
             };
             match next {
                 Some(next) if needed > first || needed == interval => interval = next,
-                _ => return Some(Demand::Meets),
+                _ => return Some(DemandResult::Meets),
             }
         }
     }
 
-    /// A task whose jitter leaves it less time than it needs.
+    /// Returns a task whose jitter leaves no time to execute.
     fn hopeless(&self) -> Option<(usize, &Task)> {
         let mut all = self.tasks.iter().enumerate();
         all.find(|(_, task)| task.worst_ns > 0 && task.deadline_ns <= task.jitter_ns)
     }
 
-    /// The longest time that the processor can be busy without a break.
+    /// Returns the length of the longest busy period.
     fn busy_period(&mut self) -> Option<u64> {
         let blocking = self.tasks.iter().map(|task| task.blocking_ns).max()?;
         let mut length = 1;
@@ -134,7 +141,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is asked of an interval.
+    /// Returns the demand and blocking of an interval.
     fn needed(&mut self, interval: u64) -> Option<u64> {
         self.steps_left = self.steps_left.checked_sub(1)?;
         let mut sum: u64 = 0;
@@ -150,7 +157,7 @@ impl Search<'_> {
         sum.checked_add(blocking)
     }
 
-    /// The last deadline that is not after `end`.
+    /// Returns the last deadline at or before `end`.
     fn last_deadline_until(&self, end: u64) -> Option<u64> {
         let last = |task: &Task| {
             let after = end.checked_sub(first_deadline(task))?;
@@ -159,8 +166,8 @@ impl Search<'_> {
         self.tasks.iter().filter_map(last).max()
     }
 
-    /// The first deadline before which too much is asked, looked for from the beginning; else the one that is known.
-    fn first_miss(&mut self, first: u64, known: u64) -> Option<Demand> {
+    /// Returns the first interval whose demand exceeds it, searching from the beginning; else the known one.
+    fn first_miss(&mut self, first: u64, known: u64) -> Option<DemandResult> {
         let mut interval = first;
         while interval < known {
             match self.needed(interval) {
@@ -178,7 +185,7 @@ impl Search<'_> {
             after.is_some_and(|after| after % task.period_ns == 0)
         };
         let task = self.tasks.iter().position(ends_here)?;
-        Some(Demand::Misses {
+        Some(DemandResult::Misses {
             task,
             interval_ns: interval,
         })
@@ -196,7 +203,7 @@ impl Search<'_> {
     }
 }
 
-/// The earliest deadline after a release, which is as late as jitter allows.
+/// Returns the time from the latest release to the deadline.
 fn first_deadline(task: &Task) -> u64 {
     task.deadline_ns.saturating_sub(task.jitter_ns)
 }
@@ -212,10 +219,13 @@ mod tests {
             Task::periodic(6, 2),
             Task::periodic(12, 5),
         ];
-        assert_eq!(demand(&tasks, Limits::default()), Demand::Meets);
-        assert_eq!(demand(&[], Limits::default()), Demand::Meets);
+        assert_eq!(demand(&tasks, SearchLimits::default()), DemandResult::Meets);
+        assert_eq!(demand(&[], SearchLimits::default()), DemandResult::Meets);
         let more = [Task::periodic(4, 3), Task::periodic(6, 2)];
-        assert_eq!(demand(&more, Limits::default()), Demand::Overload);
+        assert_eq!(
+            demand(&more, SearchLimits::default()),
+            DemandResult::Overload
+        );
     }
 
     #[test]
@@ -225,18 +235,18 @@ mod tests {
             Task::periodic(100, 3).with_deadline(5),
             Task::periodic(1000, 500),
         ];
-        let missed = demand(&tasks, Limits::default());
+        let missed = demand(&tasks, SearchLimits::default());
         assert_eq!(
             missed,
-            Demand::Misses {
+            DemandResult::Misses {
                 task: 0,
                 interval_ns: 5
             }
         );
         let jittery = [Task::periodic(10, 1).with_jitter(10)];
-        let missed = demand(&jittery, Limits::default());
+        let missed = demand(&jittery, SearchLimits::default());
         assert!(
-            matches!(missed, Demand::Misses { task: 0, .. }),
+            matches!(missed, DemandResult::Misses { task: 0, .. }),
             "{missed:?}"
         );
     }
@@ -249,10 +259,13 @@ mod tests {
                 Task::periodic(100, 10),
             ]
         };
-        assert_eq!(demand(&blocked(6), Limits::default()), Demand::Meets);
+        assert_eq!(
+            demand(&blocked(6), SearchLimits::default()),
+            DemandResult::Meets
+        );
         assert!(matches!(
-            demand(&blocked(7), Limits::default()),
-            Demand::Misses { task: 0, .. }
+            demand(&blocked(7), SearchLimits::default()),
+            DemandResult::Misses { task: 0, .. }
         ));
     }
 }

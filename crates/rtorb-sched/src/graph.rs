@@ -1,144 +1,144 @@
-//! Operations that call each other, and the tasks that follow.
+//! Call graphs of operations, and the tasks that follow from them.
 //!
-//! An operation runs at its own period, or as often as it is called: rates go from callers to what they call, times the
-//! number of calls. A one-way call starts a task of its own; a two-way call is part of the caller's execution, at the
-//! caller's priority. (RtecScheduler::RT_Info and Dependency_Info, after TAO's scheduling service.)
+//! An operation runs at its own period, or as often as it is called: rates propagate from callers to callees, multiplied by the
+//! number of calls. A one-way call starts a separate task. A two-way call is part of the caller's execution, at the caller's
+//! priority. (RtecScheduler::RT_Info and Dependency_Info, after TAO's scheduling service.)
 
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::task::{Criticality, Importance, Task};
 
-/// One operation. Times are in nanoseconds.
+/// An operation. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Its name, for messages.
+    /// The name, for messages.
     pub name: String,
-    /// How it runs.
-    pub kind: Kind,
-    /// Its own period, or least time between arrivals; `None` if it runs only as often as it is called.
+    /// When it runs.
+    pub kind: OperationKind,
+    /// Its own period, or the least time between arrivals; `None` if it runs only when it is called.
     pub period_ns: Option<u64>,
-    /// Until when it must be done, from the arrival of what began it; `None` stands for the period of that.
+    /// The deadline, from the arrival of its root; `None` stands for the period of the root.
     pub deadline_ns: Option<u64>,
-    /// The longest that it executes, without what it calls.
+    /// The worst-case execution time, without the calls that it makes.
     pub worst_ns: u64,
-    /// What it usually executes.
+    /// The typical execution time.
     pub typical_ns: u64,
-    /// How long after its arrival it may be released.
+    /// The release jitter.
     pub jitter_ns: u64,
-    /// The longest that it waits for less urgent ones.
+    /// The longest blocking by less urgent operations.
     pub blocking_ns: u64,
     /// What a missed deadline costs.
     pub criticality: Criticality,
-    /// What goes first among equals.
+    /// Which operation runs first among equals.
     pub importance: Importance,
 }
 
-/// How an operation runs (RtecScheduler::Info_Type_t).
+/// When an operation runs (RtecScheduler::Info_Type_t).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// Each time that somebody calls.
+pub enum OperationKind {
+    /// It runs at each call.
     #[default]
     Operation,
-    /// Once all of its callers have called: as often as the slowest of them.
+    /// It runs once all of its callers have called: as often as the slowest of them.
     Conjunction,
-    /// Each time that one of its callers does.
+    /// It runs at each call of any of its callers.
     Disjunction,
-    /// Executes elsewhere: passes rates on, and takes no time here.
+    /// It executes elsewhere: it propagates rates and takes no time here.
     Remote,
 }
 
-/// One operation calls another.
+/// A call from one operation to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Who calls: an index into the operations.
+pub struct OperationCall {
+    /// The caller: an index into the operations.
     pub caller: usize,
-    /// Who is called.
+    /// The callee.
     pub callee: usize,
-    /// How often, each time that the caller runs.
+    /// The number of calls per run of the caller.
     pub count: u32,
-    /// Whether the caller waits.
-    pub way: Way,
+    /// Whether the caller waits for the end of the call.
+    pub kind: CallKind,
 }
 
-/// Whether a caller waits for what it calls.
+/// Whether the caller waits for the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// It does not: an event, or a oneway call.
+pub enum CallKind {
+    /// The caller goes on: an event or a oneway call.
     OneWay,
-    /// It does.
+    /// The caller waits.
     TwoWay,
 }
 
-/// Operations and their calls.
+/// Operations and the calls among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     /// The operations.
     pub operations: Vec<Operation>,
     /// The calls among them.
-    pub calls: Vec<Call>,
+    pub calls: Vec<OperationCall>,
 }
 
-/// How often an operation runs because of one that has a period.
+/// The rate of an operation that one root causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Activation {
-    /// The operation that has the period.
+pub struct Rate {
+    /// The root: the operation that has the period.
     pub root: usize,
-    /// How often in each of these periods.
+    /// The number of runs in each period of the root.
     pub count: u64,
 }
 
 /// The tasks that follow from a call graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct System {
+pub struct TaskSet {
     /// The tasks.
-    pub tasks: Vec<SystemTask>,
-    /// For each operation, why it runs; empty if it never does.
-    pub activations: Vec<Vec<Activation>>,
+    pub tasks: Vec<GraphTask>,
+    /// For each operation, its rate from each root; empty if it never runs.
+    pub rates: Vec<Vec<Rate>>,
     /// For each operation, the tasks in which it executes.
     pub carriers: Vec<Vec<usize>>,
     /// Operations from callers to what they call.
     pub order: Vec<usize>,
 }
 
-/// A task of a [`System`].
+/// A task of a [`TaskSet`], and the operation that it executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SystemTask {
-    /// The operation that it is of.
+pub struct GraphTask {
+    /// The operation.
     pub operation: usize,
-    /// What has the period.
+    /// The root: the operation that has the period.
     pub root: usize,
-    /// What it needs: with all that it calls and waits for, and all its runs in one period together.
+    /// The task: its execution includes all that it calls and waits for, and all its runs in one period.
     pub task: Task,
-    /// The tasks whose ends may start it.
+    /// The tasks whose ends may release it.
     pub after: Vec<usize>,
 }
 
-/// Why a call graph has no tasks.
+/// An error in a call graph.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// Operations call each other in a circle; each is named once, in the order of the calls.
-    #[error("these call each other in a circle: {}: take out one of the calls", .names.join(" -> "))]
+    /// Operations call each other in a cycle; each is named in the order of the calls.
+    #[error("these operations call each other in a cycle: {}: remove one of the calls", .names.join(" -> "))]
     Cycle {
         /// Their names.
         names: Vec<String>,
     },
-    /// A call names an operation that is not there.
-    #[error("call {call} is of an operation that is not there")]
+    /// A call names a missing operation.
+    #[error("call {call} names an operation that does not exist")]
     NoSuchOperation {
         /// The index of the call.
         call: usize,
     },
-    /// Zero is no period and no deadline.
-    #[error("{name}: a period and a deadline are at least 1 ns")]
+    /// A period or deadline is 0.
+    #[error("{name}: the period and the deadline must be at least 1 ns")]
     Zero {
         /// The operation.
         name: String,
     },
-    /// Calls of calls add up to more than can be counted.
+    /// A number of calls or an execution time does not fit into 64 bits.
     #[error(
-        "{name} is called so often, or takes so long with all that it calls, that 64 bits cannot count it"
+        "{name} is called so often, or executes so long with all that it calls, that the number does not fit into 64 bits"
     )]
     TooMuch {
         /// The operation.
@@ -147,38 +147,38 @@ pub enum GraphError {
 }
 
 impl CallGraph {
-    /// The tasks that follow.
+    /// Derives the tasks.
     ///
     /// # Errors
-    /// [`GraphError`], with the names of the operations.
-    pub fn system(&self) -> Result<System, GraphError> {
+    /// [`GraphError`] names the operations.
+    pub fn task_set(&self) -> Result<TaskSet, GraphError> {
         self.check()?;
         let order = self.callers_first()?;
         let edges = Edges::of(self);
-        let mut system = System {
-            activations: vec![Vec::new(); self.operations.len()],
+        let mut task_set = TaskSet {
+            rates: vec![Vec::new(); self.operations.len()],
             carriers: vec![Vec::new(); self.operations.len()],
-            ..System::default()
+            ..TaskSet::default()
         };
         let whole_ns = self.whole_times(&order, &edges)?;
         for &index in &order {
             let incoming = edges.incoming[index].iter().map(|&call| self.calls[call]);
-            let incoming: Vec<Call> = incoming.collect();
+            let incoming: Vec<OperationCall> = incoming.collect();
             let too_much = || self.too_much(index);
-            let activations = self
-                .activations(index, &incoming, &system)
+            let rates = self
+                .rates(index, &incoming, &task_set)
                 .ok_or_else(too_much)?;
-            self.add_tasks(index, &incoming, &activations, whole_ns[index], &mut system)
+            self.add_tasks(index, &incoming, &rates, whole_ns[index], &mut task_set)
                 .ok_or_else(too_much)?;
-            system.activations[index] = activations;
+            task_set.rates[index] = rates;
         }
-        system.order = order;
-        Ok(system)
+        task_set.order = order;
+        Ok(task_set)
     }
 
     fn check(&self) -> Result<(), GraphError> {
         let there = |index: usize| index < self.operations.len();
-        let unknown = |call: &Call| !there(call.caller) || !there(call.callee);
+        let unknown = |call: &OperationCall| !there(call.caller) || !there(call.callee);
         if let Some(call) = self.calls.iter().position(unknown) {
             return Err(GraphError::NoSuchOperation { call });
         }
@@ -197,7 +197,7 @@ impl CallGraph {
         }
     }
 
-    /// Each operation after all that call it.
+    /// Returns the operations in an order in which callers precede callees.
     fn callers_first(&self) -> Result<Vec<usize>, GraphError> {
         let edges = Edges::of(self);
         let mut callers: Vec<usize> = edges.incoming.iter().map(Vec::len).collect();
@@ -217,12 +217,12 @@ impl CallGraph {
         }
         match callers.iter().position(|&left| left > 0) {
             None => Ok(order),
-            Some(begin) => Err(self.circle(begin, &callers, &edges)),
+            Some(begin) => Err(self.cycle(begin, &callers, &edges)),
         }
     }
 
-    /// A circle: whoever still has callers has one among those that still have, so going back must come to a place again.
-    fn circle(&self, begin: usize, callers: &[usize], edges: &Edges) -> GraphError {
+    /// Returns a cycle. Each remaining operation has a remaining caller, so the path backwards must reach an operation twice.
+    fn cycle(&self, begin: usize, callers: &[usize], edges: &Edges) -> GraphError {
         let mut path = vec![begin];
         let mut place: BTreeMap<usize, usize> = BTreeMap::from([(begin, 0)]);
         let mut at = begin;
@@ -240,7 +240,7 @@ impl CallGraph {
             path.push(caller);
             at = caller;
         }
-        // The path goes backwards.
+        // The path runs from callee to caller.
         path.reverse();
         let name = |&index: &usize| self.operations[index].name.clone();
         let mut names: Vec<String> = path.iter().map(name).collect();
@@ -248,17 +248,17 @@ impl CallGraph {
         GraphError::Cycle { names }
     }
 
-    /// How long each operation takes with all that it calls and waits for.
+    /// Returns the execution time of each operation with all that it calls and waits for.
     fn whole_times(&self, order: &[usize], edges: &Edges) -> Result<Vec<u64>, GraphError> {
         let mut whole_ns = vec![0_u64; order.len()];
         for &index in order.iter().rev() {
             let operation = &self.operations[index];
             let own = match operation.kind {
-                Kind::Remote => 0,
+                OperationKind::Remote => 0,
                 _ => operation.worst_ns,
             };
             let calls = edges.outgoing[index].iter().map(|&call| self.calls[call]);
-            let mut waited_for = calls.filter(|call| call.way == Way::TwoWay);
+            let mut waited_for = calls.filter(|call| call.kind == CallKind::TwoWay);
             let whole = waited_for.try_fold(own, |sum, call| {
                 sum.checked_add(whole_ns[call.callee].checked_mul(call.count.into())?)
             });
@@ -267,155 +267,146 @@ impl CallGraph {
         Ok(whole_ns)
     }
 
-    /// Why an operation runs; its callers are known already. `None` for more than can be counted.
-    fn activations(
+    /// Returns the rates of an operation whose callers' rates are known; `None` if a number overflows.
+    fn rates(
         &self,
         index: usize,
-        incoming: &[Call],
-        system: &System,
-    ) -> Option<Vec<Activation>> {
-        let by_call = |call: &Call| -> Option<Vec<Activation>> {
-            let each = system.activations[call.caller].iter().map(|activation| {
-                Some(Activation {
-                    count: activation.count.checked_mul(call.count.into())?,
-                    ..*activation
+        incoming: &[OperationCall],
+        task_set: &TaskSet,
+    ) -> Option<Vec<Rate>> {
+        let by_call = |call: &OperationCall| -> Option<Vec<Rate>> {
+            let each = task_set.rates[call.caller].iter().map(|rate| {
+                Some(Rate {
+                    count: rate.count.checked_mul(call.count.into())?,
+                    ..*rate
                 })
             });
             each.collect()
         };
-        let called: Vec<Vec<Activation>> = incoming.iter().map(by_call).collect::<Option<_>>()?;
-        let taken: Vec<Activation> = match self.operations[index].kind {
-            Kind::Conjunction => {
+        let called: Vec<Vec<Rate>> = incoming.iter().map(by_call).collect::<Option<_>>()?;
+        let taken: Vec<Rate> = match self.operations[index].kind {
+            OperationKind::Conjunction => {
                 let slowest = called.into_iter().min_by(|a, b| self.slower(a, b));
                 slowest.unwrap_or_default()
             }
             _ => called.into_iter().flatten().collect(),
         };
         let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
-        for activation in taken {
-            let count = counts.entry(activation.root).or_default();
-            *count = count.checked_add(activation.count)?;
+        for rate in taken {
+            let count = counts.entry(rate.root).or_default();
+            *count = count.checked_add(rate.count)?;
         }
         if self.operations[index].period_ns.is_some() {
             let count = counts.entry(index).or_default();
             *count = count.checked_add(1)?;
         }
         let some = counts.into_iter().filter(|&(_, count)| count > 0);
-        Some(
-            some.map(|(root, count)| Activation { root, count })
-                .collect(),
-        )
+        Some(some.map(|(root, count)| Rate { root, count }).collect())
     }
 
-    /// Compares how often two callers call. Exact for one root each; else by the sum of rates, in jobs a century.
-    fn slower(&self, a: &[Activation], b: &[Activation]) -> core::cmp::Ordering {
-        let exact = |side: &[Activation]| match side {
+    /// Compares the rates of two callers: exactly if each has one root, else by the sum of rates in jobs per century.
+    fn slower(&self, a: &[Rate], b: &[Rate]) -> core::cmp::Ordering {
+        let exact = |side: &[Rate]| match side {
             [one] => Some((u128::from(one.count), u128::from(self.period_of(one.root)))),
             _ => None,
         };
         if let (Some((count, period)), Some((other, others))) = (exact(a), exact(b)) {
             return (count * others).cmp(&(other * period));
         }
-        let rate = |side: &[Activation]| -> u128 {
-            let each = side.iter().map(|activation| {
-                u128::from(activation.count) * CENTURY_NS
-                    / u128::from(self.period_of(activation.root))
+        let rate = |side: &[Rate]| -> u128 {
+            let each = side.iter().map(|rate| {
+                u128::from(rate.count) * CENTURY_NS / u128::from(self.period_of(rate.root))
             });
             each.fold(0, u128::saturating_add)
         };
         rate(a).cmp(&rate(b))
     }
 
-    /// The period of an operation that has one.
+    /// Returns the period of a root.
     fn period_of(&self, root: usize) -> u64 {
         self.operations[root].period_ns.unwrap_or(u64::MAX)
     }
 
-    /// The tasks of an operation, and those of its callers in which it executes.
+    /// Adds the tasks of an operation, and records the callers' tasks in which it executes.
     fn add_tasks(
         &self,
         index: usize,
-        incoming: &[Call],
-        activations: &[Activation],
+        incoming: &[OperationCall],
+        rates: &[Rate],
         whole_ns: u64,
-        system: &mut System,
+        task_set: &mut TaskSet,
     ) -> Option<()> {
         let operation = &self.operations[index];
-        for activation in activations {
+        for rate in rates {
             let mut after = Vec::new();
-            let mut own: u64 = u64::from(activation.root == index);
+            let mut own: u64 = u64::from(rate.root == index);
             for call in incoming {
-                let mut callers = system.activations[call.caller].iter();
-                let caller = callers.find(|caller| caller.root == activation.root);
+                let mut callers = task_set.rates[call.caller].iter();
+                let caller = callers.find(|caller| caller.root == rate.root);
                 let runs = caller.map_or(0, |caller| caller.count) * u64::from(call.count);
-                let carriers = system.carriers[call.caller].iter().copied();
-                let carriers = carriers.filter(|&task| system.tasks[task].root == activation.root);
+                let carriers = task_set.carriers[call.caller].iter().copied();
+                let carriers = carriers.filter(|&task| task_set.tasks[task].root == rate.root);
                 let carriers: Vec<usize> = carriers.collect();
-                match (call.way, operation.kind) {
-                    (Way::TwoWay, _) | (_, Kind::Remote) => {
-                        system.carriers[index].extend(carriers);
+                match (call.kind, operation.kind) {
+                    (CallKind::TwoWay, _) | (_, OperationKind::Remote) => {
+                        task_set.carriers[index].extend(carriers);
                     }
-                    (Way::OneWay, _) => {
+                    (CallKind::OneWay, _) => {
                         own = own.saturating_add(runs);
                         after.extend(carriers);
                     }
                 }
             }
-            // A conjunction runs as often as its slowest caller, whatever the others do.
-            own = own.min(activation.count);
-            if own == 0 || operation.kind == Kind::Remote && activation.root != index {
+            // A conjunction runs only as often as its slowest caller.
+            own = own.min(rate.count);
+            if own == 0 || operation.kind == OperationKind::Remote && rate.root != index {
                 continue;
             }
             let worst_ns = whole_ns.checked_mul(own)?;
             after.sort_unstable();
             after.dedup();
-            let jitter_ns = operation.jitter_ns.checked_add(self.waiting_for_others(
-                index,
-                activation.root,
-                incoming,
-                system,
-            ))?;
+            let jitter_ns = operation
+                .jitter_ns
+                .checked_add(self.waiting_for_others(index, rate.root, incoming, task_set))?;
             let task = Task {
-                period_ns: self.period_of(activation.root),
+                period_ns: self.period_of(rate.root),
                 worst_ns,
                 typical_ns: worst_ns.min(operation.typical_ns),
                 best_ns: 0,
-                deadline_ns: operation
-                    .deadline_ns
-                    .unwrap_or(self.period_of(activation.root)),
+                deadline_ns: operation.deadline_ns.unwrap_or(self.period_of(rate.root)),
                 jitter_ns,
                 blocking_ns: operation.blocking_ns,
                 criticality: operation.criticality,
                 importance: operation.importance,
             };
-            system.carriers[index].push(system.tasks.len());
-            system.tasks.push(SystemTask {
+            task_set.carriers[index].push(task_set.tasks.len());
+            task_set.tasks.push(GraphTask {
                 operation: index,
-                root: activation.root,
+                root: rate.root,
                 task,
                 after,
             });
         }
-        system.carriers[index].sort_unstable();
-        system.carriers[index].dedup();
+        task_set.carriers[index].sort_unstable();
+        task_set.carriers[index].dedup();
         Some(())
     }
 
-    /// How long the slowest caller of a conjunction may have to wait for the others: a period of theirs until they begin and
-    /// one until they are done, unless they begin with the same root.
+    /// Returns how long the slowest caller of a conjunction may wait for the others: one of their periods until they are
+    /// released, and one until they end, unless they have the same root.
     fn waiting_for_others(
         &self,
         index: usize,
         root: usize,
-        incoming: &[Call],
-        system: &System,
+        incoming: &[OperationCall],
+        task_set: &TaskSet,
     ) -> u64 {
-        if self.operations[index].kind != Kind::Conjunction {
+        if self.operations[index].kind != OperationKind::Conjunction {
             return 0;
         }
         let callers = incoming
             .iter()
-            .flat_map(|call| &system.activations[call.caller]);
+            .flat_map(|call| &task_set.rates[call.caller]);
         let others = callers.filter(|caller| caller.root != root);
         others
             .map(|caller| self.period_of(caller.root))
@@ -447,12 +438,12 @@ impl Edges {
 }
 
 impl Operation {
-    /// An operation of that name that takes no time and runs only when it is called.
+    /// Creates an operation that takes no time and runs only when it is called.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            kind: Kind::Operation,
+            kind: OperationKind::Operation,
             period_ns: None,
             deadline_ns: None,
             worst_ns: 0,
@@ -480,17 +471,17 @@ mod tests {
         }
     }
 
-    fn call(caller: usize, callee: usize, count: u32, way: Way) -> Call {
-        Call {
+    fn call(caller: usize, callee: usize, count: u32, kind: CallKind) -> OperationCall {
+        OperationCall {
             caller,
             callee,
             count,
-            way,
+            kind,
         }
     }
 
     #[test]
-    fn rates_go_from_callers_to_what_they_call() {
+    fn rates_propagate_from_callers_to_callees() {
         let graph = CallGraph {
             operations: vec![
                 operation("fast", Some(10), 1),
@@ -499,20 +490,19 @@ mod tests {
                 operation("last", None, 1),
             ],
             calls: vec![
-                call(0, 2, 2, Way::OneWay),
-                call(1, 2, 1, Way::OneWay),
-                call(2, 3, 3, Way::OneWay),
+                call(0, 2, 2, CallKind::OneWay),
+                call(1, 2, 1, CallKind::OneWay),
+                call(2, 3, 3, CallKind::OneWay),
             ],
         };
-        let system = graph.system().expect("tasks");
+        let task_set = graph.task_set().expect("tasks");
         let counts = |index: usize| -> Vec<(usize, u64)> {
-            let each = system.activations[index].iter();
-            each.map(|activation| (activation.root, activation.count))
-                .collect()
+            let each = task_set.rates[index].iter();
+            each.map(|rate| (rate.root, rate.count)).collect()
         };
         assert_eq!(counts(2), [(0, 2), (1, 1)]);
         assert_eq!(counts(3), [(0, 6), (1, 3)]);
-        let of_passive: Vec<_> = system
+        let of_passive: Vec<_> = task_set
             .tasks
             .iter()
             .filter(|task| task.operation == 2)
@@ -533,12 +523,15 @@ mod tests {
                 operation("server", None, 3),
                 operation("deep", None, 2),
             ],
-            calls: vec![call(0, 1, 2, Way::TwoWay), call(1, 2, 1, Way::TwoWay)],
+            calls: vec![
+                call(0, 1, 2, CallKind::TwoWay),
+                call(1, 2, 1, CallKind::TwoWay),
+            ],
         };
-        let system = graph.system().expect("tasks");
-        assert_eq!(system.tasks.len(), 1);
-        assert_eq!(system.tasks[0].task.worst_ns, 5 + 2 * (3 + 2));
-        assert_eq!(system.carriers[2], [0]);
+        let task_set = graph.task_set().expect("tasks");
+        assert_eq!(task_set.tasks.len(), 1);
+        assert_eq!(task_set.tasks[0].task.worst_ns, 5 + 2 * (3 + 2));
+        assert_eq!(task_set.carriers[2], [0]);
     }
 
     #[test]
@@ -552,34 +545,37 @@ mod tests {
                     ..operation("join", None, 1)
                 },
             ],
-            calls: vec![call(0, 2, 1, Way::OneWay), call(1, 2, 1, Way::OneWay)],
+            calls: vec![
+                call(0, 2, 1, CallKind::OneWay),
+                call(1, 2, 1, CallKind::OneWay),
+            ],
         };
-        let both = graph(Kind::Conjunction).system().expect("tasks");
-        assert_eq!(both.activations[2], [Activation { root: 1, count: 1 }]);
+        let both = graph(OperationKind::Conjunction).task_set().expect("tasks");
+        assert_eq!(both.rates[2], [Rate { root: 1, count: 1 }]);
         let task = &both.tasks[2];
         assert_eq!(
             (task.task.period_ns, task.task.jitter_ns),
             (30, 20),
             "it may wait for a"
         );
-        let any = graph(Kind::Disjunction).system().expect("tasks");
-        assert_eq!(any.activations[2].len(), 2);
+        let any = graph(OperationKind::Disjunction).task_set().expect("tasks");
+        assert_eq!(any.rates[2].len(), 2);
     }
 
     #[test]
-    fn circles_are_named() {
+    fn a_cycle_is_named() {
         let graph = CallGraph {
             operations: ["a", "b", "c", "d"]
                 .map(|name| operation(name, None, 1))
                 .to_vec(),
             calls: vec![
-                call(0, 1, 1, Way::OneWay),
-                call(1, 2, 1, Way::TwoWay),
-                call(2, 1, 1, Way::OneWay),
-                call(2, 3, 1, Way::OneWay),
+                call(0, 1, 1, CallKind::OneWay),
+                call(1, 2, 1, CallKind::TwoWay),
+                call(2, 1, 1, CallKind::OneWay),
+                call(2, 3, 1, CallKind::OneWay),
             ],
         };
-        let said = graph.system().unwrap_err().to_string();
+        let said = graph.task_set().unwrap_err().to_string();
         assert!(
             said.contains("b -> c -> b") || said.contains("c -> b -> c"),
             "{said}"
@@ -588,19 +584,22 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_told() {
+    fn an_overflow_is_an_error() {
         let mut operations = vec![operation("root", Some(1), 1)];
         let mut calls = Vec::new();
         for index in 1..4 {
             operations.push(operation(&format!("callee{index}"), None, 1));
-            calls.push(call(index - 1, index, u32::MAX, Way::OneWay));
+            calls.push(call(index - 1, index, u32::MAX, CallKind::OneWay));
         }
-        let error = CallGraph { operations, calls }.system().unwrap_err();
+        let error = CallGraph { operations, calls }.task_set().unwrap_err();
         assert!(matches!(error, GraphError::TooMuch { .. }), "{error}");
         let lost = CallGraph {
             operations: vec![],
-            calls: vec![call(0, 0, 1, Way::OneWay)],
+            calls: vec![call(0, 0, 1, CallKind::OneWay)],
         };
-        assert_eq!(lost.system(), Err(GraphError::NoSuchOperation { call: 0 }));
+        assert_eq!(
+            lost.task_set(),
+            Err(GraphError::NoSuchOperation { call: 0 })
+        );
     }
 }

@@ -1,30 +1,30 @@
-//! Priority levels from rates, deadlines and criticalities. Level 0 is the most urgent; equals share a level.
+//! Priority levels from rates, deadlines and criticalities. Level 0 is the most urgent; equal tasks share a level.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::task::Task;
 
-/// How levels are made.
+/// How levels are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Shorter periods go first (Liu and Layland 1973): optimal among fixed priorities where deadlines are periods.
     RateMonotonic,
     /// Shorter deadlines go first (Leung and Whitehead 1982): optimal where deadlines are not after the periods.
     DeadlineMonotonic,
-    /// The more critical goes first; within a criticality the job with the least laxity, and then the more important
-    /// (Stewart and Khosla 1991): overload hurts the less critical only.
+    /// More critical tasks go first; within one criticality the job with the least laxity, then the more important one (Stewart
+    /// and Khosla 1991). An overload affects the less critical tasks only.
     MaximumUrgencyFirst,
-    /// One level, in which the earliest deadline goes first (Liu and Layland 1973).
+    /// One level, dispatched by earliest deadline (Liu and Layland 1973).
     EarliestDeadlineFirst,
-    /// One level, in which the least laxity goes first (Mok 1983).
+    /// One level, dispatched by least laxity (Mok 1983).
     MinimumLaxityFirst,
-    /// Whatever fixed priorities meet all deadlines (Audsley 1991), each task with a level of its own.
+    /// Fixed priorities that meet all deadlines, if there are any (Audsley 1991); each task has its own level.
     Optimal,
 }
 
 impl Strategy {
-    /// All of them with their names.
+    /// All strategies with their names.
     pub const ALL: [(&'static str, Self); 6] = [
         ("rms", Self::RateMonotonic),
         ("dms", Self::DeadlineMonotonic),
@@ -49,24 +49,24 @@ impl FromStr for Strategy {
         let named = Self::ALL.iter().find(|(name, _)| *name == text);
         named.map(|(_, strategy)| *strategy).ok_or_else(|| {
             let names = Self::ALL.map(|(name, _)| name).join(", ");
-            format!("there is no strategy {text:?}: choose one of {names}")
+            format!("unknown strategy {text:?}: choose one of {names}")
         })
     }
 }
 
-/// The level of each task by its period.
+/// Returns the level of each task by its period.
 #[must_use]
 pub fn rate_monotonic(tasks: &[Task]) -> Vec<u32> {
     ranked(tasks.iter().map(|task| task.period_ns))
 }
 
-/// The level of each task by its deadline.
+/// Returns the level of each task by its deadline.
 #[must_use]
 pub fn deadline_monotonic(tasks: &[Task]) -> Vec<u32> {
     ranked(tasks.iter().map(|task| task.deadline_ns))
 }
 
-/// The level of each task by its criticality, the most critical first.
+/// Returns the level of each task by its criticality, the most critical first.
 #[must_use]
 pub fn by_criticality(tasks: &[Task]) -> Vec<u32> {
     ranked(
@@ -76,7 +76,7 @@ pub fn by_criticality(tasks: &[Task]) -> Vec<u32> {
     )
 }
 
-/// The rank of each key among the different ones, the least first.
+/// Returns the rank of each key among the distinct keys, the smallest first.
 pub(crate) fn ranked<K: Ord>(keys: impl IntoIterator<Item = K>) -> Vec<u32> {
     let keys: Vec<K> = keys.into_iter().collect();
     let mut sorted: Vec<&K> = keys.iter().collect();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_is_read_as_it_is_written() {
+    fn strategies_round_trip_as_text() {
         for (name, strategy) in Strategy::ALL {
             assert_eq!(name.parse(), Ok(strategy));
             assert_eq!(strategy.to_string(), name);

@@ -1,25 +1,26 @@
-//! Priorities and response times of systems of tasks: what a scheduler assigns off line, and whether deadlines hold.
+//! Schedulability analysis: priorities and response times of sets of tasks, computed off line.
 //!
-//! Nothing here runs, waits or asks the host: numbers in, numbers out. Times are whole nanoseconds. A verdict comes from
-//! exact arithmetic: what would overflow, or would take more steps than [`Limits`] allows, is told as undecided.
+//! This crate runs nothing, waits for nothing and queries no host: numbers in, numbers out. Times are whole nanoseconds. Verdicts
+//! rest on exact arithmetic: an analysis that would overflow, or would need more steps than [`SearchLimits`] allows, ends as
+//! undecided.
 //!
-//! | for | take | source |
+//! | for | use | source |
 //! |---|---|---|
-//! | a task, and what is wrong with it | [`Task`] | |
-//! | how much of the processor is used, and what follows | [`Utilisation`] | Liu & Layland 1973; Bini, Buttazzo & Buttazzo 2003 |
-//! | levels from rates, deadlines, criticalities | [`Strategy`], [`levels`] | Liu & Layland 1973; Leung & Whitehead 1982; Stewart & Khosla 1991 |
-//! | an order that works whenever one does | [`audsley`] | Audsley 1991 |
+//! | a task and its checks | [`Task`] | |
+//! | processor utilisation and its bounds | [`Utilisation`] | Liu & Layland 1973; Bini, Buttazzo & Buttazzo 2003 |
+//! | levels by rate, deadline or criticality | [`Strategy`], [`levels`] | Liu & Layland 1973; Leung & Whitehead 1982; Stewart & Khosla 1991 |
+//! | an optimal order of priorities | [`audsley`] | Audsley 1991 |
 //! | worst response times, fixed priorities | [`response_times`] | Joseph & Pandya 1986; Lehoczky 1990; Audsley et al. 1993; Tindell, Burns & Wellings 1994 |
-//! | the same where tasks start each other | [`response_times_in_chains`] | Tindell & Clark 1994 |
-//! | the same over several processors, from end to end | [`holistic`](mod@holistic) | Tindell & Clark 1994; Spuri 1996; near Palencia & Gonzalez Harbour 1998 |
+//! | the same with precedence between tasks | [`response_times_in_chains`] | Tindell & Clark 1994 |
+//! | the same end to end, over several processors | [`holistic`](mod@holistic) | Tindell & Clark 1994; Spuri 1996; near Palencia & Gonzalez Harbour 1998 |
 //! | whether earliest-deadline-first meets all deadlines | [`edf`] | Baruah, Rosier & Howell 1990; Zhang & Burns 2009 |
-//! | how much longer steps may execute until a deadline breaks | [`sensitivity`] | Lehoczky, Sha & Ding 1989; Bini, Di Natale & Buttazzo 2008 |
+//! | how much execution times may grow before a deadline is missed | [`sensitivity`] | Lehoczky, Sha & Ding 1989; Bini, Di Natale & Buttazzo 2008 |
 //! | worst response times, earliest deadline first | [`edf::response_times`] | Spuri 1996 |
-//! | operations that call each other, to tasks | [`CallGraph`] | |
-//! | all of it at once | [`Schedule`] | |
-//! | levels to priorities of a host | [`PriorityRange`] | |
-//! | files of times and names, to messages with lines | [`toml_file`], [`times`] | |
-//! | a whole system on its platforms | [`model`] | P3 |
+//! | operations that call each other, converted to tasks | [`CallGraph`] | |
+//! | a complete schedule of a call graph | [`Schedule`] | |
+//! | levels mapped to priorities of a host | [`PriorityRange`] | |
+//! | reading files, with errors that name the line | [`toml_file`], [`times`] | |
+//! | a system of components on measured platforms | [`model`] | P3 |
 #![forbid(unsafe_code)]
 
 mod audsley;
@@ -34,6 +35,7 @@ pub mod model;
 mod response;
 mod schedule;
 pub mod sensitivity;
+mod stream;
 mod task;
 pub mod times;
 pub mod toml_file;
@@ -42,13 +44,16 @@ mod utilisation;
 pub use audsley::audsley;
 pub use chains::response_times_in_chains;
 pub use graph::{
-    Activation, Call, CallGraph, GraphError, Kind, Operation, System, SystemTask, Way,
+    CallGraph, CallKind, GraphError, GraphTask, Operation, OperationCall, OperationKind, Rate,
+    TaskSet,
 };
 pub use holistic::holistic;
 pub use levels::Strategy;
-pub use limits::Limits;
+pub use limits::SearchLimits;
 pub use mapping::{InsufficientLevels, PriorityRange};
 pub use response::{Response, response_times};
-pub use schedule::{Anomaly, Dispatching, LevelInfo, Schedule, Scheduled, Severity, Verdict};
+pub use schedule::{
+    Anomaly, Dispatching, LevelInfo, OperationSchedule, Schedule, Severity, Verdict,
+};
 pub use task::{Criticality, Importance, Task, TaskError};
 pub use utilisation::{Bound, Utilisation};

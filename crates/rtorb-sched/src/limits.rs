@@ -1,17 +1,16 @@
-//! How long an analysis may search.
+//! The bounds of a search.
 
-/// The bounds of every search; beyond them the answer is "undecided", never a guess.
+/// The bounds of every search. A search that reaches them ends as undecided; it never guesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Evaluations of demand for one task, or for one demand test. A fixed point of response times is usually found in tens;
-    /// a processor that is used in whole, with periods that have no common measure, may need as many as its hyperperiod has
-    /// releases.
+pub struct SearchLimits {
+    /// Evaluations of demand for one task, or for one demand test. A fixed point of response times usually takes tens of them. A
+    /// fully used processor whose periods have no common measure may need as many as its hyperperiod has releases.
     pub steps_max: u32,
-    /// Rounds in which jitter is handed down chains.
+    /// Rounds in which jitter propagates along chains.
     pub rounds_max: u32,
 }
 
-impl Default for Limits {
+impl Default for SearchLimits {
     fn default() -> Self {
         Self {
             steps_max: 200_000,

@@ -1,25 +1,26 @@
-//! Levels to the priorities of a host.
+//! Levels mapped to priorities of a host.
 
 use thiserror::Error;
 
-/// The priorities that may be given out. Where the host's more urgent priorities have lower numbers, so has `most_urgent`.
+/// The range of priorities that may be assigned. On a host whose more urgent priorities have lower numbers, `most_urgent` is the
+/// lower number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityRange {
-    /// The least urgent one.
+    /// The least urgent priority.
     pub least_urgent: i32,
-    /// The most urgent one.
+    /// The most urgent priority.
     pub most_urgent: i32,
 }
 
-/// More levels than priorities.
+/// There are more levels than priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{needed} levels need as many priorities, and {least_urgent} to {most_urgent} are {available}: allow more, or let operations share rates, deadlines or criticalities"
+    "{needed} levels need {needed} priorities, but {least_urgent} to {most_urgent} are only {available}: allow more, or let operations share rates, deadlines or criticalities"
 )]
 pub struct InsufficientLevels {
-    /// How many levels there are.
+    /// The number of levels.
     pub needed: u32,
-    /// How many priorities there are.
+    /// The number of priorities.
     pub available: u32,
     /// The range that was given.
     pub least_urgent: i32,
@@ -28,7 +29,7 @@ pub struct InsufficientLevels {
 }
 
 impl PriorityRange {
-    /// How many priorities it has.
+    /// Returns the number of priorities in the range.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.least_urgent
@@ -36,11 +37,11 @@ impl PriorityRange {
             .saturating_add(1)
     }
 
-    /// A priority for each of so many levels, the most urgent first, without gaps from the most urgent priority on.
+    /// Assigns a priority to each level, the most urgent first, from the most urgent priority on without gaps.
     ///
     /// # Errors
-    /// [`InsufficientLevels`] when there are not enough; levels are never merged unseen, for a merged level has other
-    /// response times than those that were analysed.
+    /// [`InsufficientLevels`] if there are too few priorities. Levels are never merged silently: a merged level has other
+    /// response times than the analysed one.
     pub fn assign(self, levels: u32) -> Result<Vec<i32>, InsufficientLevels> {
         if levels > self.count() {
             return Err(InsufficientLevels {
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_directions_and_too_few() {
+    fn assigns_in_both_directions_and_refuses_too_few() {
         let upwards = PriorityRange {
             least_urgent: 1,
             most_urgent: 3,

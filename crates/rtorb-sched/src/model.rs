@@ -1,39 +1,40 @@
-//! From measurement to proof: a system as its engineers describe it, on platforms as they were measured, to bounds on every
+//! Schedulability analysis of a whole system: from its description and the measured profiles of its platforms to bounds on every
 //! response and end-to-end chain (P3 sections 3 and 6).
 //!
 //! | step | in |
 //! |---|---|
-//! | `system.toml` to a [`System`], with the line of what is wrong | `file` |
-//! | which profile each node has | `profiles` |
-//! | `profile.json` to a [`Platform`]: what each service costs | `platform` |
-//! | both to tasks on processors, each cost with its [`Layer`] | `compose` |
-//! | priorities, bounds, slack, shares, words: a [`Checked`] | `check` |
-//! | the answer in words and by layer | `verdict` |
-//! | what ORBs load: lanes, bands, priorities; as their files | [`Loading`], `orb_file` |
+//! | reads `system.toml` as a [`System`]; errors name the line | `file` |
+//! | finds the profile of each node | `profiles` |
+//! | reads `profile.json` as a [`Platform`]: the cost of each service | `platform` |
+//! | composes both to segments on processors, each cost with its [`Layer`] | `compose` |
+//! | computes priorities, bounds, slack, shares and explanations: a [`CheckReport`] | `check` |
+//! | formats the report as text and by layer | `verdict` |
+//! | writes the ORBs' configuration: lanes, bands, priorities | [`Loading`], `orb_file` |
 
 mod check;
-mod checked;
 mod compose;
-mod composed;
+mod composition;
 mod file;
 mod orb_file;
 mod platform;
 mod profiles;
+mod report;
 mod system;
 mod verdict;
 
-pub use check::{CheckOptions, ModelError, check, check_composed};
-pub use checked::{
-    Assumption, BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Layer, Loading,
-    ProcessorUse, Sensitivity, Share, Standing,
-};
+pub use crate::holistic::SchedulingPolicy;
+pub use check::{CheckOptions, ModelError, TooFewPriorities, check, check_composed};
 pub use compose::{ComposeError, PATH_MAX, SEGMENTS_MAX, compose};
-pub use composed::{Activation, Composed, Interrupt, Part, Processor, Segment};
+pub use composition::{Activation, Composition, Interrupt, Part, Processor, Segment};
 pub use file::Interfaces;
 pub use platform::{Cost, EventCost, Platform, Statistic};
-pub use profiles::{GivenProfile, profiles_of};
+pub use profiles::{ProfileOption, profiles_of};
+pub use report::{
+    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Layer,
+    Loading, ProcessorUse, Sensitivity, Share, Standing,
+};
 pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
-    Resource, Scheduling, Section, System, Timing, Trigger,
+    Placement, Resource, Section, System, Timing, Trigger,
 };
 pub use verdict::{rounded_down, rounded_up};

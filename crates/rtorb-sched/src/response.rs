@@ -1,43 +1,43 @@
 //! Worst response times under preemptive fixed priorities, with jitter, blocking and arbitrary deadlines.
 //!
-//! The recurrence is that of Joseph and Pandya (1986) in the form of Audsley, Burns, Richardson, Tindell and Wellings
-//! (1993), over all jobs of a busy period (Lehoczky 1990) where a job may still run when the next arrives (Tindell, Burns
-//! and Wellings 1994):
+//! The recurrence is that of Joseph and Pandya (1986) in the form of Audsley, Burns, Richardson, Tindell and Wellings (1993). It
+//! covers all jobs of a busy period (Lehoczky 1990), because a job may still run when the next one arrives (Tindell, Burns and
+//! Wellings 1994):
 //!
 //! ```text
 //! w(q) = B + (q + 1) C + sum over j as urgent or more: ceil((w(q) + J_j) / T_j) C_j
 //! R    = max over q: J + w(q) - q T,   for q = 0, 1, ... until w(q) + J <= (q + 1) T
 //! ```
 //!
-//! Tasks of one level count against each other in whole. That makes the answer a bound for every order among them that
-//! leaves no work waiting while the processor is idle, and that keeps each task's own jobs in order: first come first
-//! served (SCHED_FIFO), by deadline, by laxity, preemptively or not.
+//! Tasks of one level interfere with each other in full. So the result bounds every work-conserving order among them that keeps
+//! each task's own jobs in order: first come first served (SCHED_FIFO), by deadline or by laxity, preemptive or not.
 
 use std::collections::BTreeMap;
 
-use crate::limits::Limits;
+use crate::limits::SearchLimits;
+use crate::stream::{Stream, demand_in};
 use crate::task::Task;
 use crate::utilisation::Utilisation;
 
-/// How long after its arrival a job is done, at worst.
+/// The worst-case response time of a job, from its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// Never later than this.
+    /// The job ends by this time.
     Bounded {
         /// In ns.
         ns: u64,
     },
-    /// More is asked for than the processor can do: responses grow without end.
+    /// The demand exceeds the processor: response times grow without bound.
     Unbounded,
-    /// The search ended before the answer: [`Limits::steps_max`], or a number over 2^64 ns.
+    /// The search ended early: [`SearchLimits::steps_max`], or a number over 2^64 ns.
     Undecided {
-        /// What it is at least, in ns.
+        /// A lower bound of the response time, in ns.
         at_least_ns: u64,
     },
 }
 
 impl Response {
-    /// Whether a deadline holds; `None` when that is not known.
+    /// Returns whether a deadline holds; `None` if that is not known.
     #[must_use]
     pub const fn meets(self, deadline_ns: u64) -> Option<bool> {
         match self {
@@ -48,7 +48,7 @@ impl Response {
         }
     }
 
-    /// The bound, if there is one, in ns.
+    /// Returns the bound in ns, if there is one.
     #[must_use]
     pub const fn bound_ns(self) -> Option<u64> {
         match self {
@@ -58,14 +58,14 @@ impl Response {
     }
 }
 
-/// The worst response time of each task, from its arrival (release jitter is part of it).
+/// Returns the worst-case response time of each task, from its arrival; release jitter is part of it.
 ///
-/// `levels` has each task's level; 0 is the most urgent. Tasks of one level count against each other.
+/// `levels` holds the level of each task; 0 is the most urgent. Tasks of one level interfere with each other.
 ///
 /// # Panics
-/// If there are not as many levels as tasks, or a task has no period.
+/// If `tasks` and `levels` differ in length, or a task has no period.
 #[must_use]
-pub fn response_times(tasks: &[Task], levels: &[u32], limits: Limits) -> Vec<Response> {
+pub fn response_times(tasks: &[Task], levels: &[u32], limits: SearchLimits) -> Vec<Response> {
     assert_eq!(tasks.len(), levels.len(), "a level for each task");
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&index| levels[index]);
@@ -83,7 +83,8 @@ pub fn response_times(tasks: &[Task], levels: &[u32], limits: Limits) -> Vec<Res
     answers
 }
 
-/// What tasks ask of the processor: those of one period and jitter as one, for their ceilings are the same.
+/// The demand of tasks on a processor. Tasks of one period and jitter are one entry, because they have equally many jobs in a
+/// window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
     worst_ns: BTreeMap<(u64, u64), u64>,
@@ -103,7 +104,7 @@ impl Demand {
         self.overflowed |= overflowed;
     }
 
-    /// Takes a task out that was added.
+    /// Removes a task that was added.
     pub(crate) fn remove(&mut self, task: &Task) {
         let key = (task.period_ns, task.jitter_ns);
         if let Some(worst) = self.worst_ns.get_mut(&key) {
@@ -119,7 +120,7 @@ impl Demand {
         self.overflowed || Utilisation::of_shares(shares).exceeds_one()
     }
 
-    /// What is left when one task, which was added, is taken out.
+    /// Returns the demand without one task that was added.
     pub(crate) fn without(&self, task: &Task) -> Interference {
         let own = (task.period_ns, task.jitter_ns);
         let each = self.worst_ns.iter().map(|(&key, &worst)| Stream {
@@ -137,21 +138,15 @@ impl Demand {
     }
 }
 
-/// What may run before one task.
+/// The demand that may delay one task.
 pub(crate) struct Interference {
     streams: Vec<Stream>,
 }
 
-struct Stream {
-    period_ns: u64,
-    jitter_ns: u64,
-    worst_ns: u64,
-}
-
 impl Interference {
-    /// The task's worst response among these, which leave it something of the processor.
-    pub(crate) fn response(&self, task: &Task, limits: Limits) -> Response {
-        let mut search = Search {
+    /// Returns the task's worst response time under this interference, which must leave it a share of the processor.
+    pub(crate) fn response(&self, task: &Task, limits: SearchLimits) -> Response {
+        let mut search = ResponseSearch {
             steps_left: limits.steps_max,
             worst_ns: 0,
         };
@@ -165,8 +160,8 @@ impl Interference {
         }
     }
 
-    /// Looks at each job of the longest busy period; `None` when the search ended early.
-    fn over_busy_period(&self, task: &Task, search: &mut Search) -> Option<()> {
+    /// Analyses each job of the longest busy period; `None` if the search ended early.
+    fn over_busy_period(&self, task: &Task, search: &mut ResponseSearch) -> Option<()> {
         let mut base = task.blocking_ns.checked_add(task.worst_ns)?;
         let mut window = base.max(1);
         let mut arrived_ns: u64 = 0;
@@ -183,7 +178,7 @@ impl Interference {
         }
     }
 
-    /// The least window that holds `base` and all that arrives in it, from a window that is not larger.
+    /// Returns the least window that holds `base` and all that arrives in it, searching upwards from `window`.
     fn fixed_point(
         &self,
         base: u64,
@@ -192,37 +187,28 @@ impl Interference {
     ) -> Option<u64> {
         loop {
             step(window)?;
-            let needed = self.arriving_in(window)?.checked_add(base)?;
+            let needed = demand_in(&self.streams, window)?.checked_add(base)?;
             if needed <= window {
                 return Some(needed);
             }
             window = needed;
         }
     }
-
-    fn arriving_in(&self, window: u64) -> Option<u64> {
-        self.streams.iter().try_fold(0_u64, |sum, stream| {
-            let jobs = window
-                .checked_add(stream.jitter_ns)?
-                .div_ceil(stream.period_ns);
-            sum.checked_add(jobs.checked_mul(stream.worst_ns)?)
-        })
-    }
 }
 
-struct Search {
+struct ResponseSearch {
     steps_left: u32,
     worst_ns: u64,
 }
 
-impl Search {
-    /// Takes note of a window that a job needs at least; `None` when there were too many.
+impl ResponseSearch {
+    /// Records a lower bound of a job's window; `None` after too many steps.
     fn note(&mut self, task: &Task, window: u64, arrived_ns: u64) -> Option<()> {
         self.steps_left = self.steps_left.checked_sub(1)?;
         let response = window
             .checked_add(task.jitter_ns)?
             .saturating_sub(arrived_ns);
-        // A first guess of 1 ns stands for a job that needs nothing.
+        // The first guess of 1 ns is too long for a job without execution time.
         if window > 1 || task.worst_ns > 0 {
             self.worst_ns = self.worst_ns.max(response);
         } else {

@@ -1,102 +1,102 @@
-//! A whole answer: operations in, levels, responses and verdicts out.
+//! The complete schedule of a call graph: levels, response times and verdicts.
 
 use std::collections::BTreeMap;
 
 use crate::audsley::audsley_of_groups;
 use crate::chains::response_times_in_chains;
-use crate::edf::{self, Demand};
-use crate::graph::{CallGraph, GraphError, Kind, System};
+use crate::edf::{self, DemandResult};
+use crate::graph::{CallGraph, GraphError, OperationKind, TaskSet};
 use crate::levels::{Strategy, ranked};
-use crate::limits::Limits;
+use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::task::Task;
 use crate::utilisation::Utilisation;
 
-/// The levels that a strategy gives to operations on one processor, and whether their deadlines hold.
+/// The levels that a strategy assigns to operations on one processor, and whether their deadlines hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// How the levels were made.
+    /// The strategy that assigned the levels.
     pub strategy: Strategy,
-    /// What became of each operation, in the order of the call graph.
-    pub operations: Vec<Scheduled>,
+    /// The result for each operation, in the order of the call graph.
+    pub operations: Vec<OperationSchedule>,
     /// The levels, the most urgent first.
     pub levels: Vec<LevelInfo>,
-    /// What is wrong or doubtful, the worst first.
+    /// The anomalies, the most severe first.
     pub anomalies: Vec<Anomaly>,
-    /// How much of the processor all of it uses.
+    /// The utilisation of the processor.
     pub utilisation: Utilisation,
 }
 
-/// What became of one operation.
+/// The level, response time and verdict of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scheduled {
-    /// Its level, 0 the most urgent; `None` if it never runs.
+pub struct OperationSchedule {
+    /// The level, 0 the most urgent; `None` if the operation never runs.
     pub level: Option<u32>,
-    /// Its place among those of its level, 0 first: the more important, then callers before what they call.
+    /// The order within the level, 0 first: more important operations first, then callers before callees.
     pub subpriority: u32,
-    /// The shortest period with which it runs, in ns.
+    /// The shortest period of its roots, in ns.
     pub period_ns: Option<u64>,
-    /// The deadline that is nearest to its bound, in ns from the arrival of what began it.
+    /// The deadline with the least slack, in ns from the arrival of the root.
     pub deadline_ns: Option<u64>,
-    /// Its worst response, from the same moment; in a dynamic level, for any order of the jobs of that level.
+    /// The worst-case response time from the same arrival; in a dynamic level, for any order of that level's jobs.
     pub response: Option<Response>,
-    /// What that means.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 /// Whether an operation meets its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Always.
+    /// It always meets its deadline.
     Meets,
-    /// Always, if the dispatcher of its level preempts a running job for one that is more urgent: the response for any
-    /// order is beyond the deadline, and the demand test holds.
+    /// It meets its deadline if the dispatcher of its level preempts a running job for a more urgent one. The response time for
+    /// any order exceeds the deadline, but the demand test holds.
     MeetsIfPreempted,
-    /// The bound is beyond the deadline.
+    /// The bound exceeds the deadline.
     Misses,
-    /// Neither was proven.
+    /// The analysis ended undecided.
     NotProven,
-    /// It has no period, and nobody that has one calls it.
+    /// It has no period, and no operation with a period calls it.
     NeverRuns,
 }
 
-/// One level.
+/// A level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelInfo {
-    /// How jobs of the level go before each other.
+    /// The dispatching order within the level.
     pub dispatching: Dispatching,
-    /// The different periods in it, the shortest first, in ns.
+    /// The distinct periods of the level, the shortest first, in ns.
     pub periods_ns: Vec<u64>,
 }
 
-/// How jobs of one level go before each other (RtecScheduler::Dispatching_Type_t).
+/// The dispatching order within a level (RtecScheduler::Dispatching_Type_t).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatching {
     /// By subpriority, then first come first served.
     Static,
     /// The earliest deadline first.
     Deadline,
-    /// The least laxity first: deadline less what is left to execute.
+    /// The least laxity first: time to the deadline less remaining execution.
     Laxity,
 }
 
-/// Something that is wrong or doubtful.
+/// An anomaly of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it is, and what to do.
+    /// What is wrong, and what to do.
     pub description: String,
 }
 
-/// How bad an anomaly is (RtecScheduler::Anomaly_Severity).
+/// The severity of an anomaly (RtecScheduler::Anomaly_Severity).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// There is no schedule.
+    /// No schedule exists.
     Fatal,
-    /// The schedule does not do what is asked.
+    /// The schedule misses a requirement.
     Error,
-    /// Something is not known.
+    /// A property is unknown.
     Warning,
 }
 
@@ -104,30 +104,30 @@ impl Schedule {
     /// Schedules the operations of a call graph.
     ///
     /// # Errors
-    /// [`GraphError`] when no tasks follow from it.
+    /// [`GraphError`] if the graph is invalid.
     pub fn compute(
         graph: &CallGraph,
         strategy: Strategy,
-        limits: Limits,
+        limits: SearchLimits,
     ) -> Result<Self, GraphError> {
-        let system = graph.system()?;
-        let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+        let task_set = graph.task_set()?;
+        let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
         let utilisation = Utilisation::of(&tasks);
         let mut anomalies = Vec::new();
-        let levels = operation_levels(graph, &system, strategy, limits, &mut anomalies);
+        let levels = operation_levels(graph, &task_set, strategy, limits, &mut anomalies);
         let mut schedule = Self {
             strategy,
             operations: Vec::new(),
-            levels: level_infos(&system, strategy, &levels),
+            levels: level_infos(&task_set, strategy, &levels),
             anomalies,
             utilisation,
         };
-        schedule.operations = judged(graph, &system, &levels, &schedule.levels, limits);
+        schedule.operations = judged(graph, &task_set, &levels, &schedule.levels, limits);
         schedule.find_anomalies(graph);
         Ok(schedule)
     }
 
-    /// Whether all deadlines hold; `None` if that was neither proven nor refuted.
+    /// Returns whether all deadlines hold; `None` if neither was proven.
     #[must_use]
     pub fn holds(&self) -> Option<bool> {
         let any = |verdict| {
@@ -142,7 +142,7 @@ impl Schedule {
         }
     }
 
-    /// The operation whose deadline is the first to be missed: of the most urgent level, and there the shortest deadline.
+    /// Returns the first operation that misses its deadline: in the most urgent level the one with the shortest deadline.
     #[must_use]
     pub fn first_miss(&self) -> Option<usize> {
         let all = self.operations.iter().enumerate();
@@ -163,7 +163,7 @@ impl Schedule {
             add(
                 Severity::Error,
                 format!(
-                    "{}.{:04} % of the processor is asked for: lower rates or execution times, or move operations to \
+                    "the utilisation is {}.{:04} % of the processor: lower rates or execution times, or move operations to \
                      another processor",
                     millionths / 10_000,
                     millionths % 10_000
@@ -176,28 +176,26 @@ impl Schedule {
                 Verdict::NeverRuns => add(
                     Severity::Error,
                     format!(
-                        "{name} has no period, and nobody calls it that has one: give it a period or a caller"
+                        "{name} never runs, because neither it nor any of its callers has a period: give it a period or a caller"
                     ),
                 ),
                 Verdict::Misses => add(Severity::Error, format!("{name} {}", lateness(scheduled))),
                 Verdict::NotProven => add(
                     Severity::Warning,
-                    format!("{name} could not be proven to meet its deadline"),
+                    format!("{name} is not proven to meet its deadline"),
                 ),
                 Verdict::MeetsIfPreempted => add(
                     Severity::Warning,
                     format!(
-                        "{name} meets its deadline if a job of its level that is more urgent preempts those that run"
+                        "{name} meets its deadline only if a more urgent job of its level preempts a running one"
                     ),
                 ),
                 Verdict::Meets => {}
             }
-            if operation.worst_ns == 0 && operation.kind != Kind::Remote {
+            if operation.worst_ns == 0 && operation.kind != OperationKind::Remote {
                 add(
                     Severity::Warning,
-                    format!(
-                        "{name} takes no time as it stands: give it a worst-case execution time"
-                    ),
+                    format!("{name} has no worst-case execution time: give it one"),
                 );
             }
         }
@@ -205,42 +203,40 @@ impl Schedule {
     }
 }
 
-fn lateness(scheduled: &Scheduled) -> String {
+fn lateness(scheduled: &OperationSchedule) -> String {
     let deadline = scheduled.deadline_ns.unwrap_or_default();
     match scheduled.response {
         Some(Response::Bounded { ns }) => format!(
-            "misses its deadline of {deadline} ns: at worst it is done after {ns} ns, {} ns late",
+            "misses its deadline of {deadline} ns: its worst-case response time is {ns} ns, {} ns too long",
             ns.saturating_sub(deadline)
         ),
         Some(Response::Undecided { at_least_ns }) => {
             format!(
-                "misses its deadline of {deadline} ns: at worst it takes {at_least_ns} ns or more"
+                "misses its deadline of {deadline} ns: its worst-case response time is at least {at_least_ns} ns"
             )
         }
-        _ => format!(
-            "misses its deadline of {deadline} ns: with what goes first, it is later each time"
-        ),
+        _ => format!("misses its deadline of {deadline} ns: its response times grow without bound"),
     }
 }
 
-/// The level of each operation; `None` for those that never run.
+/// Returns the level of each operation; `None` if it never runs.
 fn operation_levels(
     graph: &CallGraph,
-    system: &System,
+    task_set: &TaskSet,
     strategy: Strategy,
-    limits: Limits,
+    limits: SearchLimits,
     anomalies: &mut Vec<Anomaly>,
 ) -> Vec<Option<u32>> {
     // Operations with tasks of their own, and these tasks.
     let mut own: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, task) in system.tasks.iter().enumerate() {
+    for (index, task) in task_set.tasks.iter().enumerate() {
         own.entry(task.operation).or_default().push(index);
     }
     let least = |key: fn(&Task) -> u64| {
         let of = |tasks: &Vec<usize>| {
             tasks
                 .iter()
-                .map(|&task| key(&system.tasks[task].task))
+                .map(|&task| key(&task_set.tasks[task].task))
                 .min()
         };
         ranked(own.values().map(of))
@@ -254,12 +250,12 @@ fn operation_levels(
         ),
         Strategy::EarliestDeadlineFirst | Strategy::MinimumLaxityFirst => vec![0; own.len()],
         Strategy::Optimal => {
-            let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+            let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
             let groups: Vec<Vec<usize>> = own.values().cloned().collect();
             audsley_of_groups(&tasks, &groups, limits).unwrap_or_else(|| {
                 anomalies.push(Anomaly {
                     severity: Severity::Error,
-                    description: "no order of fixed priorities meets all deadlines: the one by deadlines is shown"
+                    description: "no order of fixed priorities meets all deadlines: the schedule has the deadline-monotonic order"
                         .to_owned(),
                 });
                 least(|task| task.deadline_ns)
@@ -270,17 +266,17 @@ fn operation_levels(
     for (&operation, rank) in own.keys().zip(ranks) {
         levels[operation] = Some(rank);
     }
-    // Who runs in the tasks of others only has the level of the most urgent of them.
-    for (index, carriers) in system.carriers.iter().enumerate() {
+    // An operation that runs only in tasks of others has the level of the most urgent of them.
+    for (index, carriers) in task_set.carriers.iter().enumerate() {
         if levels[index].is_none() {
-            let of = |&task: &usize| levels[system.tasks[task].operation];
+            let of = |&task: &usize| levels[task_set.tasks[task].operation];
             levels[index] = carriers.iter().filter_map(of).min();
         }
     }
     levels
 }
 
-fn level_infos(system: &System, strategy: Strategy, levels: &[Option<u32>]) -> Vec<LevelInfo> {
+fn level_infos(task_set: &TaskSet, strategy: Strategy, levels: &[Option<u32>]) -> Vec<LevelInfo> {
     let dispatching = match strategy {
         Strategy::RateMonotonic | Strategy::DeadlineMonotonic | Strategy::Optimal => {
             Dispatching::Static
@@ -290,8 +286,8 @@ fn level_infos(system: &System, strategy: Strategy, levels: &[Option<u32>]) -> V
     };
     let count = levels.iter().flatten().max().map_or(0, |last| last + 1);
     let info = |level: u32| {
-        let mine = |task: &&crate::SystemTask| levels[task.operation] == Some(level);
-        let mut periods_ns: Vec<u64> = system
+        let mine = |task: &&crate::GraphTask| levels[task.operation] == Some(level);
+        let mut periods_ns: Vec<u64> = task_set
             .tasks
             .iter()
             .filter(mine)
@@ -307,18 +303,22 @@ fn level_infos(system: &System, strategy: Strategy, levels: &[Option<u32>]) -> V
     (0..count).map(info).collect()
 }
 
-/// What the analysis says of each operation.
+/// Returns the analysis result of each operation.
 fn judged(
     graph: &CallGraph,
-    system: &System,
+    task_set: &TaskSet,
     levels: &[Option<u32>],
     infos: &[LevelInfo],
-    limits: Limits,
-) -> Vec<Scheduled> {
-    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
-    let after: Vec<Vec<usize>> = system.tasks.iter().map(|task| task.after.clone()).collect();
-    let of_task = |task: &crate::SystemTask| levels[task.operation].unwrap_or(u32::MAX);
-    let task_levels: Vec<u32> = system.tasks.iter().map(of_task).collect();
+    limits: SearchLimits,
+) -> Vec<OperationSchedule> {
+    let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
+    let after: Vec<Vec<usize>> = task_set
+        .tasks
+        .iter()
+        .map(|task| task.after.clone())
+        .collect();
+    let of_task = |task: &crate::GraphTask| levels[task.operation].unwrap_or(u32::MAX);
+    let task_levels: Vec<u32> = task_set.tasks.iter().map(of_task).collect();
     let responses = response_times_in_chains(&tasks, &task_levels, &after, limits);
     let top = demand_of_top(&tasks, &task_levels, &after, infos, limits);
     let verdict = |index: usize, deadline_ns: u64| {
@@ -327,27 +327,29 @@ fn judged(
             .is_some_and(|info| info.dispatching != Dispatching::Static);
         match (responses[index].meets(deadline_ns), top) {
             (Some(true), _) => Verdict::Meets,
-            // The demand test is about the task's own deadline.
-            (_, Some(Demand::Meets))
+            // The demand test covers the task's own deadline only.
+            (_, Some(DemandResult::Meets))
                 if task_levels[index] == 0 && deadline_ns >= tasks[index].deadline_ns =>
             {
                 Verdict::MeetsIfPreempted
             }
-            (Some(false), Some(Demand::Misses { task, .. })) if task == index => Verdict::Misses,
+            (Some(false), Some(DemandResult::Misses { task, .. })) if task == index => {
+                Verdict::Misses
+            }
             (Some(false), _) if !dynamic || responses[index] == Response::Unbounded => {
                 Verdict::Misses
             }
             _ => Verdict::NotProven,
         }
     };
-    let subpriorities = subpriorities(graph, system, levels);
+    let subpriorities = subpriorities(graph, task_set, levels);
     let operation = |(index, operation): (usize, &crate::Operation)| {
-        let activations = system.activations[index].iter();
+        let rates = task_set.rates[index].iter();
         let period = |root: usize| graph.operations[root].period_ns;
-        let carried = system.carriers[index].iter().filter_map(|&task| {
+        let carried = task_set.carriers[index].iter().filter_map(|&task| {
             let deadline = operation
                 .deadline_ns
-                .or_else(|| period(system.tasks[task].root))?;
+                .or_else(|| period(task_set.tasks[task].root))?;
             Some((verdict(task, deadline), task, deadline))
         });
         let slack = |task: usize, deadline: u64| match responses[task] {
@@ -356,12 +358,10 @@ fn judged(
         };
         let tightest = carried
             .min_by_key(|&(verdict, task, deadline)| (badness(verdict), slack(task, deadline)));
-        Scheduled {
+        OperationSchedule {
             level: levels[index],
             subpriority: subpriorities[index],
-            period_ns: activations
-                .filter_map(|activation| period(activation.root))
-                .min(),
+            period_ns: rates.filter_map(|rate| period(rate.root)).min(),
             deadline_ns: tightest.map(|(_, _, deadline)| deadline),
             response: tightest.map(|(_, task, _)| responses[task]),
             verdict: tightest.map_or(Verdict::NeverRuns, |(verdict, ..)| verdict),
@@ -370,15 +370,15 @@ fn judged(
     graph.operations.iter().enumerate().map(operation).collect()
 }
 
-/// The demand test of the most urgent level where it is dynamic: nothing else interferes there. Jobs that others start have
-/// a jitter that the bounds for any order give, so the test is made without them only.
+/// Runs the demand test for the most urgent level if it is dynamic: no other level interferes there. Jobs released by others have
+/// a jitter that comes from the bounds for any order, so levels with such jobs are not tested.
 fn demand_of_top(
     tasks: &[Task],
     levels: &[u32],
     after: &[Vec<usize>],
     infos: &[LevelInfo],
-    limits: Limits,
-) -> Option<Demand> {
+    limits: SearchLimits,
+) -> Option<DemandResult> {
     let info = infos.first()?;
     let top: Vec<usize> = (0..tasks.len())
         .filter(|&index| levels[index] == 0)
@@ -389,7 +389,7 @@ fn demand_of_top(
     }
     let of_level: Vec<Task> = top.iter().map(|&index| tasks[index]).collect();
     Some(match edf::demand(&of_level, limits) {
-        Demand::Misses { task, interval_ns } => Demand::Misses {
+        DemandResult::Misses { task, interval_ns } => DemandResult::Misses {
             task: top[task],
             interval_ns,
         },
@@ -397,7 +397,7 @@ fn demand_of_top(
     })
 }
 
-/// The lower the worse.
+/// Orders verdicts from the worst to the best.
 fn badness(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Misses => 0,
@@ -407,10 +407,10 @@ fn badness(verdict: Verdict) -> u8 {
     }
 }
 
-/// The place of each operation in its level.
-fn subpriorities(graph: &CallGraph, system: &System, levels: &[Option<u32>]) -> Vec<u32> {
+/// Returns the subpriority of each operation.
+fn subpriorities(graph: &CallGraph, task_set: &TaskSet, levels: &[Option<u32>]) -> Vec<u32> {
     let mut place = vec![0; graph.operations.len()];
-    for (at, &index) in system.order.iter().enumerate() {
+    for (at, &index) in task_set.order.iter().enumerate() {
         place[index] = at;
     }
     let mut order: Vec<usize> = (0..place.len()).collect();
@@ -430,7 +430,7 @@ fn subpriorities(graph: &CallGraph, system: &System, levels: &[Option<u32>]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Criticality, Operation, Way};
+    use crate::{CallKind, Criticality, Operation, OperationCall};
 
     fn operation(name: &str, period_ns: u64, worst_ns: u64) -> Operation {
         Operation {
@@ -442,11 +442,11 @@ mod tests {
     }
 
     fn compute(graph: &CallGraph, strategy: Strategy) -> Schedule {
-        Schedule::compute(graph, strategy, Limits::default()).expect("a schedule")
+        Schedule::compute(graph, strategy, SearchLimits::default()).expect("a schedule")
     }
 
     #[test]
-    fn rates_become_levels_and_callees_have_those_of_their_callers() {
+    fn rates_become_levels_and_callees_inherit_them() {
         let mut graph = CallGraph {
             operations: vec![
                 operation("slow", 100, 10),
@@ -463,13 +463,13 @@ mod tests {
             ],
             calls: vec![],
         };
-        let call = |caller, callee, way| Call {
+        let call = |caller, callee, kind| OperationCall {
             caller,
             callee,
             count: 1,
-            way,
+            kind,
         };
-        graph.calls = vec![call(1, 2, Way::OneWay), call(0, 3, Way::TwoWay)];
+        graph.calls = vec![call(1, 2, CallKind::OneWay), call(0, 3, CallKind::TwoWay)];
         let schedule = compute(&graph, Strategy::RateMonotonic);
         let levels: Vec<_> = schedule
             .operations
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_is_told_with_the_first_deadline_that_is_missed() {
+    fn an_overload_names_the_first_missed_deadline() {
         let graph = CallGraph {
             operations: vec![
                 operation("a", 10, 5),
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_can_use_what_fixed_priorities_cannot() {
+    fn earliest_deadline_first_uses_more_than_fixed_priorities() {
         let graph = CallGraph {
             operations: vec![operation("a", 10, 5), operation("b", 14, 7)],
             calls: vec![],

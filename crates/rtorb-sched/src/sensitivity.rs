@@ -1,91 +1,83 @@
-//! How much longer steps may execute before a deadline breaks.
+//! Sensitivity analysis: how much the execution times of steps may grow before a deadline is missed.
 //!
-//! Whether all deadlines hold is the same test for every execution time, and longer execution never makes a response shorter;
-//! so the most that they may grow is found by halving what is left (sensitivity analysis in this sense: Lehoczky, Sha and Ding
-//! 1989; Bini, Di Natale and Buttazzo 2008). What is already known makes that short:
+//! Longer execution never shortens a response, so bisection finds the largest growth with which all deadlines hold (sensitivity
+//! analysis in this sense: Lehoczky, Sha and Ding 1989; Bini, Di Natale and Buttazzo 2008). Three facts shorten the search:
 //!
-//! * A response grows at least by what the growing steps execute more in the window that was the worst. The least slack
-//!   divided by their jobs in it is an upper bound, which often is the answer.
-//! * Jitters and responses only grow, so each test begins with those of the last growth that held.
-//! * Where no response is handed on to other steps, only the steps on the growing steps' processors are looked at, each for
-//!   itself: one that meets its deadline `t` with `n(t)` jobs of growing steps has at least `(t - demand(t)) / n(t)` left, at that one
-//!   point of time (the scheduling points of Bini and Buttazzo 2004), and is searched only if that is less than others have.
+//! * A response grows at least by the additional execution of the growing steps in its worst window. The least slack divided by
+//!   their jobs in it is an upper bound, and often the result.
+//! * Jitters and responses only grow, so each trial begins with those of the last growth that held.
+//! * If no response affects other processors, only the steps on the growing steps' processors are analysed, each separately. A
+//!   step that meets its deadline `t` with `n(t)` jobs of growing steps has at least `(t - demand(t)) / n(t)` left at that one
+//!   point of time (the scheduling points of Bini and Buttazzo 2004). It is searched only if others have more.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::holistic::rounds::{Layout, Rounds};
-use crate::holistic::{Found, Policy, Step};
-use crate::limits::Limits;
+use crate::holistic::{SchedulingPolicy, Step, StepResponse};
+use crate::limits::SearchLimits;
 use crate::response::Response;
+use crate::stream::{Stream, StreamSet, demand_in};
 
-/// How much longer steps may execute.
+/// The largest growth of execution times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// All growing steps by this each, in ns; negative: by so much each must get shorter for all to hold (none gets
-    /// shorter than nothing). `None` if no change of theirs makes all hold, or none of them grows. Never more than is true. To the
-    /// nanosecond where no response is handed on to other steps; else at most a thousandth of it, and 1 ns, less than is true.
+    /// The growth of each growing step, in ns. If it is negative, each must shrink by so much for all deadlines to hold (no
+    /// execution time becomes negative). `None` if no change of these steps makes all deadlines hold, or no step grows. Never
+    /// more than is true. Exact to the nanosecond if no response affects other steps; otherwise at most a thousandth and 1 ns
+    /// below the true value.
     pub by_ns: Option<i64>,
-    /// The step whose deadline is missed with more, or that is missed already.
+    /// The step that misses its deadline with more growth, or misses it already.
     pub breaks_first: Option<usize>,
 }
 
-/// A system of steps, analysed once, of which any number of growths may be asked.
-pub struct Sensitivity<'a> {
+/// A set of steps that was analysed once, for any number of growth queries.
+pub struct GrowthAnalysis<'a> {
     steps: &'a [Step],
     layout: Arc<Layout>,
-    limits: Limits,
+    limits: SearchLimits,
     now: Rounds<'a>,
-    /// The first step that is not known to meet its deadline.
+    /// The first step that is not proven to meet its deadline.
     misses: Option<usize>,
-    /// Of each step that hands on no response and has no relatives where it runs, what is left before its deadline.
-    alone: Vec<Option<Alone>>,
-    /// What may go before such a step, by place in its processor's order of levels.
+    /// The slack of each step without successors and without relatives on its processor.
+    alone: Vec<Option<LocalSlack>>,
+    /// The streams that may delay such a step, by position in its processor's order of levels.
     above: Vec<Vec<Stream>>,
 }
 
-/// Steps of one period and jitter.
+/// The slack of a step whose response depends on its own processor only.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
-    period_ns: u64,
-    jitter_ns: u64,
-    worst_ns: u64,
-}
-
-/// What is left to a step whose response depends on its own processor only.
-#[derive(Clone, Copy, Debug)]
-struct Alone {
-    /// What goes before it, with itself: a place in `above`.
+struct LocalSlack {
+    /// The streams that may delay it, including its own: an index into `above`.
     above: usize,
-    /// From its latest release to its deadline, in ns.
+    /// The time from its latest release to its deadline, in ns.
     until_ns: u64,
-    /// What nobody asks for by then, in ns.
+    /// The unused time until then, in ns.
     spare_ns: u64,
 }
 
-/// How much these steps may grow, together and each by the same.
+/// Returns how much these steps may grow, together and each by the same.
 ///
-/// To ask this more than once of the same steps, make a [`Sensitivity`].
+/// For several queries about the same steps, create a [`GrowthAnalysis`].
 ///
 /// # Panics
-/// As [`holistic`](crate::holistic()); if `growing` names a step that is not there.
+/// As [`holistic`](crate::holistic()); if `growing` names a missing step.
 #[must_use]
 pub fn may_grow(
     steps: &[Step],
-    processors: &[Policy],
+    processors: &[SchedulingPolicy],
     growing: &[usize],
-    limits: Limits,
+    limits: SearchLimits,
 ) -> Growth {
-    Sensitivity::new(steps, processors, limits).may_grow(growing)
+    GrowthAnalysis::new(steps, processors, limits).may_grow(growing)
 }
 
-impl<'a> Sensitivity<'a> {
-    /// Analyses steps as they are.
+impl<'a> GrowthAnalysis<'a> {
+    /// Analyses the steps.
     ///
     /// # Panics
     /// As [`holistic`](crate::holistic()).
     #[must_use]
-    pub fn new(steps: &'a [Step], processors: &[Policy], limits: Limits) -> Self {
+    pub fn new(steps: &'a [Step], processors: &[SchedulingPolicy], limits: SearchLimits) -> Self {
         let layout = Arc::new(Layout::new(steps, processors));
         let mut now = Rounds::new(steps, &layout, limits);
         now.run();
@@ -99,21 +91,21 @@ impl<'a> Sensitivity<'a> {
             above: Vec::new(),
         };
         if sensitivity.misses.is_none() {
-            (0..processors.len()).for_each(|processor| sensitivity.set_apart(processor));
+            (0..processors.len()).for_each(|processor| sensitivity.find_local_steps(processor));
         }
         sensitivity
     }
 
-    /// The answer for steps as they are.
+    /// Returns the responses without growth.
     #[must_use]
-    pub fn found(&self) -> Vec<Found> {
+    pub fn found(&self) -> Vec<StepResponse> {
         self.now.found()
     }
 
     /// How much these steps may grow, together and each by the same.
     ///
     /// # Panics
-    /// If one of them is not there.
+    /// If one of them is missing.
     #[must_use]
     pub fn may_grow(&self, growing: &[usize]) -> Growth {
         match self.misses {
@@ -134,14 +126,14 @@ impl<'a> Sensitivity<'a> {
         }
     }
 
-    /// A growth beyond one that holds that is not less than the most there may be, and who breaks beyond it: slack by jobs in the
-    /// worst window.
+    /// Returns an upper bound of the further growth, and the step that misses its deadline beyond it: the slack divided by the
+    /// jobs in the worst window.
     fn upper_bound(&self, growing: &[usize], at: &Rounds<'_>) -> (u64, usize) {
         let mut least = (u64::MAX, growing[0]);
         for &grown in growing {
-            for &index in &self.layout.lane(self.steps[grown].processor).order {
+            for &index in &self.layout.processor(self.steps[grown].processor).order {
                 let jobs: u64 = match self.policy(index) {
-                    Policy::FixedPriority if self.goes_before(grown, index) => growing
+                    SchedulingPolicy::FixedPriority if self.goes_before(grown, index) => growing
                         .iter()
                         .map(|&other| self.jobs_in_window(other, index, at))
                         .sum(),
@@ -155,7 +147,7 @@ impl<'a> Sensitivity<'a> {
         least
     }
 
-    /// How many jobs of another step certainly run in the worst window of a step; they run in longer windows too.
+    /// Returns a lower bound of the jobs of another step in the worst window of a step; longer windows have no fewer.
     fn jobs_in_window(&self, other: usize, index: usize, at: &Rounds<'_>) -> u64 {
         if other == index {
             return 1;
@@ -170,11 +162,11 @@ impl<'a> Sensitivity<'a> {
             .unwrap_or(u64::MAX)
     }
 
-    fn policy(&self, index: usize) -> Policy {
-        self.layout.lane(self.steps[index].processor).policy
+    fn policy(&self, index: usize) -> SchedulingPolicy {
+        self.layout.processor(self.steps[index].processor).policy
     }
 
-    /// Whether, by its level, one may run before the other on the same processor.
+    /// Returns whether `one` may delay `other`, by their levels.
     fn goes_before(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.steps[one], &self.steps[other]);
         one.processor == other.processor && one.level <= other.level
@@ -187,9 +179,9 @@ impl<'a> Sensitivity<'a> {
     }
 }
 
-/// Searches by whole analyses.
-impl Sensitivity<'_> {
-    /// The most that holds, from nothing to `most_ns`, more than which `breaks_first` does not bear.
+/// Searches with whole analyses.
+impl GrowthAnalysis<'_> {
+    /// Finds the largest growth up to `most_ns`, beyond which `breaks_first` misses its deadline.
     fn search(&self, growing: &[usize], most_ns: u64, mut breaks_first: usize) -> Growth {
         let mut holds = (0, self.now.clone());
         let mut breaks = most_ns.saturating_add(1);
@@ -203,7 +195,7 @@ impl Sensitivity<'_> {
             match tried.run_to_miss().or_else(|| misses(&steps, &tried)) {
                 Some(missed) => (breaks, breaks_first) = (next, missed),
                 None => {
-                    // Windows are longer now, and hold more jobs.
+                    // The windows are longer now and contain more jobs.
                     let (more_ns, first) = self.upper_bound(growing, &tried);
                     holds = (next, tried.with_steps(self.steps));
                     let most_ns = next.saturating_add(more_ns);
@@ -222,7 +214,7 @@ impl Sensitivity<'_> {
         }
     }
 
-    /// How much shorter these must get for all to hold.
+    /// Finds by how much these steps must shrink for all deadlines to hold.
     fn must_shrink(&self, growing: &[usize]) -> Growth {
         let none = Growth {
             by_ns: None,
@@ -262,55 +254,49 @@ impl Sensitivity<'_> {
     }
 }
 
-/// Searches of steps each for itself.
-impl Sensitivity<'_> {
-    /// Finds the steps of a processor that can be looked at each for itself.
-    fn set_apart(&mut self, processor: usize) {
+/// Searches step by step.
+impl GrowthAnalysis<'_> {
+    /// Finds the steps of a processor that can be analysed separately.
+    fn find_local_steps(&mut self, processor: usize) {
         let layout = Arc::clone(&self.layout);
-        let mut streams: Vec<Stream> = Vec::new();
-        let mut places = HashMap::new();
-        let order = &layout.lane(processor).order;
-        for level in order.chunk_by(|&a, &b| self.steps[a].level == self.steps[b].level) {
+        let mut set = StreamSet::default();
+        for level in layout
+            .processor(processor)
+            .order
+            .chunk_by(|&a, &b| self.steps[a].level == self.steps[b].level)
+        {
             for &index in level {
-                let task = &self.steps[index].task;
-                let (period_ns, jitter_ns) = (task.period_ns, self.now.jitter_ns(index));
-                let place = *places.entry((period_ns, jitter_ns)).or_insert_with(|| {
-                    streams.push(Stream {
-                        period_ns,
-                        jitter_ns,
-                        worst_ns: 0,
-                    });
-                    streams.len() - 1
-                });
-                // More than fits is more than a deadline bears.
-                streams[place].worst_ns = streams[place].worst_ns.saturating_add(task.worst_ns);
+                set.add(&self.steps[index].task, self.now.jitter_ns(index));
             }
-            let lonely: Vec<usize> = level
+            if set.overflowed {
+                return;
+            }
+            let local: Vec<usize> = level
                 .iter()
                 .copied()
-                .filter(|&index| self.is_lonely(index))
+                .filter(|&index| self.is_local(index))
                 .collect();
-            if !lonely.is_empty() {
-                self.above.push(streams.clone());
+            if !local.is_empty() {
+                self.above.push(set.streams.clone());
             }
-            for index in lonely {
+            for index in local {
                 self.alone[index] = self.alone(index);
             }
         }
     }
 
-    /// Whether a step's response is handed on to none, none of its chain runs where it does, and its first job in a busy period is
-    /// the latest.
-    fn is_lonely(&self, index: usize) -> bool {
-        self.policy(index) == Policy::FixedPriority
+    /// Returns whether a step has no successors, no relatives on its processor, and its longest response in its first job of a
+    /// busy period.
+    fn is_local(&self, index: usize) -> bool {
+        self.policy(index) == SchedulingPolicy::FixedPriority
             && self.layout.followers[index].is_empty()
             && self.layout.relatives[index].is_empty()
             && self.steps[index].task.deadline_ns <= self.steps[index].task.period_ns
     }
 
-    fn alone(&self, index: usize) -> Option<Alone> {
+    fn alone(&self, index: usize) -> Option<LocalSlack> {
         let step = &self.steps[index];
-        let alone = Alone {
+        let alone = LocalSlack {
             above: self.above.len() - 1,
             until_ns: step
                 .task
@@ -319,34 +305,31 @@ impl Sensitivity<'_> {
             spare_ns: 0,
         };
         let asked_ns = self.asked_ns(index, alone, alone.until_ns)?;
-        Some(Alone {
+        Some(LocalSlack {
             spare_ns: alone.until_ns.saturating_sub(asked_ns),
             ..alone
         })
     }
 
-    /// What must be done in a window of a step before its job ends.
-    fn asked_ns(&self, index: usize, alone: Alone, window_ns: u64) -> Option<u64> {
+    /// Returns the demand of a step's window before its job ends.
+    fn asked_ns(&self, index: usize, alone: LocalSlack, window_ns: u64) -> Option<u64> {
         let task = &self.steps[index].task;
-        let mut asked_ns: u64 = 0;
-        for stream in &self.above[alone.above] {
-            let span = window_ns.checked_add(stream.jitter_ns)?;
-            let jobs = span.div_ceil(stream.period_ns);
-            asked_ns = asked_ns.checked_add(jobs.checked_mul(stream.worst_ns)?)?;
-        }
-        // Of itself there is one job only.
+        let mut asked_ns = demand_in(&self.above[alone.above], window_ns)?;
+        // The step itself has only one job.
         asked_ns -= (self.jobs_in(index, window_ns)? - 1) * task.worst_ns;
         asked_ns.checked_add(task.blocking_ns)
     }
 
-    /// How many jobs of growing steps are in a window of a step.
+    /// Returns the number of jobs of growing steps in a window of a step.
     fn growing_jobs(&self, index: usize, window_ns: u64, growing: &[usize]) -> Option<u64> {
         let above = growing
             .iter()
             .filter(|&&other| self.goes_before(other, index));
-        let jobs = above.map(|&other| match other == index {
-            true => Some(1),
-            false => self.jobs_in(other, window_ns),
+        let jobs = above.map(|&other| {
+            if other == index {
+                return Some(1);
+            }
+            self.jobs_in(other, window_ns)
         });
         jobs.sum()
     }
@@ -356,13 +339,13 @@ impl Sensitivity<'_> {
         Some(span.div_ceil(self.steps[other].task.period_ns))
     }
 
-    /// The steps whose responses grow, if each can be looked at for itself.
+    /// Returns the steps whose responses grow, if each can be analysed separately.
     fn affected_alone(&self, growing: &[usize]) -> Option<Vec<usize>> {
         let mut affected = Vec::new();
         for &grown in growing {
-            for &index in &self.layout.lane(self.steps[grown].processor).order {
+            for &index in &self.layout.processor(self.steps[grown].processor).order {
                 if index == grown
-                    || self.policy(grown) == Policy::EarliestDeadline
+                    || self.policy(grown) == SchedulingPolicy::EarliestDeadline
                     || self.goes_before(grown, index)
                 {
                     self.alone[index]?;
@@ -375,12 +358,12 @@ impl Sensitivity<'_> {
         Some(affected)
     }
 
-    /// The most that holds: the least of what each affected step bears.
+    /// Finds the largest growth: the minimum over the affected steps.
     fn grows_alone(&self, growing: &[usize], affected: &[usize], most: (u64, usize)) -> Growth {
         let (mut least_ns, mut breaks_first) = most;
         let surely = |&index: &usize| (self.surely_ns(index, growing), index);
         let mut each: Vec<(u64, usize)> = affected.iter().map(surely).collect();
-        // Whoever seems to bear least first: then most of the others need one look.
+        // Begins with the smallest lower bound: then most of the others need one test only.
         each.sort_unstable();
         for (surely_ns, index) in each {
             if surely_ns >= least_ns {
@@ -406,16 +389,16 @@ impl Sensitivity<'_> {
         }
     }
 
-    /// A growth that a step bears, told from its deadline alone.
+    /// Returns a lower bound of the growth that a step tolerates, from its deadline alone.
     fn surely_ns(&self, index: usize, growing: &[usize]) -> u64 {
-        let bears = |alone: Alone| {
+        let bears = |alone: LocalSlack| {
             let jobs = self.growing_jobs(index, alone.until_ns, growing)?;
             Some(alone.spare_ns / jobs.max(1))
         };
         self.alone[index].and_then(bears).unwrap_or(0)
     }
 
-    /// Whether a step meets its deadline when these have grown so much.
+    /// Returns whether a step meets its deadline with this growth.
     fn bears(&self, index: usize, growing: &[usize], by_ns: u64) -> bool {
         let Some(alone) = self.alone[index] else {
             return false;
@@ -425,7 +408,7 @@ impl Sensitivity<'_> {
             let asked_ns = self.asked_ns(index, alone, window_ns)?;
             asked_ns.checked_add(jobs.checked_mul(by_ns)?)
         };
-        // What runs in the worst window as it is runs in a longer one too.
+        // The jobs in the present worst window also run in a longer one.
         let now_ns = self.now.window_ns(index).max(1);
         let grown = self
             .growing_jobs(index, now_ns, growing)
@@ -445,7 +428,7 @@ impl Sensitivity<'_> {
     }
 }
 
-/// The first step that is not known to meet its deadline, if there is one.
+/// Returns the first step that is not proven to meet its deadline, if there is one.
 fn misses(steps: &[Step], rounds: &Rounds<'_>) -> Option<usize> {
     let meets =
         |(step, response): (&Step, &Response)| response.meets(step.task.deadline_ns) == Some(true);
@@ -453,7 +436,7 @@ fn misses(steps: &[Step], rounds: &Rounds<'_>) -> Option<usize> {
     all.map(meets).position(|meets| !meets)
 }
 
-/// Gives the growing steps other execution times.
+/// Changes the execution times of the growing steps.
 fn change(steps: &mut [Step], original: &[Step], growing: &[usize], change: impl Fn(u64) -> u64) {
     for &index in growing {
         steps[index].task.worst_ns = change(original[index].task.worst_ns);
@@ -464,5 +447,5 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// The part of an answer that it may be less than is true.
+/// A result may be too small by this fraction of itself.
 const RESOLUTION: u64 = 1_000;

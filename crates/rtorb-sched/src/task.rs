@@ -1,4 +1,4 @@
-//! A task: what it needs, how often, and until when.
+//! A task: execution time, period and deadline.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -6,23 +6,24 @@ use thiserror::Error;
 /// A task on one processor. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its period, or for a sporadic task the least time between two arrivals; at least 1.
+    /// The period; for a sporadic task the least time between two arrivals. At least 1.
     pub period_ns: u64,
-    /// The longest that one job executes.
+    /// The worst-case execution time of one job.
     pub worst_ns: u64,
-    /// What one job usually executes: told, and no part of a verdict.
+    /// The typical execution time of one job. No verdict uses it.
     pub typical_ns: u64,
-    /// The shortest that one job executes.
+    /// The best-case execution time of one job.
     pub best_ns: u64,
-    /// From a job's arrival to when it must be done; may be more than the period (arbitrary deadlines). At least 1.
+    /// The deadline, from a job's arrival; may be longer than the period (arbitrary deadlines). At least 1.
     pub deadline_ns: u64,
-    /// How long after its arrival a job may be released.
+    /// The release jitter: the longest time from a job's arrival to its release.
     pub jitter_ns: u64,
-    /// The longest that a job waits for less urgent ones: critical sections, or a kernel that cannot be preempted.
+    /// The blocking: the longest time that a job waits for less urgent ones, in critical sections or in a kernel that cannot be
+    /// preempted.
     pub blocking_ns: u64,
-    /// What a failure to meet the deadline would cost.
+    /// What a missed deadline costs.
     pub criticality: Criticality,
-    /// What goes first among equals.
+    /// Which task runs first among equals.
     pub importance: Importance,
 }
 
@@ -39,7 +40,7 @@ pub enum Criticality {
     VeryHigh,
 }
 
-/// What goes first among equals (RtecScheduler::Importance_t).
+/// Which task runs first among equals (RtecScheduler::Importance_t).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are what there is to say")]
@@ -52,19 +53,19 @@ pub enum Importance {
     VeryHigh,
 }
 
-/// What makes no sense in a task.
+/// Why a task is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// It would arrive without end at one moment.
-    #[error("a period is at least 1 ns")]
+    /// The period is 0: infinitely many jobs would arrive at once.
+    #[error("the period is 0: it must be at least 1 ns")]
     NoPeriod,
-    /// Nothing is done in no time.
-    #[error("a deadline is at least 1 ns")]
+    /// The deadline is 0.
+    #[error("the deadline is 0: it must be at least 1 ns")]
     NoDeadline,
-    /// The times are out of order.
+    /// The execution times are out of order.
     #[error(
-        "execution times are best <= typical <= worst: here {best_ns}, {typical_ns} and {worst_ns} ns"
+        "execution times must be best <= typical <= worst, but are {best_ns}, {typical_ns} and {worst_ns} ns"
     )]
     Times {
         /// The best one, in ns.
@@ -77,7 +78,7 @@ pub enum TaskError {
 }
 
 impl Task {
-    /// A task whose deadline is its period, without jitter or blocking; best and typical time are the worst.
+    /// Creates a task whose deadline is its period, without jitter or blocking. Best and typical time equal the worst.
     #[must_use]
     pub const fn periodic(period_ns: u64, worst_ns: u64) -> Self {
         Self {
@@ -93,38 +94,38 @@ impl Task {
         }
     }
 
-    /// The same with another deadline.
+    /// Returns the task with another deadline.
     #[must_use]
     pub const fn with_deadline(mut self, deadline_ns: u64) -> Self {
         self.deadline_ns = deadline_ns;
         self
     }
 
-    /// The same with another release jitter.
+    /// Returns the task with another release jitter.
     #[must_use]
     pub const fn with_jitter(mut self, jitter_ns: u64) -> Self {
         self.jitter_ns = jitter_ns;
         self
     }
 
-    /// The same with another blocking.
+    /// Returns the task with another blocking.
     #[must_use]
     pub const fn with_blocking(mut self, blocking_ns: u64) -> Self {
         self.blocking_ns = blocking_ns;
         self
     }
 
-    /// The same with another criticality.
+    /// Returns the task with another criticality.
     #[must_use]
     pub const fn with_criticality(mut self, criticality: Criticality) -> Self {
         self.criticality = criticality;
         self
     }
 
-    /// Whether it makes sense.
+    /// Checks that the task is valid.
     ///
     /// # Errors
-    /// [`TaskError`] with what does not.
+    /// [`TaskError`] names the invalid field.
     pub const fn check(&self) -> Result<(), TaskError> {
         if self.period_ns == 0 {
             return Err(TaskError::NoPeriod);
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn an_invalid_task_is_an_error() {
         assert_eq!(Task::periodic(10, 3).check(), Ok(()));
         assert_eq!(Task::periodic(0, 3).check(), Err(TaskError::NoPeriod));
         let hasty = Task::periodic(10, 3).with_deadline(0);

@@ -1,12 +1,15 @@
-//! Times as people write them.
+//! Times in text form, such as `50ms`.
 
-/// Reads `2ms`, `1.5us`, `40 ns`, `2s`; exact, in nanoseconds.
+/// Parses `2ms`, `1.5us`, `40 ns` or `2s` to exact nanoseconds.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// A message with the mistake and its correction.
 pub fn parse_ns(text: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("{text:?} is no time: write a number and its unit, as 2s, 50ms, 1.5us or 800ns");
+    let wrong = || {
+        format!(
+            "{text:?} is not a time: write a number and its unit, such as 2s, 50ms, 1.5us or 800ns"
+        )
+    };
     let trimmed = text.trim();
     let digits = trimmed.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let unit_ns: u64 = match &trimmed[digits.len()..] {
@@ -20,7 +23,7 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
         .trim_end()
         .split_once('.')
         .unwrap_or((digits.trim_end(), ""));
-    let all_digits = |part: &str| part.bytes().all(|octet| octet.is_ascii_digit());
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
         return Err(wrong());
     }
@@ -40,7 +43,7 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
     Ok(ns)
 }
 
-/// A time in the largest unit in which it is whole or has at most three decimals.
+/// Formats a time in the largest unit in which it has at most three decimals.
 #[must_use]
 pub fn text_of_ns(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
@@ -62,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_what_the_table_says() {
-        for case in include_str!("times/cases.txt").lines() {
+    fn times_match_the_table() {
+        for case in include_str!("times_cases.txt").lines() {
             if case.starts_with('#') {
                 continue;
             }
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_exact_and_come_back() {
+    fn times_are_exact_and_round_trip() {
         for (text, ns) in [
             ("2ms", 2_000_000),
             ("1.5us", 1_500),
@@ -93,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told_with_what_would_be() {
+    fn an_invalid_time_is_an_error_with_advice() {
         for text in [
             "",
             "2",

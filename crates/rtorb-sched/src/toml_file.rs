@@ -1,23 +1,23 @@
-//! Reading TOML files so that what is wrong is told with its line.
+//! Reads TOML files and reports errors with their line.
 
 use std::path::{Path, PathBuf};
 
-/// Why a file is not what it should be.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{} {reason}", .path.display(), .line.map(|line| format!("{line}:")).unwrap_or_default())]
 pub struct FileError {
-    /// The file as it was named.
+    /// The path as given.
     pub path: PathBuf,
-    /// The line, from 1; `None` when it is not about a line.
+    /// The line, from 1; `None` if the error is not in one line.
     pub line: Option<usize>,
-    /// What is wrong, and what would be right.
+    /// The mistake and its correction.
     pub reason: String,
 }
 
-/// The text of a file of at most 64 MiB.
+/// Reads the text of a file of at most 64 MiB.
 ///
 /// # Errors
-/// What the file system said, or that it is too long.
+/// The error of the file system, or that the file is too long.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
     let wrong = |reason: String| FileError {
         path: path.to_owned(),
@@ -25,20 +25,20 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
         reason,
     };
     let unreadable =
-        |error: std::io::Error| wrong(format!("{error}; name a file that this program may read"));
-    let octets = std::fs::metadata(path).map_err(unreadable)?.len();
-    if octets > FILE_OCTETS_MAX {
+        |error: std::io::Error| wrong(format!("{error}: name a file that this program may read"));
+    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > FILE_BYTES_MAX {
         return Err(wrong(format!(
-            "it has {octets} octets, and {FILE_OCTETS_MAX} are read at most"
+            "the file has {bytes} bytes; the maximum is {FILE_BYTES_MAX}"
         )));
     }
     std::fs::read_to_string(path).map_err(unreadable)
 }
 
-/// Reads TOML; else in which line what is wrong.
+/// Parses TOML.
 ///
 /// # Errors
-/// The line, from 1, where there is one; and the reason.
+/// The line, from 1, if there is one; and the reason.
 pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, (Option<usize>, String)> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
@@ -46,16 +46,16 @@ pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, (Optio
     })
 }
 
-/// The line of an octet of a text, from 1.
+/// Returns the line of a byte of a text, from 1.
 #[must_use]
-pub fn line_of(text: &str, octet: usize) -> usize {
-    let before = text.as_bytes().iter().take(octet);
-    1 + before.filter(|octet| **octet == b'\n').count()
+pub fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.as_bytes().iter().take(byte);
+    1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// Of these names the one that is most like a wrong one, if it is like it at all: a suggestion. One slip is always like; more are
-/// measured as Jaro and Winkler do, for whom those at the beginning count more. Capitals do not count. Of very many or very long
-/// names only the first are compared, so that an answer comes soon.
+/// Returns the name most similar to a misspelt one, if any is similar: a suggestion. A name with one slip is always similar.
+/// Other names are compared by the Jaro-Winkler measure, in which the first characters count more. Case does not matter. Of very
+/// many or very long names only the first ones are compared, which bounds the time.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
@@ -80,18 +80,18 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// Pairs of octets: 50,000 names of twenty each.
+/// Pairs of bytes: 50,000 names of twenty bytes each.
 const COMPARED_MAX: usize = 20_000_000;
-/// Of 1. Unlike words of a system have half of that by chance.
+/// Of 1. Unrelated names of a system reach half of it by chance.
 const ALIKE_AT_LEAST: f64 = 0.8;
-const FILE_OCTETS_MAX: u64 = 64 << 20;
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::nearest;
 
     #[test]
-    fn a_slip_is_seen_wherever_it_is() {
+    fn nearest_finds_a_slip_at_any_position() {
         let names = [
             "worst",
             "period",

@@ -1,30 +1,30 @@
-//! How much of the processor tasks use, exactly, and what is known from that alone.
+//! Processor utilisation, exactly, and the bounds that need nothing else.
 
 use core::cmp::Ordering;
 use num_bigint::BigUint;
 
 use crate::task::Task;
 
-/// The sum of worst execution time by period over tasks: an exact fraction.
+/// The sum over tasks of worst-case execution time divided by period: an exact fraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Utilisation {
     numerator: BigUint,
     denominator: BigUint,
 }
 
-/// What a bound on utilisation says of a task set.
+/// The result of a utilisation bound for a task set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Rate-monotonic priorities meet all deadlines.
     Holds,
-    /// The bound is exceeded, which proves nothing: response times tell.
+    /// The utilisation exceeds the bound, which proves nothing: compute response times.
     DoesNotTell,
-    /// The bound is about tasks with deadlines equal to their periods, without jitter or blocking, and these are not.
+    /// The bound requires deadlines equal to periods, no jitter and no blocking; these tasks differ.
     DoesNotApply,
 }
 
 impl Utilisation {
-    /// That of these tasks. Each must have a period.
+    /// Computes the utilisation of tasks. Each must have a period.
     #[must_use]
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Self {
         Self::of_shares(
@@ -34,14 +34,14 @@ impl Utilisation {
         )
     }
 
-    /// The same from worst execution times and periods.
+    /// Computes the utilisation from pairs of worst-case execution time and period.
     pub(crate) fn of_shares(shares: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut sum = Self {
             numerator: BigUint::ZERO,
             denominator: BigUint::from(1_u32),
         };
         for (worst, period) in shares {
-            // The denominator is the least common multiple so far, so that it stays small where periods are harmonic.
+            // The denominator is the least common multiple of the periods so far: it stays small if periods are harmonic.
             let left = u64::try_from(&sum.denominator % period).unwrap_or_default();
             let factor = period / greatest_common_divisor(period, left);
             sum.numerator *= factor;
@@ -51,19 +51,19 @@ impl Utilisation {
         sum
     }
 
-    /// How it compares with the whole processor.
+    /// Compares the utilisation with 1.
     #[must_use]
     pub fn compared_with_one(&self) -> Ordering {
         self.numerator.cmp(&self.denominator)
     }
 
-    /// True if no schedule whatever can keep up in the long run.
+    /// Returns whether the utilisation exceeds 1, so that no schedule can meet all deadlines.
     #[must_use]
     pub fn exceeds_one(&self) -> bool {
         self.compared_with_one() == Ordering::Greater
     }
 
-    /// In millionths of the processor, rounded up; for people to read.
+    /// Returns the utilisation in millionths, rounded up; for display.
     #[must_use]
     pub fn millionths(&self) -> u64 {
         let scaled = &self.numerator * 1_000_000_u32;
@@ -71,9 +71,9 @@ impl Utilisation {
         u64::try_from(up).unwrap_or(u64::MAX)
     }
 
-    /// The bound of Liu and Layland (1973, theorem 5): n tasks with U <= n(2^(1/n) - 1).
+    /// Tests the bound of Liu and Layland (1973, theorem 5): n tasks with U <= n(2^(1/n) - 1).
     ///
-    /// The power is rounded up in its 256th binary digit, so a set is never said to hold that does not.
+    /// The power is rounded up in its 256th binary digit, so the test never accepts a set that fails the bound.
     #[must_use]
     pub fn liu_layland(tasks: &[Task]) -> Bound {
         judge(tasks, |tasks| {
@@ -96,7 +96,7 @@ impl Utilisation {
         })
     }
 
-    /// The hyperbolic bound of Bini, Buttazzo and Buttazzo (2003, theorem 1): the product of (U_i + 1) is at most 2. Exact.
+    /// Tests the hyperbolic bound of Bini, Buttazzo and Buttazzo (2003, theorem 1): the product of (U_i + 1) is at most 2. Exact.
     #[must_use]
     pub fn hyperbolic(tasks: &[Task]) -> Bound {
         judge(tasks, |tasks| {
@@ -114,10 +114,12 @@ fn judge(tasks: &[Task], holds: impl Fn(&[Task]) -> bool) -> Bound {
     let implicit = |task: &Task| {
         task.deadline_ns == task.period_ns && task.jitter_ns == 0 && task.blocking_ns == 0
     };
-    match tasks.iter().all(implicit) {
-        true if holds(tasks) => Bound::Holds,
-        true => Bound::DoesNotTell,
-        false => Bound::DoesNotApply,
+    if !tasks.iter().all(implicit) {
+        Bound::DoesNotApply
+    } else if holds(tasks) {
+        Bound::Holds
+    } else {
+        Bound::DoesNotTell
     }
 }
 

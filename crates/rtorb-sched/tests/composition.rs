@@ -1,9 +1,10 @@
-//! What systems are composed to, worked out by hand: each rule of docs/model.md, "Composition".
+//! Compositions computed by hand: each rule of docs/model.md, "Composition".
 //!
-//! Costs of the platform (profiles/mod.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
+//! Costs of the platform (model/profiles.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
 //! 4 ms; release interrupt 3000; release jitter 25000; kernel sections 50000; contended lock 4000; wake-up of another CPU 7000; two-way
-//! call 24000 and 18 an octet; oneway half of that; of an event, 10000 each for push, channel, each delivery and each consumer.
+//! call 24000 and 18 per byte; oneway half of that; of an event, 10000 each for push, channel, each delivery and each consumer.
 
+#[path = "model/profiles.rs"]
 mod profiles;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::path::Path;
 
 use profiles::{platform, profile, without};
 use rtorb_sched::model::{
-    ComposeError, Composed, Layer, Part, Platform, SEGMENTS_MAX, Segment, System, compose,
+    ComposeError, Composition, Layer, Part, Platform, SEGMENTS_MAX, Segment, System, compose,
 };
 
 fn system(text: &str) -> System {
@@ -20,13 +21,13 @@ fn system(text: &str) -> System {
         .unwrap_or_else(|wrong| panic!("{wrong:?}"))
 }
 
-/// Composed with the same platform for each node.
-fn composed(system: &System) -> Composed {
+/// Composes a system with the same platform for each node.
+fn composed(system: &System) -> Composition {
     let platforms = vec![platform(&profile()); system.nodes.len()];
     compose(system, &platforms).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Its parts as `what`, times and ns.
+/// Returns the parts as `what`, times and ns.
 fn told(parts: &[Part]) -> Vec<(&str, u64, u64)> {
     parts
         .iter()
@@ -38,8 +39,8 @@ fn execution(segment: &Segment) -> Vec<(&str, u64, u64)> {
     told(&segment.execution)
 }
 
-/// Where the behaviour is done: activations as path and segment.
-fn ends<'a>(system: &'a System, composed: &Composed, name: &str) -> Vec<(Vec<&'a str>, usize)> {
+/// Returns the activations of a behaviour, as path and segment.
+fn ends<'a>(system: &'a System, composed: &Composition, name: &str) -> Vec<(Vec<&'a str>, usize)> {
     let behaviour = system.behaviour(name).expect("a behaviour");
     let of_it = composed
         .activations
@@ -65,7 +66,7 @@ cpus = 3
 "#;
 
 #[test]
-fn a_behaviour_alone_has_its_code_two_switches_and_what_the_kernel_does() {
+fn a_single_behaviour_has_its_code_two_switches_and_the_kernels_costs() {
     let system = system(&format!(
         r#"{ONE_NODE}
 [[component]]
@@ -122,7 +123,7 @@ jitter = "1us"
 }
 
 #[test]
-fn the_files_tick_goes_before_the_profiles() {
+fn the_files_tick_overrides_the_profiles() {
     let system = system(
         r#"
 [[node]]
@@ -534,7 +535,7 @@ execution = "1us"
 }
 
 #[test]
-fn what_is_assumed_is_said_once_a_node_and_only_where_it_is_used() {
+fn assumptions_appear_once_for_each_node_that_uses_them() {
     let system = system(
         &format!("{TWO_NODES}{TWO_WAY_HERE}")
             .replace("name = \"a\"", "name = \"a\"\nnode = \"here\"")
@@ -564,13 +565,13 @@ fn what_is_assumed_is_said_once_a_node_and_only_where_it_is_used() {
     );
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(
-        said[0].contains("largest that were measured") && said[1].contains("two-way call"),
+        said[0].contains("largest measured values") && said[1].contains("two-way call"),
         "{said:?}"
     );
 }
 
 #[test]
-fn what_cannot_be_composed_is_told_with_the_root_and_its_line() {
+fn a_composition_error_names_the_root_and_its_line() {
     let system = system(&format!("{ONE_NODE}{TWO_WAY_HERE}"));
     let ideal = [Platform::ideal()];
     let error = compose(&system, &[]).expect_err("no platform");

@@ -1,5 +1,6 @@
-//! What holds of every composition, on random systems: nothing is lost and nothing is made up.
+//! Properties of every composition of random systems: it loses no execution and adds none.
 
+#[path = "model/profiles.rs"]
 mod profiles;
 
 use std::collections::BTreeSet;
@@ -7,13 +8,13 @@ use std::collections::BTreeSet;
 use profiles::{platform, profile, service};
 use proptest::prelude::*;
 use rtorb_sched::model::{
-    Behaviour, Call, CallWay, Channel, Component, Composed, Execution, Layer, Link, Node, Part,
-    Platform, Scheduling, System, Trigger, compose,
+    Behaviour, Call, CallWay, Channel, Component, Composition, Execution, Layer, Link, Node, Part,
+    Platform, SchedulingPolicy, System, Trigger, compose,
 };
 use rtorb_sched::{PriorityRange, Strategy as Order};
 use serde_json::json;
 
-/// How behaviours are begun: those of one kind may be called in that way only.
+/// How behaviours are released: a called one is always called in the same way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Begun {
     ByItself,
@@ -22,7 +23,7 @@ enum Begun {
     ByEvent,
 }
 
-/// One behaviour before it has its place: where, how begun, its execution, and whom it may call how often with how much.
+/// A behaviour before it has an index: its CPU, its trigger, its execution, and its calls with count and payload.
 type Drawn = (usize, Begun, u64, Vec<(usize, u32, u32)>);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
@@ -42,7 +43,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// The behaviour at this place, with those of its calls that lead to one that may be called.
+/// Returns the behaviour at this index, with those of its calls whose callee may be called.
 fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
     let (place, begun, execution_ns, calls) = &drawn[at];
     let calls = calls.iter().filter_map(|(ahead, count, octets)| {
@@ -57,7 +58,7 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
         Some(Call {
             to: vec![to],
             way,
-            payload_octets: *octets,
+            payload_bytes: *octets,
             count: if waits { *count } else { 1 },
             line: 1,
         })
@@ -84,13 +85,13 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
     }
 }
 
-/// Two nodes with two CPUs, a component on each CPU, and calls only to behaviours that come later: in no circle.
+/// Two nodes with two CPUs, a component on each CPU, and calls to later behaviours only: no cycle.
 fn system(drawn: &[Drawn]) -> System {
     let node = |name: &str| Node {
         name: name.to_owned(),
         cpus: 2,
         profile: None,
-        scheduling: Scheduling::FixedPriority,
+        scheduling: SchedulingPolicy::FixedPriority,
         tick_ns: None,
         line: 1,
     };
@@ -127,13 +128,13 @@ fn system(drawn: &[Drawn]) -> System {
     }
 }
 
-/// What a behaviour and all that it begins executes, as the code of components and in the ORB; another way to the same sums.
+/// Sums the execution of a behaviour and all that it releases, in components and in the ORB, independently of the composition.
 fn begun_by(system: &System, platform: &Platform, behaviour: usize) -> (u64, u64) {
     let described = &system.behaviours[behaviour];
     let mut sum = (described.execution.worst_ns(), 0);
     for call in &described.calls {
         let (code, orb) = begun_by(system, platform, call.to[0]);
-        let octets = call.payload_octets;
+        let octets = call.payload_bytes;
         let over = match call.way {
             CallWay::TwoWay => platform.call(octets).ns,
             CallWay::OneWay => platform.send(octets).ns + platform.call(octets).ns / 2,
@@ -148,7 +149,7 @@ fn begun_by(system: &System, platform: &Platform, behaviour: usize) -> (u64, u64
     sum
 }
 
-/// All paths of calls from a behaviour on.
+/// Returns all call paths from a behaviour.
 fn paths(system: &System, path: &[usize], found: &mut BTreeSet<Vec<usize>>) {
     found.insert(path.to_vec());
     let last = path[path.len() - 1];
@@ -170,7 +171,7 @@ fn roots(system: &System) -> Vec<usize> {
     (0..system.behaviours.len()).filter(is_root).collect()
 }
 
-fn check_sums(system: &System, platform: &Platform, composed: &Composed) {
+fn check_sums(system: &System, platform: &Platform, composed: &Composition) {
     for root in roots(system) {
         let of_it = || {
             composed
@@ -189,7 +190,7 @@ fn check_sums(system: &System, platform: &Platform, composed: &Composed) {
     }
 }
 
-fn check_tree(system: &System, composed: &Composed) {
+fn check_tree(system: &System, composed: &Composition) {
     for (at, segment) in composed.segments.iter().enumerate() {
         match segment.after {
             Some(after) => {
@@ -223,10 +224,11 @@ fn check_tree(system: &System, composed: &Composed) {
         let done = &composed.segments[activation.done];
         let processor = &composed.processors[done.processor];
         assert_eq!(done.root, activation.root);
-        // It ends where it runs.
+        // It ends on the CPU where it runs.
+        let placement = system.placement(activation.behaviour);
         assert_eq!(
             (processor.node, processor.cpu),
-            system.place(activation.behaviour)
+            (placement.node, placement.cpu)
         );
     }
     let mut all = BTreeSet::new();
@@ -248,9 +250,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_begun_is_executed_once_and_ends_where_it_runs(drawn in prop::collection::vec(drawn(), 1..10)) {
+    fn released_behaviours_execute_once_and_end_on_their_cpu(drawn in prop::collection::vec(drawn(), 1..10)) {
         let system = system(&drawn);
-        // A call without data takes an odd time, so that its halves are not the same.
+        // A call without payload takes an odd time, so that its halves differ.
         let mut odd = profile();
         let of = json!({ "operation": "void", "len": 0, "transport": "tcp", "preset": "default" });
         odd["services"].as_array_mut().expect("services").push(service("orb", "call", of, [1, 1, 20_001]));
@@ -259,7 +261,7 @@ proptest! {
         check_sums(&system, &platform, &composed);
         check_tree(&system, &composed);
         for segment in &composed.segments {
-            // Two switches each, by no more tasks than there are segments.
+            // Two switches each, with at most as many ready tasks as segments.
             let most = platform.context_switch(composed.segments.len() as u64).ns;
             let switches = of_layer(&segment.execution, Layer::OperatingSystem);
             prop_assert!(switches >= 2 * platform.context_switch(1).ns && switches <= 2 * most);
@@ -281,6 +283,6 @@ proptest! {
         }
         let none = composed.processors.iter().all(|one| one.interrupts.is_empty() && one.hypervisor_ns == 0);
         prop_assert!(none);
-        prop_assert!(composed.assumptions.iter().all(|one| one.what.contains("no profile was given")));
+        prop_assert!(composed.assumptions.iter().all(|one| one.what.contains("there is no profile")));
     }
 }

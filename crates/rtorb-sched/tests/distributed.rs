@@ -1,24 +1,24 @@
-//! What is proven of random transactions over several processors, against what a simulation of them reaches.
+//! Compares the bounds of random transactions over several processors with simulations.
 //!
 //! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test distributed` for a long one.
 
 #[path = "simulator/random.rs"]
 mod random;
+#[path = "simulator/sets.rs"]
+mod sets;
 #[path = "simulator/distributed.rs"]
 mod simulator;
-#[path = "simulator/tried.rs"]
-mod tried;
 
 use proptest::prelude::*;
 use random::{BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions};
-use rtorb_sched::holistic::{Found, Step, holistic, interference};
+use rtorb_sched::holistic::{Step, StepResponse, holistic, interference};
+use sets::check;
 use simulator::{Chances, Course, longest_responses};
-use tried::check;
 
-/// Runs that may happen: all at worst from various beginnings, and anyhow.
-fn courses(set: &Transactions, found: &[Found]) -> Vec<Course> {
+/// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
+fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {
     let mut chances = Chances(set.seed);
-    // What is released at last in some step is released there together with others.
+    // The latest release of a step coincides with other releases.
     let together = |root: &Step, chances: &mut Chances| {
         let same = set.steps.iter().zip(found);
         let same: Vec<u64> = same
@@ -64,26 +64,26 @@ fn never_below_simulation(set: &Transactions) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn no_step_is_later_than_its_bound_under_fixed_priorities() {
+fn no_step_exceeds_its_bound_under_fixed_priorities() {
     check(&transactions(FIXED, 250), |set| {
         never_below_simulation(&set)
     });
 }
 
 #[test]
-fn no_step_is_later_than_its_bound_by_deadlines() {
+fn no_step_exceeds_its_bound_under_earliest_deadline_first() {
     check(&transactions(EARLIEST, 250), |set| {
         never_below_simulation(&set)
     });
 }
 
 #[test]
-fn no_step_is_later_than_its_bound_where_processors_differ() {
+fn no_step_exceeds_its_bound_with_mixed_policies() {
     check(&transactions(BOTH, 250), |set| never_below_simulation(&set));
 }
 
 #[test]
-fn a_bound_is_exactly_what_it_is_made_of() {
+fn the_terms_of_a_bound_sum_up_to_it() {
     check(&transactions(BOTH, 200), |set| {
         let found = holistic(&set.steps, &set.processors, LIMITS);
         for (index, each) in found.iter().enumerate() {

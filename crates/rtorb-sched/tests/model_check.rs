@@ -1,4 +1,4 @@
-//! Whole systems, from their files to bounds: examples that can be worked out by hand, and properties of random ones.
+//! Whole systems, from their files to bounds: examples computed by hand, and properties of random systems.
 
 #[path = "model/answers.rs"]
 mod answers;
@@ -12,9 +12,9 @@ mod thousand;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rtorb_sched::model::{BehaviourBound, CheckOptions, Checked, Platform, System, check};
+use rtorb_sched::model::{BehaviourBound, CheckOptions, CheckReport, Platform, System, check};
 
-/// A system without IDL.
+/// Parses a system without IDL.
 fn system(text: &str) -> System {
     let interfaces = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &interfaces).unwrap_or_else(|(line, reason)| {
@@ -22,17 +22,17 @@ fn system(text: &str) -> System {
     })
 }
 
-/// On platforms that cost nothing.
-fn checked(text: &str) -> Checked {
+/// Checks a system on platforms that cost nothing.
+fn checked(text: &str) -> CheckReport {
     on_ideal(&system(text), &CheckOptions::default())
 }
 
-fn on_ideal(system: &System, options: &CheckOptions) -> Checked {
+fn on_ideal(system: &System, options: &CheckOptions) -> CheckReport {
     let platforms = vec![Platform::ideal(); system.nodes.len()];
     check(system, &platforms, options).expect("it can be checked")
 }
 
-fn behaviour<'a>(checked: &'a Checked, name: &str) -> &'a BehaviourBound {
+fn behaviour<'a>(checked: &'a CheckReport, name: &str) -> &'a BehaviourBound {
     let found = checked
         .behaviours
         .iter()
@@ -42,8 +42,8 @@ fn behaviour<'a>(checked: &'a Checked, name: &str) -> &'a BehaviourBound {
 
 const MS: u64 = 1_000_000;
 
-/// The bounds of behaviours, in ms.
-fn bounds_ms(checked: &Checked, names: &[&str]) -> Vec<Option<u64>> {
+/// Returns the bounds of behaviours, in ms.
+fn bounds_ms(checked: &CheckReport, names: &[&str]) -> Vec<Option<u64>> {
     let bound = |name: &&str| {
         let ns = behaviour(checked, name).bound_ns?;
         assert_eq!(ns % MS, 0, "{name}: {ns} ns");

@@ -1,5 +1,6 @@
-//! What a profile says of a platform's costs: the value, the statistic, what is assumed, and which files are refused.
+//! The costs of a platform from its profile: value, statistic, assumptions, and refused files.
 
+#[path = "model/profiles.rs"]
 mod profiles;
 
 use profiles::{platform, profile, service, without};
@@ -21,7 +22,7 @@ fn costs_are_the_maxima_of_bare_metal() {
         (here.tick(), 5_000),
         (here.tick_period(), 4_000_000),
         (here.release_interrupt(), 3_000),
-        // The largest lateness, less the interrupt (3000) and the switch (2000), which are reckoned by themselves.
+        // The largest lateness minus the interrupt (3000) and the switch (2000), which are separate terms.
         (here.release_jitter(), 25_000),
         (here.blocking(), 50_000),
         (here.contended_lock(), 4_000),
@@ -40,7 +41,7 @@ fn costs_are_the_maxima_of_bare_metal() {
 }
 
 #[test]
-fn what_the_interrupt_and_the_switch_do_not_explain_of_a_release_stays_in_its_jitter() {
+fn release_jitter_excludes_only_the_interrupt_and_the_switch() {
     let mut slow = profile();
     let services = slow["services"].as_array_mut().expect("services");
     services.push(service(
@@ -49,12 +50,12 @@ fn what_the_interrupt_and_the_switch_do_not_explain_of_a_release_stays_in_its_ji
         json!({}),
         [9_000, 9_000, 9_000],
     ));
-    // Interrupt and switch are 11000 now, and the earliest release is 10000 late: largest less smallest is left.
+    // Interrupt and switch are 11000 now, and the earliest release is 10000 late: the result is the largest minus the smallest.
     assert_eq!(platform(&slow).release_jitter().ns, 20_000);
 }
 
 #[test]
-fn costs_in_a_virtual_machine_are_usual_and_theft_is_told_apart() {
+fn costs_in_a_virtual_machine_are_percentiles_without_theft() {
     let mut stolen = in_a_virtual_machine();
     let services = stolen["services"].as_array_mut().expect("services");
     services.push(service(
@@ -70,11 +71,11 @@ fn costs_in_a_virtual_machine_are_usual_and_theft_is_told_apart() {
     assert_eq!(there.context_switch(2).ns, 1_200);
     assert_eq!(there.blocking().ns, 20_000);
     assert_eq!(there.remote_wake().ns, 6_000);
-    // The larger of two middle configurations, less interrupt 2000 and switch 1200.
+    // The larger of two median configurations, minus interrupt 2000 and switch 1200.
     assert_eq!(there.release_jitter().ns, 18_800);
     let said = there.assumptions().join("\n");
     assert!(
-        said.contains("99 of 100") && said.contains("30ms"),
+        said.contains("99th percentiles") && said.contains("30ms"),
         "{said}"
     );
 
@@ -87,13 +88,13 @@ fn costs_in_a_virtual_machine_are_usual_and_theft_is_told_apart() {
 }
 
 #[test]
-fn without_thefts_the_worst_release_beyond_the_usual_tells_of_the_hypervisor() {
-    // 900000 less 500000 of the least urgent is the most.
+fn without_thefts_the_worst_release_shows_the_hypervisor() {
+    // The maximum is 900000 minus 500000, of the least urgent.
     assert_eq!(platform(&in_a_virtual_machine()).hypervisor_ns(), 400_000);
 }
 
 #[test]
-fn blocking_of_an_older_profile_is_its_maximum_and_says_that_it_may_be_the_hypervisors() {
+fn blocking_of_an_older_profile_is_its_maximum_with_an_assumption() {
     let mut old = in_a_virtual_machine();
     old["blocking"]
         .as_object_mut()
@@ -141,7 +142,7 @@ fn switches_are_interpolated_by_ready_tasks_with_the_worst_resolution() {
 }
 
 #[test]
-fn calls_are_interpolated_by_octets_with_priorities_and_without_the_servants_work() {
+fn calls_are_interpolated_by_payload_with_priorities_without_the_servants_work() {
     let here = platform(&profile());
     // Priorities add 4000 to a call; of the call with 1000 octets, the servant worked at least 2000.
     for (octets, ns) in [(0, 24_000), (1000, 42_000), (500, 33_000), (1, 24_018)] {
@@ -150,7 +151,7 @@ fn calls_are_interpolated_by_octets_with_priorities_and_without_the_servants_wor
     }
     let beyond = here.call(2_000);
     assert_eq!(beyond.ns, 60_000);
-    assert!(beyond.assumption.expect("said").contains("octets of data"));
+    assert!(beyond.assumption.expect("said").contains("bytes of data"));
     assert_eq!(
         here.send(0).ns,
         12_000,
@@ -170,7 +171,7 @@ fn calls_are_interpolated_by_octets_with_priorities_and_without_the_servants_wor
 }
 
 #[test]
-fn other_orbs_and_transports_are_not_ours() {
+fn other_orbs_and_transports_are_ignored() {
     let mut crowded = profile();
     let services = crowded["services"].as_array_mut().expect("services");
     let of = |transport: &str| json!({ "operation": "octetseq", "len": 1000, "transport": transport, "preset": "default" });
@@ -182,7 +183,7 @@ fn other_orbs_and_transports_are_not_ours() {
 }
 
 #[test]
-fn an_event_is_divided_as_its_execution_is() {
+fn an_event_is_divided_in_proportion_to_its_execution() {
     let here = platform(&profile());
     // To one: 40000 in the ratio of 1000 to 2000 (1000 for the event, 1000 for each) to 1000.
     let one = here.event(1, 64);
@@ -214,7 +215,7 @@ fn an_event_is_divided_as_its_execution_is() {
     );
 }
 
-/// Services that are gone, the cost that is asked for then, its ns, and the command that would measure it.
+/// Missing services, the cost that needs them, its ns, and the command that would measure it.
 type Missing = (
     &'static [(&'static str, &'static str)],
     fn(&Platform) -> Cost,
@@ -223,7 +224,7 @@ type Missing = (
 );
 
 #[test]
-fn what_was_not_measured_is_taken_from_the_nearest_and_says_so() {
+fn an_unmeasured_cost_uses_a_substitute_with_an_assumption() {
     let cases: Vec<Missing> = vec![
         (
             &[("scheduler", "ready_queue_switch")],
@@ -270,7 +271,7 @@ fn what_was_not_measured_is_taken_from_the_nearest_and_says_so() {
             0,
             "lab run profile",
         ),
-        // Calls with a `long` are left: what lanes add to one cannot be told from it.
+        // Calls with a `long` remain, from which the cost of lanes cannot be derived.
         (&[("orb", "call")], |at| at.call(8), 0, "orb/throughput"),
     ];
     for (gone, cost, ns, command) in cases {
@@ -288,7 +289,7 @@ fn what_was_not_measured_is_taken_from_the_nearest_and_says_so() {
 }
 
 #[test]
-fn a_tick_of_an_older_profile_is_one_of_the_programs_own_at_the_finest_resolution() {
+fn a_tick_of_an_older_profile_is_that_of_the_finest_signal_timer() {
     let mut old = without(profile(), &[("kernel", "tick")]);
     old.as_object_mut()
         .expect("an object")
@@ -315,7 +316,7 @@ fn a_tick_of_an_older_profile_is_one_of_the_programs_own_at_the_finest_resolutio
 }
 
 #[test]
-fn what_is_weak_in_a_profile_is_an_assumption() {
+fn a_weakness_of_a_profile_is_an_assumption() {
     let mut weak = profile();
     weak["real_time"] = false.into();
     weak["incomplete"] = json!([{ "experiment": "os/mutex", "why": "there are no results of it" }]);
@@ -323,7 +324,7 @@ fn what_is_weak_in_a_profile_is_an_assumption() {
         json!({ "nanosecond_is": "one guest instruction", "leaves_out": ["caches", "buses"] });
     let said = platform(&weak).assumptions().join("\n");
     for words in [
-        "largest that were measured",
+        "largest measured values",
         "not measured in real time",
         "os/mutex: there are no",
         "one guest instruction",
@@ -335,7 +336,7 @@ fn what_is_weak_in_a_profile_is_an_assumption() {
 }
 
 #[test]
-fn an_ideal_platform_costs_nothing_and_says_so() {
+fn an_ideal_platform_costs_nothing_with_an_assumption() {
     let ideal = Platform::ideal();
     assert!(ideal.is_ideal());
     let event = ideal.event(7, 7);
@@ -363,7 +364,7 @@ fn an_ideal_platform_costs_nothing_and_says_so() {
 }
 
 #[test]
-fn wrong_files_are_refused_with_path_and_reason() {
+fn invalid_files_are_refused_with_path_and_reason() {
     let folder = std::env::temp_dir().join(format!("rtorb-platform-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("profile.json");
@@ -378,7 +379,7 @@ fn wrong_files_are_refused_with_path_and_reason() {
     };
     let said = [
         (refused("{\n \"schema\": ?"), ":2:"),
-        (refused("[1]"), "no platform profile"),
+        (refused("[1]"), "not a platform profile"),
         (refused("{}"), "no `schema`"),
         (
             changed(&|profile| profile["schema"] = "rtorb-profile/2".into()),
@@ -386,7 +387,7 @@ fn wrong_files_are_refused_with_path_and_reason() {
         ),
         (
             changed(&|profile| profile["services"] = 3.into()),
-            "no platform profile",
+            "not a platform profile",
         ),
         (
             changed(&|profile| profile["services"][1]["unit"] = "us".into()),
@@ -398,11 +399,11 @@ fn wrong_files_are_refused_with_path_and_reason() {
         ),
         (
             changed(&|profile| profile["services"][0]["max"] = 1.into()),
-            "at least the one before",
+            "be at least the one before",
         ),
         (
             changed(&|profile| profile["services"][0]["min"] = (-1).into()),
-            "at least the one before",
+            "be at least the one before",
         ),
     ];
     for (said, reason) in said {

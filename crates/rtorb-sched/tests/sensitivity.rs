@@ -1,27 +1,27 @@
-//! How much steps may grow, against analyses from the beginning.
+//! Compares the growth of steps with complete analyses.
 
 #[path = "simulator/random.rs"]
 mod random;
-#[path = "simulator/tried.rs"]
-mod tried;
+#[path = "simulator/sets.rs"]
+mod sets;
 
 use proptest::prelude::*;
 use random::{BOTH, FIXED, LIMITS, Transactions, transactions};
-use rtorb_sched::holistic::{Policy, Step, holistic};
-use rtorb_sched::sensitivity::{Growth, Sensitivity, may_grow};
-use rtorb_sched::{Limits, Task, Utilisation};
-use tried::check;
+use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::sensitivity::{Growth, GrowthAnalysis, may_grow};
+use rtorb_sched::{SearchLimits, Task, Utilisation};
+use sets::check;
 
-/// Whether a processor is used so much that a search may end before the answer, or not, by what it begins with.
-fn is_crowded(steps: &[Step], processors: &[Policy]) -> bool {
+/// Returns whether a processor's utilisation is so high that a search may end undecided, depending on its start.
+fn is_crowded(steps: &[Step], processors: &[SchedulingPolicy]) -> bool {
     (0..processors.len()).any(|processor| {
         let here = steps.iter().filter(|step| step.processor == processor);
         Utilisation::of(here.map(|step| &step.task)).millionths() > 930_000
     })
 }
 
-/// Whether all deadlines hold; `None` where the search ended before the answer.
-fn holds(steps: &[Step], processors: &[Policy]) -> Option<bool> {
+/// Returns whether all deadlines hold; `None` if the search ended undecided.
+fn holds(steps: &[Step], processors: &[SchedulingPolicy]) -> Option<bool> {
     let found = holistic(steps, processors, LIMITS);
     let each = steps.iter().zip(&found);
     let meets: Vec<_> = each
@@ -42,9 +42,9 @@ fn changed(steps: &[Step], growing: &[usize], by_ns: i64) -> Vec<Step> {
     changed
 }
 
-/// Whole analyses from the beginning hold with what was found, and with some less, and not with more.
+/// Checks that complete analyses hold with the growth found and with less, and not with more.
 fn is_the_most(set: &Transactions) -> Result<(), TestCaseError> {
-    let sensitivity = Sensitivity::new(&set.steps, &set.processors, LIMITS);
+    let sensitivity = GrowthAnalysis::new(&set.steps, &set.processors, LIMITS);
     let mut groups: Vec<Vec<usize>> = (0..set.steps.len()).map(|index| vec![index]).collect();
     groups.push((0..set.steps.len()).step_by(2).collect());
     for growing in &groups {
@@ -80,7 +80,7 @@ fn is_the_most(set: &Transactions) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// With deadlines that can be met. Times are so short that a thousandth is less than 1 ns.
+/// Sets with deadlines that can be met. Times are so short that a thousandth is less than 1 ns.
 fn generous(mut set: Transactions) -> Transactions {
     for step in &mut set.steps {
         step.task.deadline_ns = (step.task.deadline_ns * 2).max(step.task.period_ns / 2);
@@ -89,12 +89,12 @@ fn generous(mut set: Transactions) -> Transactions {
 }
 
 #[test]
-fn the_most_that_chains_may_grow_holds_and_no_more() {
+fn growth_of_chains_is_the_largest_that_holds() {
     check(&transactions(BOTH, 150), |set| is_the_most(&generous(set)));
 }
 
 #[test]
-fn the_most_that_lonely_steps_may_grow_holds_and_no_more() {
+fn growth_of_local_steps_is_the_largest_that_holds() {
     check(&transactions(FIXED, 150), |mut set| {
         for (index, step) in set.steps.iter_mut().enumerate() {
             (step.after, step.transaction) = (None, index);
@@ -105,7 +105,7 @@ fn the_most_that_lonely_steps_may_grow_holds_and_no_more() {
 }
 
 #[test]
-fn what_nothing_helps_is_told() {
+fn no_growth_is_reported_if_no_change_helps() {
     let alone = |task: Task, level: u32| Step {
         task,
         processor: 0,
@@ -118,8 +118,8 @@ fn what_nothing_helps_is_told() {
         alone(Task::periodic(10, 11), 0),
         alone(Task::periodic(100, 1), 1),
     ];
-    let processors = [Policy::FixedPriority];
-    let asked = |growing: &[usize]| may_grow(&steps, &processors, growing, Limits::default());
+    let processors = [SchedulingPolicy::FixedPriority];
+    let asked = |growing: &[usize]| may_grow(&steps, &processors, growing, SearchLimits::default());
     let none = Growth {
         by_ns: None,
         breaks_first: Some(0),

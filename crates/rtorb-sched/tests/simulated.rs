@@ -1,11 +1,10 @@
-//! What is proven of random task sets, against what a simulation of them reaches, against brute force, and against another
-//! implementation.
+//! Compares the bounds of random task sets with simulations, with brute force, and with another implementation.
 //!
 //! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test simulated` for a long one.
 
+#[path = "simulator/sets.rs"]
+mod sets;
 mod simulator;
-#[path = "simulator/tried.rs"]
-mod tried;
 
 use proptest::prelude::*;
 use response_time_analysis::arrival::Sporadic;
@@ -13,11 +12,13 @@ use response_time_analysis::demand::RBF;
 use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::{edf as their_edf, fixed_priority, wcet};
 use rtorb_sched::holistic::{self, Step, holistic};
-use rtorb_sched::{Limits, Response, Task, Utilisation, audsley, edf, levels, response_times};
+use rtorb_sched::{
+    Response, SearchLimits, Task, Utilisation, audsley, edf, levels, response_times,
+};
+use sets::check;
 use simulator::{Arrivals, Policy, longest_responses};
-use tried::check;
 
-/// Task sets that use little to too much of the processor, with deadlines before and after the periods, and jitter.
+/// Task sets of low to excessive utilisation, with deadlines before and after the periods, and jitter.
 fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>> {
     let task = (2_u64..60, 1_u64..40, 1_u64..150, 0_u64..30);
     let task = task.prop_map(|(period, share, deadline, jitter)| {
@@ -29,12 +30,12 @@ fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>>
     prop::collection::vec(task, count)
 }
 
-/// Arrivals: the first jobs together and as late as can be, as bounds assume, or anyhow.
+/// Arrivals: the first jobs together and as late as possible, as bounds assume, or arbitrary.
 fn arrivals(tasks: &[Task], seeds: &[u64], blocked_ns: u64) -> [Arrivals; 2] {
     let worst = |task: &Task| {
         let on_time = usize::try_from(task.jitter_ns / task.period_ns + 8).expect("few");
         let mut delays = vec![task.jitter_ns];
-        // Jobs after the first are released with it as long as they arrive before it is.
+        // Jobs after the first are released with it if they arrive before its release.
         delays.extend(
             (1..on_time as u64).map(|job| task.jitter_ns.saturating_sub(job * task.period_ns)),
         );
@@ -71,11 +72,11 @@ fn with_seeds(count: core::ops::Range<usize>) -> impl Strategy<Value = (Vec<Task
 }
 
 const HORIZON_NS: u64 = 3_000;
-/// Beyond this, the other implementation ends its search.
+/// The limit at which the other implementation ends its search.
 const THEIR_LIMIT_NS: u64 = 20_000;
 
 #[test]
-fn no_job_is_later_than_its_bound_under_fixed_priorities() {
+fn no_job_exceeds_its_bound_under_fixed_priorities() {
     check(&with_seeds(1..7), |(mut tasks, seeds, blocked)| {
         tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
         for levels in [
@@ -83,7 +84,7 @@ fn no_job_is_later_than_its_bound_under_fixed_priorities() {
             levels::deadline_monotonic(&tasks),
             vec![0; tasks.len()],
         ] {
-            let bounds = response_times(&tasks, &levels, Limits::default());
+            let bounds = response_times(&tasks, &levels, SearchLimits::default());
             for arrivals in arrivals(&tasks, &seeds, blocked) {
                 let reached =
                     longest_responses(&tasks, Policy::Fixed(&levels), &arrivals, HORIZON_NS);
@@ -99,14 +100,14 @@ fn no_job_is_later_than_its_bound_under_fixed_priorities() {
 }
 
 #[test]
-fn the_bound_is_reached_where_levels_differ_and_releases_are_on_time() {
+fn bounds_are_reached_with_distinct_levels_and_no_jitter() {
     check(&with_seeds(1..6), |(mut tasks, seeds, _)| {
         tasks.iter_mut().for_each(|task| task.jitter_ns = 0);
         if Utilisation::of(&tasks).millionths() > 950_000 {
             return Ok(());
         }
         let levels: Vec<u32> = (0..).take(tasks.len()).collect();
-        let bounds = response_times(&tasks, &levels, Limits::default());
+        let bounds = response_times(&tasks, &levels, SearchLimits::default());
         let [together, _] = arrivals(&tasks, &seeds, 0);
         let reached = longest_responses(&tasks, Policy::Fixed(&levels), &together, 10_000);
         for (index, bound) in bounds.iter().enumerate() {
@@ -119,10 +120,10 @@ fn the_bound_is_reached_where_levels_differ_and_releases_are_on_time() {
 }
 
 #[test]
-fn a_demand_test_that_holds_is_never_refuted_by_a_simulation() {
+fn no_simulation_misses_a_deadline_that_the_demand_test_proves() {
     check(&with_seeds(1..6), |(mut tasks, seeds, blocked)| {
         tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
-        if edf::demand(&tasks, Limits::default()) != edf::Demand::Meets {
+        if edf::demand(&tasks, SearchLimits::default()) != edf::DemandResult::Meets {
             return Ok(());
         }
         for arrivals in arrivals(&tasks, &seeds, blocked) {
@@ -137,9 +138,10 @@ fn a_demand_test_that_holds_is_never_refuted_by_a_simulation() {
 }
 
 #[test]
-fn a_demand_test_that_fails_is_a_deadline_that_is_missed() {
+fn a_failed_demand_test_means_a_missed_deadline() {
     check(&task_sets(1..6), |tasks| {
-        let edf::Demand::Misses { task, interval_ns } = edf::demand(&tasks, Limits::default())
+        let edf::DemandResult::Misses { task, interval_ns } =
+            edf::demand(&tasks, SearchLimits::default())
         else {
             return Ok(());
         };
@@ -160,10 +162,10 @@ fn a_demand_test_that_fails_is_a_deadline_that_is_missed() {
 }
 
 #[test]
-fn no_job_is_later_than_its_bound_by_deadlines() {
+fn no_job_exceeds_its_bound_under_earliest_deadline_first() {
     check(&with_seeds(1..6), |(mut tasks, seeds, blocked)| {
         tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
-        let bounds = edf::response_times(&tasks, Limits::default());
+        let bounds = edf::response_times(&tasks, SearchLimits::default());
         for arrivals in arrivals(&tasks, &seeds, blocked) {
             let reached =
                 longest_responses(&tasks, Policy::EarliestDeadline, &arrivals, HORIZON_NS);
@@ -178,18 +180,18 @@ fn no_job_is_later_than_its_bound_by_deadlines() {
 }
 
 #[test]
-fn responses_by_deadlines_and_the_demand_test_agree() {
+fn earliest_deadline_responses_agree_with_the_demand_test() {
     check(&with_seeds(1..6), |(mut tasks, seeds, _)| {
         for (task, seed) in tasks.iter_mut().zip(&seeds) {
             task.blocking_ns = seed % 5;
         }
-        let responses = edf::response_times(&tasks, Limits::default());
+        let responses = edf::response_times(&tasks, SearchLimits::default());
         let mut each = responses.iter().zip(&tasks);
         let holds = each.all(|(response, task)| response.meets(task.deadline_ns) == Some(true));
-        let demand = edf::demand(&tasks, Limits::default());
+        let demand = edf::demand(&tasks, SearchLimits::default());
         prop_assert_eq!(
             holds,
-            demand == edf::Demand::Meets,
+            demand == edf::DemandResult::Meets,
             "{:?} {:?}",
             responses,
             demand
@@ -199,7 +201,7 @@ fn responses_by_deadlines_and_the_demand_test_agree() {
 }
 
 #[test]
-fn steps_that_stand_alone_have_the_responses_of_tasks() {
+fn single_steps_have_the_responses_of_tasks() {
     check(&task_sets(1..7), |tasks| {
         let levels = levels::rate_monotonic(&tasks);
         let step = |(index, task): (usize, &Task)| Step {
@@ -213,12 +215,12 @@ fn steps_that_stand_alone_have_the_responses_of_tasks() {
         let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
         let found = holistic(
             &steps,
-            &[holistic::Policy::FixedPriority],
-            Limits::default(),
+            &[holistic::SchedulingPolicy::FixedPriority],
+            SearchLimits::default(),
         );
-        let tasks = response_times(&tasks, &levels, Limits::default());
+        let tasks = response_times(&tasks, &levels, SearchLimits::default());
         for (found, task) in found.iter().zip(tasks) {
-            // Each of the two searches ends where its own limit is.
+            // Each of the two searches ends at its own limit.
             let undecided = |response| matches!(response, Response::Undecided { .. });
             if !undecided(found.response) && !undecided(task) {
                 prop_assert_eq!(found.response, task);
@@ -229,16 +231,16 @@ fn steps_that_stand_alone_have_the_responses_of_tasks() {
 }
 
 #[test]
-fn an_order_is_found_whenever_there_is_one() {
+fn audsley_finds_an_order_whenever_there_is_one() {
     check(&task_sets(1..6), |tasks| {
         let meets = |levels: &[u32]| {
-            let responses = response_times(&tasks, levels, Limits::default());
+            let responses = response_times(&tasks, levels, SearchLimits::default());
             responses
                 .iter()
                 .zip(&tasks)
                 .all(|(response, task)| response.meets(task.deadline_ns) == Some(true))
         };
-        let found = audsley(&tasks, Limits::default());
+        let found = audsley(&tasks, SearchLimits::default());
         let any = orders(tasks.len()).iter().any(|levels| meets(levels));
         prop_assert_eq!(found.is_some(), any);
         if let Some(levels) = found {
@@ -248,7 +250,7 @@ fn an_order_is_found_whenever_there_is_one() {
     });
 }
 
-/// All ways to give different levels to so many tasks.
+/// Returns all assignments of distinct levels to this number of tasks.
 fn orders(count: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for level in (0..).take(count) {
@@ -265,7 +267,7 @@ fn orders(count: usize) -> Vec<Vec<u32>> {
     all
 }
 
-/// The demand of a task for the other implementation.
+/// Returns the demand of a task for the other implementation.
 fn demand(task: &Task) -> RBF<Sporadic, wcet::Scalar> {
     let arrivals = Sporadic::new(
         Duration::from(task.period_ns),
@@ -278,7 +280,7 @@ fn demand(task: &Task) -> RBF<Sporadic, wcet::Scalar> {
 fn another_implementation_has_the_same_bounds_for_fixed_priorities() {
     check(&task_sets(1..7), |tasks| {
         let levels: Vec<u32> = (0..).take(tasks.len()).collect();
-        let ours = response_times(&tasks, &levels, Limits::default());
+        let ours = response_times(&tasks, &levels, SearchLimits::default());
         for (index, ours) in ours.iter().enumerate() {
             let above: Vec<_> = tasks[..index].iter().map(demand).collect();
             let bound = |limit_ns| {
@@ -289,14 +291,14 @@ fn another_implementation_has_the_same_bounds_for_fixed_priorities() {
                 );
                 found.ok().map(u64::from)
             };
-            // A busy period that is longer than the limit is looked at again, where ours ends.
+            // For a busy period beyond their limit, a second search goes further if ours has a bound.
             let longer = || ours.bound_ns().and_then(|_| bound(50 * THEIR_LIMIT_NS));
             let theirs = bound(THEIR_LIMIT_NS).or_else(longer);
             let jitter = tasks[index].jitter_ns;
             if jitter == 0 {
                 prop_assert_eq!(ours.bound_ns(), theirs, "task {} of {:?}", index, tasks);
             } else {
-                // Theirs counts from the release, and does not say that jobs that came late together arrived apart.
+                // The other implementation counts from the release, and does not use that late jobs arrived at different times.
                 let from_arrival = theirs.map(|bound| bound + jitter);
                 prop_assert_eq!(ours.bound_ns().is_some(), theirs.is_some());
                 prop_assert!(ours.bound_ns() <= from_arrival, "task {index} of {tasks:?}");
@@ -306,7 +308,8 @@ fn another_implementation_has_the_same_bounds_for_fixed_priorities() {
     });
 }
 
-/// Theirs has no jitter, deadlines or windows beyond what fits; where it answers, the answers are the same.
+/// The other implementation has no jitter and no deadlines or windows beyond its range; where it has a result, the results are
+/// equal.
 #[test]
 fn another_implementation_has_the_same_responses_for_earliest_deadline_first() {
     check(&task_sets(1..6), |mut tasks| {
@@ -314,7 +317,7 @@ fn another_implementation_has_the_same_responses_for_earliest_deadline_first() {
         if Utilisation::of(&tasks).exceeds_one() {
             return Ok(());
         }
-        let ours = edf::response_times(&tasks, Limits::default());
+        let ours = edf::response_times(&tasks, SearchLimits::default());
         let demands: Vec<_> = tasks.iter().map(demand).collect();
         for (index, ours) in ours.iter().enumerate() {
             let theirs = their_response_by_deadline(&tasks, &demands, index);
@@ -326,7 +329,7 @@ fn another_implementation_has_the_same_responses_for_earliest_deadline_first() {
     });
 }
 
-/// What the other implementation says of a task among others, `None` if the search ended.
+/// Returns the other implementation's result for a task among others; `None` if its search ended.
 fn their_response_by_deadline(
     tasks: &[Task],
     demands: &[RBF<Sporadic, wcet::Scalar>],
@@ -351,8 +354,8 @@ fn their_response_by_deadline(
 #[test]
 fn another_implementation_has_the_same_verdict_for_earliest_deadline_first() {
     check(&task_sets(1..6), |tasks| {
-        let ours = edf::demand(&tasks, Limits::default());
-        if ours == edf::Demand::Overload || tasks.iter().any(|task| task.jitter_ns > 0) {
+        let ours = edf::demand(&tasks, SearchLimits::default());
+        if ours == edf::DemandResult::Overload || tasks.iter().any(|task| task.jitter_ns > 0) {
             return Ok(());
         }
         let demands: Vec<_> = tasks.iter().map(demand).collect();
@@ -360,7 +363,7 @@ fn another_implementation_has_the_same_verdict_for_earliest_deadline_first() {
             let theirs = their_response_by_deadline(&tasks, &demands, index);
             theirs.is_some_and(|bound| bound <= tasks[index].deadline_ns)
         });
-        prop_assert_eq!(ours == edf::Demand::Meets, theirs);
+        prop_assert_eq!(ours == edf::DemandResult::Meets, theirs);
         Ok(())
     });
 }

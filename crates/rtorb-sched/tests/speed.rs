@@ -1,15 +1,16 @@
-//! How long an analysis of a thousand steps takes. Only optimised builds are judged: `cargo test -p rtorb-sched --release --test speed`.
+//! The time of an analysis of a thousand steps. Only optimised builds are tested: `cargo test -p rtorb-sched --release --test
+//! speed`.
 
 use std::time::{Duration, Instant};
 
-use rtorb_sched::holistic::{Policy, Step, holistic};
-use rtorb_sched::sensitivity::Sensitivity;
-use rtorb_sched::{Limits, Task};
+use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::sensitivity::GrowthAnalysis;
+use rtorb_sched::{SearchLimits, Task};
 
 const COUNT: usize = 1_000;
 
-/// A thousand steps on so many processors, in chains of so many steps that go from processor to processor, each processor used to
-/// so many percent; the shorter the period, the more urgent.
+/// Creates a thousand steps on several processors, in chains that go from processor to processor, with this utilisation; the
+/// shorter the period, the more urgent.
 fn steps(
     processors: usize,
     chain: usize,
@@ -47,7 +48,7 @@ fn distinct(transaction: usize) -> u64 {
     5_000_000 + 137_777 * transaction as u64
 }
 
-fn timed(what: &str, steps: &[Step], policy: Policy) -> Duration {
+fn timed(what: &str, steps: &[Step], policy: SchedulingPolicy) -> Duration {
     let processors = vec![
         policy;
         steps
@@ -57,7 +58,7 @@ fn timed(what: &str, steps: &[Step], policy: Policy) -> Duration {
             .unwrap_or(0)
     ];
     let begin = Instant::now();
-    let found = holistic(steps, &processors, Limits::default());
+    let found = holistic(steps, &processors, SearchLimits::default());
     let took = begin.elapsed();
     let bounded = found
         .iter()
@@ -70,7 +71,7 @@ fn timed(what: &str, steps: &[Step], policy: Policy) -> Duration {
 
 fn timed_growth(what: &str, steps: &[Step]) -> Duration {
     let processors = vec![
-        Policy::FixedPriority;
+        SchedulingPolicy::FixedPriority;
         steps
             .iter()
             .map(|step| step.processor + 1)
@@ -78,7 +79,7 @@ fn timed_growth(what: &str, steps: &[Step]) -> Duration {
             .unwrap_or(0)
     ];
     let begin = Instant::now();
-    let sensitivity = Sensitivity::new(steps, &processors, Limits::default());
+    let sensitivity = GrowthAnalysis::new(steps, &processors, SearchLimits::default());
     let each = (0..steps.len()).map(|index| sensitivity.may_grow(&[index]));
     let growing = each.filter(|growth| growth.by_ns.is_some()).count();
     let took = begin.elapsed();
@@ -89,7 +90,7 @@ fn timed_growth(what: &str, steps: &[Step]) -> Duration {
 
 #[test]
 fn a_thousand_steps() {
-    let fixed = Policy::FixedPriority;
+    let fixed = SchedulingPolicy::FixedPriority;
     let all = [
         timed(
             "10 processors, 20 periods",
@@ -120,15 +121,15 @@ fn a_thousand_steps() {
         timed(
             "10 processors, by deadlines",
             &steps(10, 1, 70, distinct),
-            Policy::EarliestDeadline,
+            SchedulingPolicy::EarliestDeadline,
         ),
         timed(
             "10 processors, chains of 4, by deadlines",
             &steps(10, 4, 50, distinct),
-            Policy::EarliestDeadline,
+            SchedulingPolicy::EarliestDeadline,
         ),
     ];
-    // By deadlines each step has many arrivals to look at.
+    // Under earliest deadline first each step has many arrivals to analyse.
     let most_ms = [100, 100, 100, 100, 100, 100, 500, 500];
     let slower = if cfg!(debug_assertions) { 100 } else { 1 };
     for (took, most_ms) in all.into_iter().zip(most_ms) {
@@ -149,7 +150,7 @@ fn the_growth_of_each_of_a_thousand_steps() {
         ),
         timed_growth("10 processors, chains of 4", &steps(10, 4, 50, distinct)),
     ];
-    // Whole analyses for each step where responses are handed on; else a look at each step below.
+    // Whole analyses for each step that has successors; otherwise one test of each step below.
     let most_s = [1, 1, 1, 10, 60];
     for (took, most_s) in all.into_iter().zip(most_s) {
         assert!(took < Duration::from_secs(most_s), "{took:?}");

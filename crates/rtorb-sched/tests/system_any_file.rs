@@ -1,4 +1,4 @@
-//! Whatever stands in a system's file is answered: right files mean what they say, and wrong ones have a line that is there.
+//! Any file of a system is read or refused: valid files mean what they say, and errors name an existing line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use rtorb_sched::model::{CallWay, System, Timing, Trigger};
 
-/// Annotations for the operation that files of these tests name.
+/// Annotations for the operation that these files name.
 fn annotations(_: &[PathBuf]) -> Result<BTreeMap<String, Timing>, String> {
     let timing = Timing {
         worst_ns: Some(3_000_000),
@@ -24,7 +24,7 @@ fn parse(text: &str) -> Result<System, (Option<usize>, String)> {
     System::parse(text, Path::new("/systems"), &annotations)
 }
 
-/// It is read, or told with a line of the text and in words that end.
+/// Checks that the text is read, or refused with a line of the text and a short message.
 fn is_answered(text: &str) -> Result<(), TestCaseError> {
     if let Err((line, reason)) = parse(text) {
         let lines = text.matches('\n').count() + 1;
@@ -45,7 +45,7 @@ const FILES: [&str; 5] = [
     include_str!("../../../examples/model/overloaded.toml"),
 ];
 
-/// What is put in the place of something else.
+/// The replacements of a change.
 const WORDS: [&str; 24] = [
     "0",
     "-1",
@@ -73,7 +73,7 @@ const WORDS: [&str; 24] = [
     "=",
 ];
 
-/// A change of a text: a line or a word goes, comes twice, or becomes something else.
+/// A change of a text: a line or a word is removed, doubled or replaced.
 #[derive(Clone, Debug)]
 enum Slip {
     DropLine(usize),
@@ -94,7 +94,7 @@ fn slip() -> impl Strategy<Value = Slip> {
     ]
 }
 
-/// The places of the values and names of a text: what stands between blanks and punctuation.
+/// Returns the positions of the values and names of a text, between blanks and punctuation.
 fn words(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = None;
@@ -144,11 +144,11 @@ fn changed(text: &str, slip: &Slip) -> String {
     }
 }
 
-/// A system that is right, as few numbers say it.
+/// A valid system, described by a few numbers.
 #[derive(Clone, Debug)]
 struct Right {
     nodes: usize,
-    /// Of each behaviour: its kind, its times, and whom it calls.
+    /// For each behaviour its kind, its times, and its callees.
     behaviours: Vec<(usize, u64, Vec<usize>)>,
 }
 
@@ -162,7 +162,7 @@ fn right() -> impl Strategy<Value = Right> {
         .prop_map(|(nodes, behaviours)| Right { nodes, behaviours })
 }
 
-/// Kinds: 0 and 1 begin by themselves, 2 is called two-way, 3 is called without waiting.
+/// Kinds: 0 and 1 are roots, 2 is called two-way, 3 is called one-way.
 fn callees(right: &Right, place: usize) -> Vec<usize> {
     let after = right.behaviours.iter().enumerate().skip(place + 1);
     let called: Vec<usize> = after
@@ -171,7 +171,7 @@ fn callees(right: &Right, place: usize) -> Vec<usize> {
         .collect();
     let mut callees: Vec<usize> = Vec::new();
     if let Some(next) = called.first() {
-        // Whoever comes next is called for certain, so that no called behaviour is without a caller.
+        // The next behaviour is always called, so that each called behaviour has a caller.
         callees.push(*next);
         let wished = right.behaviours[place].2.iter();
         callees.extend(wished.map(|wish| called[wish % called.len()]));
@@ -229,18 +229,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_changed_file_is_answered(file in 0..FILES.len(), changes in prop::collection::vec(slip(), 1..6)) {
+    fn a_changed_file_is_read_or_refused(file in 0..FILES.len(), changes in prop::collection::vec(slip(), 1..6)) {
         let text = changes.iter().fold(FILES[file].to_owned(), |text, one| changed(&text, one));
         is_answered(&text)?;
     }
 
     #[test]
-    fn any_text_is_answered(text in "(?s).{0,400}") {
+    fn any_text_is_read_or_refused(text in "(?s).{0,400}") {
         is_answered(&text)?;
     }
 
     #[test]
-    fn a_right_file_is_read(right in right()) {
+    fn a_valid_file_is_read(right in right()) {
         let text = text_of(&right);
         let system = parse(&text).map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{text}")))?;
         prop_assert_eq!(system.behaviours.len(), right.behaviours.len());
@@ -259,7 +259,7 @@ proptest! {
     }
 }
 
-/// How many random files a property is tried on.
+/// The number of random files for each property.
 fn cases() -> u32 {
     let chosen = std::env::var("RTORB_SYSTEM_FILES").ok();
     chosen.map_or(300, |text| {

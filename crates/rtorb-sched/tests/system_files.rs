@@ -1,12 +1,12 @@
-//! Systems' files: the examples, one with everything, and what is said of wrong ones.
+//! Files of systems: the examples, a file with every field, and invalid files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rtorb_sched::Criticality;
-use rtorb_sched::model::{CallWay, Execution, Locking, Scheduling, System, Timing, Trigger};
+use rtorb_sched::model::{CallWay, Execution, Locking, SchedulingPolicy, System, Timing, Trigger};
 
-/// The annotations of `avionics.idl`, each as it stands there: who reads IDL is another crate.
+/// The annotations of `avionics.idl`, as written there: another crate reads IDL.
 const ANNOTATIONS: [(&str, &str, Timing); 3] = [
     (
         "Avionics::Filter::smooth",
@@ -60,7 +60,7 @@ fn example(name: &str) -> System {
     System::read(folder.join(name), &annotations).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a CPU has to do in a second without any platform, in ns, by node.
+/// Returns the execution per second of each node's CPUs without a platform, in ns.
 fn demand_ns(system: &System) -> Vec<u64> {
     let mut demand = vec![0; system.nodes.len()];
     for (root, behaviour) in system.behaviours.iter().enumerate() {
@@ -72,7 +72,7 @@ fn demand_ns(system: &System) -> Vec<u64> {
         let mut waiting = vec![(root, 1_000_000_000 / period_ns)];
         while let Some((place, times)) = waiting.pop() {
             let behaviour = &system.behaviours[place];
-            demand[system.place(place).0] += times * behaviour.execution.worst_ns();
+            demand[system.placement(place).node] += times * behaviour.execution.worst_ns();
             for call in &behaviour.calls {
                 let each = call.to.iter();
                 waiting.extend(each.map(|callee| (*callee, times * u64::from(call.count))));
@@ -83,7 +83,7 @@ fn demand_ns(system: &System) -> Vec<u64> {
 }
 
 #[test]
-fn the_examples_leave_room_for_their_platforms() {
+fn the_examples_leave_time_for_their_platforms() {
     for name in ["avionics.toml", "two-receivers.toml", "robot-arm.toml"] {
         let system = example(name);
         assert_eq!(format!("{}.toml", system.name), name);
@@ -100,7 +100,7 @@ fn the_overloaded_example_is_overloaded() {
 }
 
 #[test]
-fn the_avionics_take_their_timing_from_idl() {
+fn the_avionics_example_takes_its_timing_from_idl() {
     let system = example("avionics.toml");
     let update = system.behaviour("navigation.update").expect("it is there");
     let update = &system.behaviours[update];
@@ -112,7 +112,7 @@ fn the_avionics_take_their_timing_from_idl() {
 const GOOD: &str = include_str!("system_files/good.toml");
 const WRONG: &str = include_str!("system_files/wrong.txt");
 
-/// What the IDL of `good.toml` would say.
+/// The annotations of the IDL that `good.toml` names.
 fn good_annotations(files: &[PathBuf]) -> Result<BTreeMap<String, Timing>, String> {
     if files != [Path::new("/systems/avionics.idl")] {
         return Err(format!("{}: there is no such file", files[0].display()));
@@ -144,7 +144,10 @@ fn a_file_with_everything_is_read() {
     );
     let profile = system.nodes[0].profile.as_deref();
     assert_eq!(profile, Some(Path::new("/systems/profile.json")));
-    assert_eq!(system.nodes[1].scheduling, Scheduling::EarliestDeadline);
+    assert_eq!(
+        system.nodes[1].scheduling,
+        SchedulingPolicy::EarliestDeadline
+    );
     assert_eq!(system.links[0].between, [1, 0]);
     assert_eq!((system.channels[0].node, system.channels[0].cpu), (0, 1));
     assert_eq!(system.resources[0].locking, Locking::Ceiling);
@@ -168,7 +171,7 @@ fn a_file_with_everything_is_read() {
 }
 
 #[test]
-fn annotations_say_what_the_file_does_not() {
+fn annotations_supply_what_the_file_omits() {
     let system = parse(GOOD).expect("a system");
     let update = &system.behaviours[2];
     assert_eq!(update.execution, Execution::Fixed { ns: 3_000_000 });
@@ -216,7 +219,7 @@ fn wrong_file(case: &'static str) -> Wrong<'static> {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn an_error_names_its_line() {
     let cases = wrong_files();
     assert!(cases.len() >= 80, "{}", cases.len());
     let mut failed = Vec::new();
@@ -235,7 +238,7 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A file with so many behaviours on one node, each with the text that follows from its place.
+/// Returns a file with many behaviours on one node, each with the text that its index yields.
 fn many(count: usize, each: impl Fn(usize) -> String) -> String {
     let behaviours = (0..count).map(|place| {
         let rest = each(place);
@@ -245,7 +248,7 @@ fn many(count: usize, each: impl Fn(usize) -> String) -> String {
     format!("name = \"many\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n{behaviours}")
 }
 
-/// Each calls the next, so many times.
+/// Returns a file in which each behaviour calls the next several times.
 fn in_a_row(count: usize, times: u32) -> String {
     many(count, |place| {
         let period = if place == 0 { "period = \"1s\"\n" } else { "" };
@@ -258,7 +261,7 @@ fn in_a_row(count: usize, times: u32) -> String {
 }
 
 #[test]
-fn what_is_beyond_bounds_is_refused() {
+fn a_file_beyond_the_limits_is_refused() {
     let period = |_| "period = \"1s\"".to_owned();
     assert!(parse(&many(10_000, period)).is_ok());
     assert!(parse(&in_a_row(65, 1)).is_ok());
@@ -272,7 +275,7 @@ fn what_is_beyond_bounds_is_refused() {
     for (text, said) in [
         (
             many(10_001, period),
-            "there are 10001 behaviours, and 10000 are read at most",
+            "there are 10001 behaviours; the maximum is 10000",
         ),
         (many(1, period) + &nodes, "there are 66 nodes"),
         (many(1, period) + &components, "there are 1001 components"),
@@ -283,7 +286,7 @@ fn what_is_beyond_bounds_is_refused() {
         ("name = \"none\"".to_owned(), "there is no node"),
         (
             many(1, period).replace("\"c\"", &format!("\"{long}\"")),
-            "1 to 256 octets",
+            "1 to 256 bytes",
         ),
     ] {
         let (_, reason) = parse(&text).expect_err(said);
@@ -292,7 +295,7 @@ fn what_is_beyond_bounds_is_refused() {
 }
 
 #[test]
-fn the_longest_circle_and_the_deepest_text_are_answered() {
+fn the_longest_cycle_and_the_deepest_nesting_end_with_an_error() {
     let circle = many(10_000, |place| {
         format!("calls = [{{ to = \"c.b{}\" }}]", (place + 1) % 10_000)
     });
@@ -312,7 +315,7 @@ fn the_longest_circle_and_the_deepest_text_are_answered() {
 }
 
 #[test]
-fn what_is_far_too_long_is_answered_in_short() {
+fn an_error_about_a_long_text_is_short() {
     let long = "n".repeat(1 << 20);
     let all_alike = many(2_000, |_| "period = \"1s\"".to_owned());
     let all_alike = all_alike.replace("\"c\"", &format!("{:?}", "c".repeat(256)));

@@ -1,4 +1,4 @@
-//! The schema for editors and the reader know the same fields, and take the same files.
+//! The schema for editors and the reader know the same fields, and accept the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn json(toml: &str) -> Value {
 const GOOD: &str = include_str!("system_files/good.toml");
 
 #[test]
-fn the_schema_takes_what_the_reader_takes() {
+fn the_schema_accepts_what_the_reader_accepts() {
     let validator = validator();
     let mut files = vec![("good.toml".to_owned(), GOOD.to_owned())];
     for entry in std::fs::read_dir(root().join("examples/model")).expect("the examples are there") {
@@ -100,7 +100,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
     }
 }
 
-/// What the reader knows in a table: it lists its fields when it meets one that it does not know.
+/// Returns the fields that the reader knows in a table: its error about an unknown field lists them.
 fn fields_of_reader(unknown: &str) -> BTreeSet<String> {
     let nothing = |_: &[PathBuf]| Ok(BTreeMap::new());
     let (_, reason) = System::parse(unknown, Path::new(""), &nothing).expect_err(unknown);
@@ -208,7 +208,7 @@ fn every_field_is_described() {
         waiting.extend(object.values().filter_map(Value::as_array).flatten());
         let fields = object.get("properties").and_then(Value::as_object);
         for (name, field) in fields.into_iter().flatten() {
-            // What only refers to a table is described there.
+            // A reference to a table is described at the table.
             let target = field.get("$ref").or_else(|| field.pointer("/items/$ref"));
             let target = target.and_then(Value::as_str).map_or(field, |target| {
                 schema

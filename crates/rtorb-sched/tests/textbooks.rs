@@ -1,8 +1,8 @@
 //! Task sets of the literature, and the numbers that were published of them.
 
-use rtorb_sched::edf::{self, Demand};
-use rtorb_sched::holistic::{Policy, Step, holistic};
-use rtorb_sched::{Bound, Limits, Response, Task, Utilisation, levels, response_times};
+use rtorb_sched::edf::{self, DemandResult};
+use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::{Bound, Response, SearchLimits, Task, Utilisation, levels, response_times};
 
 fn tasks(rows: &[(u64, u64)]) -> Vec<Task> {
     let task = |&(period, worst): &(u64, u64)| Task::periodic(period, worst);
@@ -12,14 +12,14 @@ fn tasks(rows: &[(u64, u64)]) -> Vec<Task> {
 /// The worst responses under rate-monotonic priorities.
 fn by_rate(tasks: &[Task]) -> Vec<Option<u64>> {
     let levels = levels::rate_monotonic(tasks);
-    let responses = response_times(tasks, &levels, Limits::default());
+    let responses = response_times(tasks, &levels, SearchLimits::default());
     responses.into_iter().map(Response::bound_ns).collect()
 }
 
 /// The worst responses where the first is the most urgent, and so on.
 fn in_order(tasks: &[Task]) -> Vec<Option<u64>> {
     let levels: Vec<u32> = (0..).take(tasks.len()).collect();
-    let responses = response_times(tasks, &levels, Limits::default());
+    let responses = response_times(tasks, &levels, SearchLimits::default());
     responses.into_iter().map(Response::bound_ns).collect()
 }
 
@@ -71,7 +71,7 @@ fn burns_and_wellings_deadlines_before_periods() {
         Task::periodic(20, 3).with_deadline(20),
     ];
     let levels = levels::deadline_monotonic(&set);
-    let responses = response_times(&set, &levels, Limits::default());
+    let responses = response_times(&set, &levels, SearchLimits::default());
     let bounds: Vec<_> = responses.into_iter().map(Response::bound_ns).collect();
     assert_eq!(bounds, [Some(3), Some(6), Some(10), Some(20)]);
     assert!(by_rate(&set)[0] > Some(5));
@@ -80,7 +80,7 @@ fn burns_and_wellings_deadlines_before_periods() {
 /// Lehoczky (1990), as in Tindell, Burns and Wellings (1994): (70, 26) and (100, 62), whose second task is late by the most
 /// in a later job of its busy period: the responses of its jobs are 114, 102, 116, 104, 118, 106, 94.
 #[test]
-fn lehoczky_a_later_job_is_the_latest() {
+fn lehoczky_a_later_job_is_the_worst() {
     let set = tasks(&[(70, 26), (100, 62)]);
     assert_eq!(in_order(&set), [Some(26), Some(118)]);
 }
@@ -116,9 +116,15 @@ fn liu_and_layland_two_tasks() {
 #[test]
 fn liu_and_layland_deadlines() {
     let full = tasks(&[(2, 1), (5, 1), (10, 3)]);
-    assert_eq!(edf::demand(&full, Limits::default()), Demand::Meets);
+    assert_eq!(
+        edf::demand(&full, SearchLimits::default()),
+        DemandResult::Meets
+    );
     let over = tasks(&[(2, 1), (5, 1), (10, 4)]);
-    assert_eq!(edf::demand(&over, Limits::default()), Demand::Overload);
+    assert_eq!(
+        edf::demand(&over, SearchLimits::default()),
+        DemandResult::Overload
+    );
 }
 
 /// Buttazzo, Hard Real-Time Computing Systems, section on earliest deadline first against rate monotonic: (5, 2) and (7, 4)
@@ -126,7 +132,10 @@ fn liu_and_layland_deadlines() {
 #[test]
 fn buttazzo_deadlines_against_rates() {
     let set = tasks(&[(5, 2), (7, 4)]);
-    assert_eq!(edf::demand(&set, Limits::default()), Demand::Meets);
+    assert_eq!(
+        edf::demand(&set, SearchLimits::default()),
+        DemandResult::Meets
+    );
     assert!(by_rate(&set)[1] > Some(7));
 }
 
@@ -138,7 +147,10 @@ fn buttazzo_processor_demand() {
         Task::periodic(8, 2).with_deadline(5),
         Task::periodic(9, 3).with_deadline(7),
     ];
-    assert_eq!(edf::demand(&set, Limits::default()), Demand::Meets);
+    assert_eq!(
+        edf::demand(&set, SearchLimits::default()),
+        DemandResult::Meets
+    );
 }
 
 /// Whether all deadlines hold by rates.
@@ -216,7 +228,11 @@ fn palencia_two_transactions() {
         step(4, 40, 10, 2, 0),
         step(5, 40, 10, 0, 1),
     ];
-    let found = holistic(&steps, &[Policy::FixedPriority; 3], Limits::default());
+    let found = holistic(
+        &steps,
+        &[SchedulingPolicy::FixedPriority; 3],
+        SearchLimits::default(),
+    );
     assert_eq!(found[2].response.bound_ns(), Some(42));
     assert_eq!(found[5].response.bound_ns(), Some(30));
 }
@@ -236,7 +252,7 @@ fn buttazzo_deadline_monotonic() {
     let set =
         rows.map(|(period, deadline, worst)| Task::periodic(period, worst).with_deadline(deadline));
     let levels = levels::deadline_monotonic(&set);
-    let responses = response_times(&set, &levels, Limits::default());
+    let responses = response_times(&set, &levels, SearchLimits::default());
     assert_eq!(responses[3].bound_ns(), Some(10));
 }
 
@@ -246,7 +262,10 @@ fn buttazzo_deadline_monotonic() {
 fn lipari_rates_and_deadlines() {
     let set = tasks(&[(4, 1), (6, 2), (8, 3)]);
     assert!(!holds_by_rate(&set));
-    assert_eq!(edf::demand(&set, Limits::default()), Demand::Meets);
+    assert_eq!(
+        edf::demand(&set, SearchLimits::default()),
+        DemandResult::Meets
+    );
 }
 
 /// Bril, Lukkien and Verhaegh, and Bril (report 07-11, Eindhoven 2007): (5, 2), (7, 3) gives 2 and 5.
@@ -289,11 +308,11 @@ fn siewert_and_pratt_examples() {
         let set = tasks(rows);
         assert_eq!(holds_by_rate(&set), by_rates, "example {number}");
         assert_eq!(
-            edf::demand(&set, Limits::default()),
-            Demand::Meets,
+            edf::demand(&set, SearchLimits::default()),
+            DemandResult::Meets,
             "example {number}"
         );
-        let responses = edf::response_times(&set, Limits::default());
+        let responses = edf::response_times(&set, SearchLimits::default());
         let mut meets = responses
             .iter()
             .zip(&set)

@@ -1,33 +1,37 @@
-//! The real-time event channel: events from suppliers to consumers, filtered, correlated, and dispatched by priority.
+//! The real-time event channel: it filters, correlates and dispatches events from suppliers to consumers by priority.
 
 mod admin;
-mod agenda;
 mod channel;
+mod channel_core;
 pub mod client;
 mod config;
+mod connection;
 mod consumer;
 mod counting;
 mod dispatch;
-mod doorbell;
 mod event;
 pub mod filter;
 pub mod gateway;
-mod hub;
 mod intake;
 mod keeper;
 mod lane;
+mod lane_thread;
+mod mailbox;
 pub mod numbering;
 mod observers;
-mod outlet;
 pub mod plain;
 mod priority_source;
+mod proxies;
 pub mod pushing;
 mod queue;
+mod registry;
+pub mod simple_subscription;
 pub mod statistics;
 pub mod subscribe;
 pub mod subscriptions;
 mod supplier;
-pub mod wish;
+mod timer_queue;
+mod wake_signal;
 
 pub use channel::{Channel, strategies};
 pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};

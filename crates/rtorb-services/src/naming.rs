@@ -1,4 +1,4 @@
-//! The naming service (CosNaming 1.3): names to references, in contexts, kept in a store that survives every end.
+//! The naming service (CosNaming 1.3): names for references, in contexts, in a persistent store.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! What is acknowledged is on the disk: a change is committed before its reply goes out, and changes that come at once share
+//! An acknowledged change is on the disk: it is committed before its reply is sent, and changes that come at the same time share
 //! a commit. Names are resolved in memory, by a hash of context, id and kind, and never wait for the disk.
 
 mod changes;
@@ -24,13 +24,13 @@ mod context;
 mod disk_full;
 mod draft;
 mod error;
+mod exception;
 mod failure;
 mod federation;
 mod iterators;
 #[cfg(test)]
 mod model;
 mod names;
-mod raised;
 mod servant;
 mod store;
 mod tree;
@@ -127,13 +127,13 @@ impl NamingService {
         self.naming.reference(ROOT)
     }
 
-    /// How much there is, and what has happened since the service began.
+    /// Its counts.
     pub fn statistics(&self) -> NamingStatistics {
         self.naming.statistics()
     }
 
-    /// Ends the service: its contexts and iterators are gone, and once calls in progress have ended, its store is free for
-    /// another. The store keeps everything.
+    /// Ends the service with its contexts and iterators. When calls in progress have ended, another service can open the store.
+    /// The store keeps all names.
     pub fn end(&self) {
         if self.naming.end() {
             self.orb.unbind_object_key(ROOT_KEY);

@@ -117,9 +117,10 @@ fn bind_by(clients: u32, root: &NamingContextExt, client: &Orb, numbers: std::op
     thread::scope(|scope| {
         for index in 0..clients {
             let begin = numbers.start + index * part;
-            let end = match index + 1 == clients {
-                true => numbers.end,
-                false => begin + part,
+            let end = if index + 1 == clients {
+                numbers.end
+            } else {
+                begin + part
             };
             scope.spawn(move || bind(root, client, begin..end));
         }

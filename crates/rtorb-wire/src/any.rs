@@ -1,4 +1,4 @@
-//! `any`: a value that brings its type along.
+//! `any`: a value with its type.
 
 mod layout;
 mod transcode;
@@ -12,12 +12,12 @@ use crate::cdr::CharCodeSet;
 use crate::type_code::{Kind, TypeCode};
 use crate::{ByteOrder, Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use core::fmt;
-use transcode::Refused;
+use transcode::CopyError;
 
 /// A value of any type, with its TypeCode.
 ///
-/// The value is kept as the octets it has in a stream of its own, in this machine's byte order: making, sending and
-/// extracting one costs no more than the type inside. [`Any::value`] takes it apart without knowing its Rust type.
+/// The value is stored as the bytes of a separate stream in this machine's byte order, so construction, sending and
+/// extraction cost no more than those of the value. [`Any::value`] decodes it without its Rust type.
 #[derive(Clone)]
 pub struct Any {
     type_code: TypeCode,
@@ -25,33 +25,35 @@ pub struct Any {
     char_code_set: CharCodeSet,
 }
 
-/// Why a value of that type is not in an any.
+/// The reason why a value cannot be extracted from an any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExtractError {
-    /// The any holds a value of another type.
-    #[error("the any holds a value of another type")]
+    /// The any contains a value of another type.
+    #[error("the any contains a value of another type")]
     WrongType,
-    /// The value is not one of the Rust type, such as a sequence over its bound.
+    /// The bytes are not a value of the Rust type, such as a sequence over its bound.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
 impl Any {
-    /// Nothing: what [`Default`] gives.
+    /// The empty any, which is the default.
     pub const NULL: Self = Self {
         type_code: TypeCode::NULL,
         octets: Vec::new(),
         char_code_set: CharCodeSet::Utf8,
     };
 
-    /// An any that holds `value`.
+    /// An any that contains `value`.
     ///
     /// # Errors
-    /// When the value cannot be sent; in debug builds also when it is not of the type that [`Typed`] says.
+    /// When the value cannot be sent. In debug builds also when it is not of the type that [`Typed`] returns.
     pub fn from_value<T: Typed + Encode>(value: &T) -> Result<Self, EncodeError> {
         let type_code = T::type_code();
         Self::build(type_code.clone(), |w| {
-            // The value of an exception begins with its repository id; the Rust type has only its members.
+            //= GIOP 1.2 §15.3.5.5
+            //# An exception is its repository id and its members.
             if let (Kind::Except, Some(id)) = (type_code.kind(), type_code.repository_id()) {
                 w.str(id)?;
             }
@@ -59,7 +61,7 @@ impl Any {
         })
     }
 
-    /// An any of that type that holds a value which is known only now.
+    /// An any of that type that contains `value`.
     ///
     /// # Errors
     /// When the value is not of the type, or cannot be sent.
@@ -70,13 +72,13 @@ impl Any {
     /// The value, if its type is equivalent to that of `T`.
     ///
     /// # Errors
-    /// When it is of another type, or the octets are not a value of `T`.
+    /// When it is of another type, or the bytes are not a value of `T`.
     pub fn extract<T: Typed + Decode>(&self) -> Result<T, ExtractError> {
         self.extract_with(self.reader())
     }
 
-    /// As [`extract`](Self::extract), from what [`reader`](Self::reader) gave and the caller has added to: the values
-    /// of object references need an ORB.
+    /// As [`extract`](Self::extract), from a [`reader`](Self::reader) that the caller has configured: object references need
+    /// an ORB.
     ///
     /// # Errors
     /// As [`extract`](Self::extract).
@@ -90,7 +92,7 @@ impl Any {
         Ok(T::decode(&mut r)?)
     }
 
-    /// The value, taken apart by its type.
+    /// The value, decoded by its TypeCode.
     ///
     /// # Errors
     /// When it is nested too deeply.
@@ -98,18 +100,18 @@ impl Any {
         Value::decode(&self.type_code, &mut self.reader())
     }
 
-    /// Its type.
+    /// The type of the value.
     pub fn type_code(&self) -> &TypeCode {
         &self.type_code
     }
 
-    /// A reader at the value.
+    /// A reader of the value.
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(&self.octets, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
     }
 
-    /// Reads an any in the place of this one, into the memory that its value has: no heap call where that is large enough and the
-    /// type is one without parameters. Nothing ([`NULL`](Self::NULL)) is left after an error.
+    /// Replaces this any by one that it reads, and reuses its memory: no heap call if that is large enough and the type has no
+    /// parameters. After an error this is [`NULL`](Self::NULL).
     ///
     /// # Errors
     /// As [`decode`](Decode::decode).
@@ -117,7 +119,7 @@ impl Any {
         let memory = core::mem::take(self).octets;
         let (type_code, w) = read(r, memory)?;
         let char_code_set = w.char_code_set();
-        // Nothing is lent to it: a value is copied.
+        // Nothing is lent to the writer, because values are copied.
         let (mut octets, count, _) = w.finish();
         octets.truncate(count);
         *self = Self {
@@ -128,27 +130,27 @@ impl Any {
         Ok(())
     }
 
-    /// Writes the any without lending its octets.
+    /// Writes the any without lending its bytes.
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
-        if self.goes_as_it_is(w) {
+        if self.can_copy(w) {
             return w.octets(&self.octets);
         }
         self.write_value(w)
     }
 
-    /// True if the value's octets at the writer's position are those that it has here.
-    fn goes_as_it_is(&self, w: &Writer<'_>) -> bool {
+    /// True if the value has the same bytes at the writer's position.
+    fn can_copy(&self, w: &Writer<'_>) -> bool {
         let summary = self.type_code.shape().summary();
         let aligned = w.position().is_multiple_of(usize::from(summary.alignment));
         aligned && !summary.text && !w.order().is_foreign()
     }
 
     fn write_value(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
-        transcode::copy(&self.type_code, &mut self.reader(), w).map_err(|refused| match refused {
-            Refused::Encode(error) => error,
-            // The octets were checked against the type when the any was made.
-            Refused::Decode(_) => EncodeError::WrongType,
+        transcode::copy(&self.type_code, &mut self.reader(), w).map_err(|error| match error {
+            CopyError::Encode(error) => error,
+            // The bytes were checked against the type when the any was constructed.
+            CopyError::Decode(_) => EncodeError::WrongType,
         })
     }
 
@@ -164,12 +166,12 @@ impl Any {
                 char_code_set,
             })
         };
-        // UTF-8 has every text; but its single octets, which are all that a `char` has, are ASCII only.
+        // UTF-8 has every string, but a `char` has one byte, which in UTF-8 is ASCII.
         let any = match write(CharCodeSet::Utf8) {
             Err(EncodeError::NotInCodeSet { .. }) => write(CharCodeSet::Latin1)?,
             other => other?,
         };
-        // A `Typed` that does not say what its `Encode` does is a mistake that tests find; calls need not look for it.
+        // A wrong `Typed` is a mistake that tests find, so release builds need not check it.
         if cfg!(debug_assertions) && !any.is_of_its_type() {
             return Err(EncodeError::WrongType);
         }
@@ -192,7 +194,7 @@ impl Default for Any {
 impl Encode for Any {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
-        if self.goes_as_it_is(w) {
+        if self.can_copy(w) {
             return w.lend_octets(&self.octets);
         }
         self.write_value(w)
@@ -215,9 +217,10 @@ impl Decode for Any {
 impl PartialEq for Any {
     fn eq(&self, other: &Self) -> bool {
         self.type_code == other.type_code
-            && match self.char_code_set == other.char_code_set {
-                true => self.octets == other.octets,
-                false => self.value().is_ok_and(|value| other.value() == Ok(value)),
+            && if self.char_code_set == other.char_code_set {
+                self.octets == other.octets
+            } else {
+                self.value().is_ok_and(|value| other.value() == Ok(value))
             }
     }
 }
@@ -231,15 +234,17 @@ impl fmt::Debug for Any {
     }
 }
 
-/// Reads a type and a value of it, into that memory.
+/// Reads a type and a value of it into `memory`.
+//= GIOP 1.2 §15.3.5.2
+//# An any is a TypeCode and a value of its type, in the same stream.
 fn read<'w>(r: &mut Reader<'_>, memory: Vec<u8>) -> Result<(TypeCode, Writer<'w>), DecodeError> {
     r.nested(|r| {
         let type_code = TypeCode::decode(r)?;
         let mut w = writer_into(memory, r.char_code_set());
-        transcode::copy(&type_code, r, &mut w).map_err(|refused| match refused {
-            Refused::Decode(error) => error,
-            // Only memory can be short: what was read can be written.
-            Refused::Encode(_) => DecodeError::TooLarge {
+        transcode::copy(&type_code, r, &mut w).map_err(|error| match error {
+            CopyError::Decode(error) => error,
+            // A value that was read can be written, unless memory is short.
+            CopyError::Encode(_) => DecodeError::TooLarge {
                 octets: w.len() as u64,
                 limit: w.len(),
             },
@@ -252,7 +257,16 @@ fn writer<'a>(set: CharCodeSet) -> Writer<'a> {
     writer_into(Vec::new(), set)
 }
 
-/// A writer without a limit of its own: what goes into an any is in memory already.
+/// A writer without a limit, because the contents of an any are in memory already.
 fn writer_into<'a>(memory: Vec<u8>, set: CharCodeSet) -> Writer<'a> {
     Writer::new(memory, isize::MAX as usize).with_char_code_set(set)
+}
+
+/// Checks a count against an IDL bound; 0 is no bound.
+fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
+    let bound = bound as usize;
+    if bound != 0 && count > bound {
+        return Err(DecodeError::OverBound { count, bound });
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
-//! Common Data Representation: how values become octets and octets values (CORBA 3, GIOP chapter, "CDR Transfer Syntax").
+//! Common Data Representation: values as bytes (GIOP 1.2 §15.3).
 //!
-//! [`Writer`] and [`Reader`] keep the position and the byte order, [`Encode`] and [`Decode`] say how a type uses them, and
-//! [`FixedLayout`] is the short way for types whose octets are the same ones every time.
+//! [`Writer`] and [`Reader`] keep the position and the byte order. [`Encode`] and [`Decode`] are implemented by types that
+//! use them; [`FixedLayout`] is faster, for types whose values always have the same layout.
 
 mod bounded;
 mod decimal;
@@ -34,48 +34,48 @@ pub use writer::{GATHER_OCTETS_MIN, Segment, Segments, Writer};
 
 use crate::{DecodeError, EncodeError};
 
-/// The order of the octets of a number.
+/// The byte order of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Most significant octet first.
+    /// Most significant byte first.
     Big,
-    /// Least significant octet first.
+    /// Least significant byte first.
     Little,
 }
 
 impl ByteOrder {
-    /// This machine's.
+    /// The byte order of this machine.
     pub const NATIVE: Self = if cfg!(target_endian = "big") {
         Self::Big
     } else {
         Self::Little
     };
 
-    /// What bit 0 of a header's flags, or the first octet of an encapsulation, says.
-    pub const fn from_flag(octet: u8) -> Self {
-        if octet & 1 == 0 {
+    /// The byte order of a header's flags (bit 0), or of an encapsulation's first byte.
+    pub const fn from_flag(flags: u8) -> Self {
+        if flags & 1 == 0 {
             Self::Big
         } else {
             Self::Little
         }
     }
 
-    /// Bit 0 of the flags: 0 big, 1 little.
+    /// The flag on the wire: 0 for big-endian, 1 for little-endian.
     pub const fn flag(self) -> u8 {
         matches!(self, Self::Little) as u8
     }
 
-    /// True if octets have to change places between this machine and the wire.
+    /// True if this is not the byte order of this machine, so that numbers must be swapped.
     pub const fn is_foreign(self) -> bool {
         self.flag() != Self::NATIVE.flag()
     }
 }
 
-/// A value that can go into a message.
+/// A value that can be written into a message.
 pub trait Encode {
     /// Writes the value at the writer's position.
     ///
-    /// `'a` is how long the value is lent: a large run of octets may be gathered from where it is instead of copied.
+    /// The message may borrow large runs of bytes from the value for `'a` instead of copying them.
     ///
     /// # Errors
     /// When the value cannot be represented or the message would outgrow its limit.
@@ -93,18 +93,18 @@ pub trait Encode {
     }
 }
 
-/// A value that can come out of a message.
+/// A value that can be read from a message.
 pub trait Decode: Sized {
-    /// The fewest octets a value takes: a count is checked against what is left before anything is reserved.
+    /// The fewest bytes of a value. A count is checked with it before memory is reserved.
     const OCTETS_MIN: usize;
 
     /// Reads a value at the reader's position.
     ///
     /// # Errors
-    /// When the octets are not such a value.
+    /// When the bytes are not such a value.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
-    /// Reads the elements of a sequence whose count is already read and checked, behind what `into` holds.
+    /// Reads the elements of a sequence, whose count is read and checked, and appends them to `into`.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).

@@ -1,10 +1,10 @@
-//! Code sets: what a server advertises, and which of them a client and a server use (CORBA 3, "Code Set Conversion").
+//! Code sets: what a server advertises, and what client and server negotiate (CORBA 3 §13.10).
 
 use crate::cdr::{ByteOrder, CharCodeSet, cdr_struct};
 use crate::{DecodeError, Reader};
 
 /// ISO 8859-1, Latin 1.
-pub const ISO_8859_1: u32 = 0x0001_0001;
+pub const ISO_8859_1: u32 = CharCodeSet::Latin1.registry();
 /// ISO 8859-15, Latin 9.
 pub const ISO_8859_15: u32 = 0x0001_000f;
 /// ISO 646, ASCII.
@@ -16,14 +16,14 @@ pub const UCS_4: u32 = 0x0001_0104;
 /// UTF-16.
 pub const UTF_16: u32 = 0x0001_0109;
 /// UTF-8.
-pub const UTF_8: u32 = 0x0501_0001;
+pub const UTF_8: u32 = CharCodeSet::Utf8.registry();
 
-/// What one side knows of one sort of characters, as numbers of the OSF registry.
+/// The code sets of one side for `char` or `wchar`, as numbers of the OSF registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodeSetComponent {
-    /// What it uses itself; 0 for nothing.
+    /// Its native code set; 0 for none.
     pub native: u32,
-    /// What it can convert from and to, best first.
+    /// The code sets that it converts from and to, best first.
     pub conversion: Vec<u32>,
 }
 cdr_struct!(CodeSetComponent {
@@ -31,7 +31,9 @@ cdr_struct!(CodeSetComponent {
     conversion: Vec<u32>
 });
 
-/// What one side knows of characters.
+/// The code sets of one side.
+//= CORBA 3 §13.10.2.4
+//# A server advertises its native and conversion code sets for char and for wchar in its references.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodeSetComponentInfo {
     /// For `char` and `string`.
@@ -45,8 +47,8 @@ cdr_struct!(CodeSetComponentInfo {
 });
 
 impl CodeSetComponentInfo {
-    /// What this ORB knows: UTF-8, which is what Rust has, and ISO 8859-1; UTF-16 for wide characters.
-    pub fn ours() -> Self {
+    /// The code sets of this ORB: UTF-8, as in Rust, and ISO 8859-1; UTF-16 for wide characters.
+    pub fn supported() -> Self {
         Self {
             char_data: CodeSetComponent {
                 native: UTF_8,
@@ -63,9 +65,9 @@ impl CodeSetComponentInfo {
 /// The transmission code sets of a connection, as numbers of the OSF registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeSets {
-    /// Of `char` and `string`.
+    /// For `char` and `string`.
     pub char_data: u32,
-    /// Of `wchar` and `wstring`.
+    /// For `wchar` and `wstring`.
     pub wchar_data: u32,
 }
 
@@ -80,7 +82,7 @@ impl CodeSets {
     /// Reads the data of a [`CODE_SETS`](crate::giop::contexts::CODE_SETS) context.
     ///
     /// # Errors
-    /// When it is no such data.
+    /// When the data is malformed.
     pub fn from_data(data: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::encapsulated(data)?;
         Ok(Self {
@@ -90,68 +92,74 @@ impl CodeSets {
     }
 }
 
-/// The transmission code sets that a client has to use with a server: the server's component and its own.
+/// The transmission code sets that a client uses with a server.
 ///
 /// # Errors
-/// CODESET_INCOMPATIBLE 1: there is none for that sort of characters.
-pub fn choose(
+/// CODESET_INCOMPATIBLE 1 when they have no code set in common.
+pub fn negotiate(
     server: &CodeSetComponentInfo,
     client: &CodeSetComponentInfo,
-) -> Result<CodeSets, Incompatible> {
+) -> Result<CodeSets, CodeSetError> {
     Ok(CodeSets {
-        char_data: choose_one(&server.char_data, &client.char_data, UTF_8)
-            .ok_or(Incompatible::Char)?,
-        wchar_data: choose_one(&server.wchar_data, &client.wchar_data, UTF_16)
-            .ok_or(Incompatible::WChar)?,
+        char_data: common(&server.char_data, &client.char_data, UTF_8)
+            .ok_or(CodeSetError::NoCommonChar)?,
+        wchar_data: common(&server.wchar_data, &client.wchar_data, UTF_16)
+            .ok_or(CodeSetError::NoCommonWChar)?,
     })
 }
 
-/// Client and server have no code set in common.
+/// The reason why client and server cannot exchange characters (CODESET_INCOMPATIBLE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Incompatible {
-    /// For `char` and `string`.
+#[non_exhaustive]
+pub enum CodeSetError {
+    /// They have no code set for `char` in common (minor code 1).
     #[error("client and server have no code set for char in common")]
-    Char,
-    /// For `wchar` and `wstring`.
+    NoCommonChar,
+    /// They have no code set for `wchar` in common (minor code 1).
     #[error("client and server have no code set for wchar in common")]
-    WChar,
-    /// A client chose what this ORB does not know (CODESET_INCOMPATIBLE 2).
-    #[error("code set {0:#010x} is not known here")]
-    Unknown(u32),
+    NoCommonWChar,
+    /// The client chose a code set that this ORB does not support (minor code 2).
+    #[error("the client chose code set {0:#010x}, which this ORB does not support")]
+    Unsupported(u32),
 }
 
-/// The code set for `char` that a client's context asks for, if this ORB knows both sets of the context.
+/// The code set for `char` that a client chose, if this ORB supports both code sets of the choice.
 ///
 /// # Errors
-/// [`Incompatible::Unknown`].
-pub fn accept(chosen: CodeSets) -> Result<CharCodeSet, Incompatible> {
-    // Peers that never send wide characters may leave their code set empty; UCS-2 is UTF-16 without surrogates.
+/// [`CodeSetError::Unsupported`].
+//= CORBA 3 §13.10.2.5
+//# A client sends the code sets that it chose with its first request. The server refuses code sets that it does not support
+//# with CODESET_INCOMPATIBLE.
+pub fn accept(chosen: CodeSets) -> Result<CharCodeSet, CodeSetError> {
+    // A peer that sends no wide characters may leave their code set 0; UCS-2 is UTF-16 without surrogates.
     match chosen.wchar_data {
         0 | UTF_16 | UCS_2 => {}
-        other => return Err(Incompatible::Unknown(other)),
+        other => return Err(CodeSetError::Unsupported(other)),
     }
     match chosen.char_data {
-        // ASCII is a part of both.
+        // ASCII is a subset of Latin 1.
         0 | ISO_646 => Ok(CharCodeSet::Latin1),
-        other => CharCodeSet::from_registry(other).ok_or(Incompatible::Unknown(other)),
+        other => CharCodeSet::from_registry(other).ok_or(CodeSetError::Unsupported(other)),
     }
 }
 
-fn choose_one(server: &CodeSetComponent, client: &CodeSetComponent, fallback: u32) -> Option<u32> {
+//= CORBA 3 §13.10.2.6
+//# The first that exists: the common native set; the server's native set; the client's native set; the first conversion set
+//# of the server that the client has too; UTF-8 or UTF-16 if the native sets overlap. Otherwise they are incompatible.
+fn common(server: &CodeSetComponent, client: &CodeSetComponent, fallback: u32) -> Option<u32> {
     if server.native == client.native || client.conversion.contains(&server.native) {
         return Some(server.native);
     }
     if server.conversion.contains(&client.native) {
         return Some(client.native);
     }
-    let common = server.conversion.iter().copied();
-    let common = common
-        .into_iter()
-        .find(|set| client.conversion.contains(set));
-    common.or_else(|| overlap(server.native, client.native).then_some(fallback))
+    let mut conversion = server.conversion.iter().copied();
+    conversion
+        .find(|set| client.conversion.contains(set))
+        .or_else(|| overlap(server.native, client.native).then_some(fallback))
 }
 
-/// True if texts of one set can often be said in the other: both are Latin, or both hold all of Unicode.
+/// True if both code sets are Latin, or both have all of Unicode, so that many texts exist in both.
 fn overlap(a: u32, b: u32) -> bool {
     let latin = |set| matches!(set, ISO_8859_1 | ISO_8859_15 | ISO_646);
     let unicode = |set| matches!(set, UCS_2..=0x0001_010f | UTF_8);
@@ -161,8 +169,8 @@ fn overlap(a: u32, b: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        CodeSetComponent, CodeSetComponentInfo, CodeSets, ISO_646, ISO_8859_1, ISO_8859_15,
-        Incompatible, UCS_4, UTF_8, UTF_16, accept, choose,
+        CodeSetComponent, CodeSetComponentInfo, CodeSetError, CodeSets, ISO_646, ISO_8859_1,
+        ISO_8859_15, UCS_4, UTF_8, UTF_16, accept, negotiate,
     };
     use crate::cdr::CharCodeSet;
 
@@ -179,6 +187,8 @@ mod tests {
         }
     }
 
+    //= CORBA 3 §13.10.2.6
+    //% test
     #[test]
     fn the_rules_are_tried_in_order() {
         for (server, client, chosen) in [
@@ -201,22 +211,24 @@ mod tests {
             (info(ISO_8859_1, &[]), info(ISO_8859_15, &[]), Some(UTF_8)),
             (info(ISO_8859_1, &[]), info(UCS_4, &[]), None),
         ] {
-            let answer = choose(&server, &client);
+            let negotiated = negotiate(&server, &client);
             match chosen {
                 Some(char_data) => assert_eq!(
-                    answer,
+                    negotiated,
                     Ok(CodeSets {
                         char_data,
                         wchar_data: UTF_16
                     })
                 ),
-                None => assert_eq!(answer, Err(Incompatible::Char)),
+                None => assert_eq!(negotiated, Err(CodeSetError::NoCommonChar)),
             }
         }
     }
 
+    //= CORBA 3 §13.10.2.5
+    //% test
     #[test]
-    fn what_we_do_not_know_is_refused() {
+    fn unsupported_code_sets_are_refused() {
         let sets = |char_data, wchar_data| CodeSets {
             char_data,
             wchar_data,
@@ -225,11 +237,11 @@ mod tests {
         assert_eq!(accept(sets(ISO_8859_1, 0)), Ok(CharCodeSet::Latin1));
         assert_eq!(
             accept(sets(ISO_8859_15, UTF_16)),
-            Err(Incompatible::Unknown(ISO_8859_15))
+            Err(CodeSetError::Unsupported(ISO_8859_15))
         );
         assert_eq!(
             accept(sets(UTF_8, UCS_4)),
-            Err(Incompatible::Unknown(UCS_4))
+            Err(CodeSetError::Unsupported(UCS_4))
         );
     }
 }

@@ -1,84 +1,83 @@
-//! What can be wrong with octets that came, or with values that shall go.
+//! Errors of decoding and of encoding.
 
-/// The octets are not what they should be.
+/// The received bytes are not a valid value or message.
 ///
-/// Small and `Copy`, so that it costs nothing on the call path; the ORB turns it into a system exception, most often
-/// MARSHAL.
+/// The ORB converts it into a system exception, usually MARSHAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The message ends before the value does.
-    #[error("the message ends too early: {needed} more octets needed, {left} left")]
+    #[error("the message ends too early: {needed} more bytes needed, {left} left")]
     Truncated {
-        /// Octets that the value still needs.
+        /// The bytes that the value still needs.
         needed: usize,
-        /// Octets that are left.
+        /// The bytes left.
         left: usize,
     },
-    /// A count says more elements than the octets left could hold.
-    #[error("a count of {count} does not fit into the {left} octets left")]
+    /// A count is larger than the bytes left can hold.
+    #[error("{count} elements do not fit into the {left} bytes left")]
     CountTooLarge {
-        /// The count read.
+        /// The count received.
         count: u32,
-        /// Octets that are left.
+        /// The bytes left.
         left: usize,
     },
     /// More elements or characters than the IDL bound allows.
-    #[error("{count} elements, and the bound is {bound}")]
+    #[error("{count} elements or characters are more than the bound {bound}")]
     OverBound {
-        /// How many came.
+        /// The number received.
         count: usize,
-        /// How many may.
+        /// The bound.
         bound: usize,
     },
-    /// A string without its terminating zero octet, or with one inside.
-    #[error("a string is not terminated by its only zero octet")]
+    /// A string without a terminating zero byte, or with another zero byte.
+    #[error("a string must have one zero byte, at its end")]
     BadString,
     /// Text that is not valid in its transmission code set (DATA_CONVERSION).
-    #[error("text is not valid in its code set")]
+    #[error("a text is not valid in the code set of the connection")]
     BadText,
     /// An enum value beyond the last enumerator.
-    #[error("the enum has no value {value}")]
+    #[error("the enum has no enumerator {value}")]
     BadEnum {
-        /// The ordinal read.
+        /// The ordinal received.
         value: u32,
     },
     /// A wide character or string where GIOP 1.0 forbids it.
     #[error("GIOP 1.0 has no wide characters")]
     WideInGiop10,
-    /// A wide character of a length that no form allows.
-    #[error("a wide character of {octets} octets")]
+    /// A wide character or string of an invalid length.
+    #[error("wide characters cannot have {octets} bytes")]
     BadWide {
-        /// Octets it claims.
+        /// The length received.
         octets: u32,
     },
     /// A fixed-point number with a nibble that is neither digit nor sign, or with too many digits.
-    #[error("not a packed decimal number")]
+    #[error("a fixed is not decimal digits and a sign")]
     BadFixed,
-    /// A value of another type than the one expected here, or a reference to none that came before.
-    #[error("a value is not of the type expected")]
+    /// A valuetype of another type than the one expected, or an indirection to no earlier value.
+    #[error("a valuetype is not of the type expected here")]
     UnknownValue,
-    /// Values nested deeper than the reader's bound.
+    /// Values nested deeper than the bound.
     #[error("values are nested more than {max} deep")]
     TooDeep {
         /// The bound.
         max: u8,
     },
     /// An encapsulation without its byte-order octet, or with a wrong one.
-    #[error("an encapsulation does not begin with a byte order")]
+    #[error("an encapsulation does not begin with its byte order")]
     BadEncapsulation,
-    /// A TypeCode kind, label or indirection that the standard does not have.
-    #[error("not a TypeCode (kind or offset {value:#x})")]
+    /// A TypeCode kind, label or indirection that does not exist.
+    #[error("not a TypeCode: kind or offset {value:#x}")]
     BadTypeCode {
-        /// What was read.
+        /// The value received.
         value: u32,
     },
-    /// A tag, status or disposition that the standard does not have.
+    /// A tag, status or disposition that does not exist.
     #[error("{what} cannot be {value}")]
     BadTag {
-        /// Which field.
+        /// The field.
         what: &'static str,
-        /// What was read.
+        /// The value received.
         value: u32,
     },
     /// Not `GIOP`.
@@ -87,33 +86,33 @@ pub enum DecodeError {
     /// A GIOP version that is not 1.0, 1.1 or 1.2.
     #[error("GIOP {major}.{minor} is not supported")]
     BadVersion {
-        /// Major version read.
+        /// The major version received.
         major: u8,
-        /// Minor version read.
+        /// The minor version received.
         minor: u8,
     },
-    /// More octets than the limit lets a message have.
-    #[error("a message of {octets} octets, and the limit is {limit}")]
+    /// A message larger than the limit.
+    #[error("a message of {octets} bytes exceeds the limit of {limit}")]
     TooLarge {
-        /// Octets announced.
+        /// The size of the message.
         octets: u64,
-        /// Octets allowed.
+        /// The limit.
         limit: usize,
     },
-    /// More messages in parts than the limit lets a connection have at a time.
-    #[error("more than {max} messages come in fragments at the same time")]
+    /// More fragmented messages at a time than the limit of a connection.
+    #[error("more than {max} fragmented messages arrive at the same time")]
     TooManyFragmented {
-        /// How many may.
+        /// The limit.
         max: usize,
     },
-    /// A value of a kind that this ORB cannot read without knowing its type (NO_IMPLEMENT).
+    /// A value of a kind that the ORB cannot read by its TypeCode (NO_IMPLEMENT).
     #[error("a value of TypeCode kind {kind} cannot be read from an any")]
     Unsupported {
         /// The TypeCode kind.
         kind: u32,
     },
-    /// The connection ended or timed out before the rest of a message came; the ORB keeps the reason.
-    #[error("the rest of the message did not come")]
+    /// The connection ended or timed out in the middle of a message. The ORB keeps the reason.
+    #[error("the rest of the message did not arrive")]
     Interrupted,
 }
 
@@ -121,29 +120,29 @@ pub enum DecodeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The message would outgrow its limit (IMP_LIMIT).
-    #[error("the message outgrows {limit} octets")]
+    /// The message would exceed its limit (IMP_LIMIT).
+    #[error("the message exceeds the limit of {limit} bytes")]
     TooLarge {
-        /// Octets allowed.
+        /// The limit.
         limit: usize,
     },
-    /// Memory was refused (NO_MEMORY).
-    #[error("no memory for {octets} octets")]
+    /// Memory is short (NO_MEMORY).
+    #[error("no memory for {octets} bytes")]
     NoMemory {
-        /// Octets asked for.
+        /// The bytes asked for.
         octets: usize,
     },
-    /// A count that an unsigned long cannot hold.
-    #[error("{count} elements are more than a count can say")]
+    /// A count that does not fit an unsigned long.
+    #[error("{count} elements do not fit an unsigned long")]
     CountTooLarge {
-        /// How many.
+        /// The count.
         count: usize,
     },
-    /// A string with a zero character inside (BAD_PARAM).
-    #[error("a string holds a zero character")]
+    /// A string with a zero character (BAD_PARAM).
+    #[error("a string contains a zero character")]
     ZeroInString,
     /// A character that the transmission code set does not have (DATA_CONVERSION 1).
-    #[error("U+{character:04X} is not in the transmission code set")]
+    #[error("U+{character:04X} is not in the code set of the connection")]
     NotInCodeSet {
         /// The character's code point.
         character: u32,
@@ -160,19 +159,19 @@ pub enum EncodeError {
         /// Digits of the type.
         digits: u16,
     },
-    /// A recursive place in a TypeCode outside of the type that it names (BAD_TYPECODE 1).
+    /// A recursive TypeCode outside of the type that it names (BAD_TYPECODE 1).
     #[error("a TypeCode refers to a type that does not enclose it")]
     IncompleteTypeCode,
-    /// A value that is not of the type that its TypeCode says (BAD_PARAM).
+    /// A value that is not of the type of its TypeCode (BAD_PARAM).
     #[error("the value is not of the type of its TypeCode")]
     WrongType,
-    /// Values nested deeper than a reader would follow (BAD_PARAM).
+    /// Values nested deeper than the bound of a reader (BAD_PARAM).
     #[error("values are nested more than {max} deep")]
     TooDeep {
         /// The bound.
         max: u8,
     },
-    /// A value that must not leave the process, such as a local object (MARSHAL 4).
+    /// A value that must stay in the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,
 }

@@ -1,4 +1,4 @@
-//! Object references: a type, and the ways to reach the object (CORBA 3, "IOR: Interoperable Object References").
+//! Object references: a type id and profiles (CORBA 3 §13.6.2).
 
 mod components;
 mod describe;
@@ -18,28 +18,28 @@ pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_ta
 use crate::cdr::cdr_struct;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
-/// An object reference as it travels.
+/// An object reference on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ior {
-    /// Repository id of the most derived interface; empty if unknown.
+    /// The repository id of the most derived interface; empty if unknown.
     pub type_id: String,
-    /// The ways to reach the object, best first.
+    /// The addresses of the object, best first.
     pub profiles: Vec<TaggedProfile>,
 }
 
 impl Ior {
-    /// The reference to nothing.
+    /// The nil reference.
     pub const NIL: Self = Self {
         type_id: String::new(),
         profiles: Vec::new(),
     };
 
-    /// True if there is no object.
+    /// True for the nil reference.
     pub fn is_nil(&self) -> bool {
         self.profiles.is_empty()
     }
 
-    /// Writes the reference; nothing of it is lent.
+    /// Writes the reference without lending its bytes.
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         w.str(&self.type_id)?;
         w.count(self.profiles.len())?;
@@ -51,7 +51,7 @@ impl Ior {
         Ok(())
     }
 
-    /// Every IIOP profile that can be read, best first.
+    /// The readable IIOP profiles, best first.
     pub fn iiop_profiles(&self) -> impl Iterator<Item = IiopProfile> {
         self.profiles
             .iter()
@@ -76,10 +76,10 @@ impl Decode for Ior {
     }
 }
 
-/// One way to reach an object.
+/// An address of an object for one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaggedProfile {
-    /// The protocol: see [`profile_tag`].
+    /// The protocol; see [`profile_tag`].
     pub tag: u32,
     /// The profile's encapsulation.
     pub data: Vec<u8>,

@@ -1,15 +1,15 @@
-//! CORBA bytes and messages, and nothing else: what a peer sends is decoded, what it shall receive is encoded.
+//! CORBA data and messages: encodes what is sent, and decodes what a peer sends.
 //!
-//! The crate opens nothing, reads nothing, waits for nothing and does not know the time: octets go in, messages come
-//! out. Whoever moves the octets (the crate `rtorb`, or a test) drives it. Octets from a peer are never trusted: a
-//! decoder answers a [`DecodeError`], it never panics and never reserves memory that the octets at hand do not justify.
+//! The crate does no I/O, does not wait and knows no time: bytes go in, messages come out. The crate `rtorb`, or a test,
+//! moves the bytes and drives it. It never trusts bytes from a peer: a decoder returns a [`DecodeError`], never panics, and
+//! never reserves memory that the received bytes do not justify.
 //!
-//! * [`cdr`]: values as octets, in both byte orders;
-//! * [`giop`]: messages, their headers, their parts and what travels beside the arguments;
+//! * [`cdr`]: values as bytes, in both byte orders;
+//! * [`giop`]: messages, their headers, their bodies and service contexts;
 //! * [`connection`]: both ends of a connection, without I/O;
 //! * [`ior`] and [`url`]: references to objects, in a message and as text;
-//! * [`type_code`] and [`any`]: values that say what they are;
-//! * [`code_sets`]: which characters two sides have in common.
+//! * [`type_code`] and [`any`]: values that carry their type;
+//! * [`code_sets`]: negotiation of character sets.
 //!
 //! ```
 //! use rtorb_wire::giop::{self, Header, RequestHeader, RequestStart, Response, Version};

@@ -1,4 +1,4 @@
-//! TypeCodes: the description of an IDL type as a value (CORBA 3, "TypeCodes", and "Pseudo-Object Types" of CDR).
+//! TypeCodes: IDL types as values (CORBA 3 §10.7, GIOP 1.2 §15.3.5.1).
 
 mod cdr;
 mod compare;
@@ -15,9 +15,9 @@ pub use shape::{
 
 use std::sync::Arc;
 
-/// The description of an IDL type; cheap to clone.
+/// The description of an IDL type. It is cheap to clone.
 ///
-/// A type that contains itself does so by [`TypeCode::recursive`], which names the enclosing type by its repository id.
+/// A type that contains itself has [`TypeCode::recursive`] inside, which names the enclosing type by its repository id.
 #[derive(Clone)]
 pub struct TypeCode(Shape);
 
@@ -31,7 +31,7 @@ macro_rules! plain {
 }
 
 plain! {
-    /// Nothing at all: what an empty any holds.
+    /// `null`, the type of an empty any.
     NULL = Null;
     /// `void`
     VOID = Void;
@@ -57,7 +57,7 @@ plain! {
     ANY = Any;
     /// `TypeCode`
     TYPE_CODE = TypeCode;
-    /// `Principal`, which nobody uses any more.
+    /// `Principal`, which is obsolete.
     PRINCIPAL = Principal;
     /// `long long`
     LONG_LONG = LongLong;
@@ -98,7 +98,7 @@ impl TypeCode {
         ))))
     }
 
-    /// An array of one dimension; further ones are arrays of arrays, the outermost first.
+    /// An array of one dimension. More dimensions are arrays of arrays, the outermost first.
     pub fn array(element: Self, length: u32) -> Self {
         Self(Shape::Array(Arc::new(Elements::of_array(element, length))))
     }
@@ -123,8 +123,8 @@ impl TypeCode {
 
     /// `union name switch (discriminator) { members }`
     ///
-    /// A member with several labels is there once for each. `default` is the index of the default member, whose label
-    /// means nothing.
+    /// A member with several labels occurs once for each. `default` is the index of the default member, whose label is
+    /// ignored.
     pub fn union<'s>(
         id: &str,
         name: &str,
@@ -168,7 +168,7 @@ impl TypeCode {
         ))))
     }
 
-    /// An interface's references.
+    /// References to objects of an interface.
     pub fn object_reference(id: &str, name: &str) -> Self {
         Self(Shape::Named(
             Kind::ObjectReference,
@@ -176,24 +176,24 @@ impl TypeCode {
         ))
     }
 
-    /// The type of that repository id that encloses this place: what a type that contains itself has there.
+    /// The enclosing type with that repository id.
     pub fn recursive(id: &str) -> Self {
         Self(Shape::Recursive(id.into()))
     }
 }
 
 impl TypeCode {
-    /// The type of that shape.
+    /// The type with that shape.
     pub const fn from_shape(shape: Shape) -> Self {
         Self(shape)
     }
 
-    /// What the type is made of.
+    /// The structure of the type.
     pub const fn shape(&self) -> &Shape {
         &self.0
     }
 
-    /// Which kind of type it is; for a recursive place, [`Kind::Null`].
+    /// The kind of the type; [`Kind::Null`] for a recursive type.
     pub fn kind(&self) -> Kind {
         match &self.0 {
             Shape::Plain(kind) | Shape::Named(kind, _) => *kind,
@@ -214,7 +214,7 @@ impl TypeCode {
         }
     }
 
-    /// Its repository id, if its kind has one.
+    /// The repository id, if the kind has one.
     pub fn repository_id(&self) -> Option<&str> {
         match &self.0 {
             Shape::Recursive(id) => Some(id),
@@ -222,7 +222,7 @@ impl TypeCode {
         }
     }
 
-    /// Its name, if its kind has one.
+    /// The name, if the kind has one.
     pub fn name(&self) -> Option<&str> {
         self.0.named().map(|named| &*named.name)
     }
@@ -237,7 +237,7 @@ impl TypeCode {
     }
 }
 
-/// The types around a place in a type: what a recursive place refers to.
+/// The types that enclose a part of a type. A recursive type refers to one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'t> {
     pub(crate) type_code: &'t TypeCode,
@@ -245,7 +245,7 @@ pub(crate) struct Scope<'t> {
 }
 
 impl<'t> Scope<'t> {
-    /// The nearest type of that id, and the types around it.
+    /// The nearest enclosing type with that id.
     pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
         let mut next = scope;
         while let Some(scope) = next {

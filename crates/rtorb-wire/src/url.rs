@@ -1,6 +1,6 @@
-//! References as text: `IOR:`, `corbaloc:`, `corbaname:` and `file:` (CORBA 3, "Object URLs").
+//! References as text: `IOR:`, `corbaloc:`, `corbaname:` and `file:` (CORBA 3 §13.6.10).
 //!
-//! Only read and written here; who reads the file or asks the naming service is somebody else.
+//! This module parses and formats them. It opens no file and asks no naming service.
 
 mod corbaloc;
 mod escape;
@@ -14,10 +14,10 @@ use crate::DecodeError;
 use crate::ior::Ior;
 use escape::{escape, unescape, unescape_text};
 
-/// A reference as text, understood as far as that goes without looking anywhere.
+/// A parsed reference. Nothing is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectUrl {
-    /// `IOR:`: the reference itself.
+    /// `IOR:`: a reference.
     Ior(Ior),
     /// `corbaloc:`: where the object is.
     Corbaloc(Location),
@@ -28,9 +28,9 @@ pub enum ObjectUrl {
         /// The stringified name: see [`parse_name`]. Empty for the context itself.
         name: String,
     },
-    /// `file:`: the text in that file.
+    /// `file:`: a file that contains a reference as text.
     File {
-        /// Its path.
+        /// The path of the file.
         path: String,
     },
 }
@@ -45,16 +45,18 @@ pub enum Location {
 }
 
 impl ObjectUrl {
-    /// Reads a reference; spaces around it do not count.
+    /// Parses a reference. Ignores spaces around it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// [`UrlError`]
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let text = text.trim();
         let (scheme, rest) = text.split_once(':').ok_or(UrlError::Scheme)?;
         match scheme.to_ascii_lowercase().as_str() {
             "ior" => Ior::parse(text).map(Self::Ior),
             "corbaloc" => location(rest).map(Self::Corbaloc),
+            //= CORBA 3 §13.6.10.5
+            //# A corbaname is a location, NameService if it has no key, and behind # a stringified name with escapes.
             "corbaname" => {
                 let (place, name) = rest.split_once('#').unwrap_or((rest, ""));
                 Ok(Self::Corbaname {
@@ -74,11 +76,11 @@ impl ObjectUrl {
     }
 }
 
-/// The `corbaname:` of a stringified name at an address, such as `:host:2809` or `:host/key`; of the context there, when the
-/// name is empty.
+/// The `corbaname:` of a stringified name at an address such as `:host:2809` or `:host/key`. An empty name gives the URL of
+/// the naming context.
 ///
 /// # Errors
-/// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that a `corbaname:` could not have.
+/// [`UrlError::Address`] or [`UrlError::SchemeSpecificPart`] for an address that is invalid in a `corbaname:`.
 pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
     if address.contains('#') {
         return Err(UrlError::Address("a # in an address"));
@@ -88,12 +90,14 @@ pub fn format_corbaname(address: &str, name: &str) -> Result<String, UrlError> {
     if !name.is_empty() {
         url.push('#');
     }
-    // Text takes whatever is written to it.
+    // Writing to a string cannot fail.
     let _ = escape(name.as_bytes(), b"", &mut url);
     Ok(url)
 }
 
-/// What stands behind `corbaloc:` or `corbaname:`.
+/// Parses the location behind `corbaloc:` or `corbaname:`.
+//= CORBA 3 §13.6.10.2
+//# `rir:` names an initial reference, which is NameService if the name is empty. It cannot be combined with addresses.
 fn location(text: &str) -> Result<Location, UrlError> {
     let Some(rest) = text.strip_prefix("rir:") else {
         return Corbaloc::parse_rest(text).map(Location::Addresses);
@@ -110,32 +114,34 @@ fn location(text: &str) -> Result<Location, UrlError> {
     }))
 }
 
-/// What a location without a key means.
+/// The object key, or the initial reference, of a location without one.
 const DEFAULT_KEY: &str = "NameService";
 
-/// What is wrong with the text of a reference; each is BAD_PARAM with the minor code [`minor`](Self::minor).
+/// The reason why a text is not a reference: BAD_PARAM with the minor code [`minor`](Self::minor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// No `IOR:`, `corbaloc:`, `corbaname:` or `file:` before it.
+    /// It does not begin with `IOR:`, `corbaloc:`, `corbaname:` or `file:`.
     #[error("a reference begins with IOR:, corbaloc:, corbaname: or file:")]
     Scheme,
-    /// An address that cannot be understood.
-    #[error("{0} in an address")]
+    /// An address is invalid.
+    #[error("{0} in an address of the reference")]
     Address(&'static str),
-    /// A key, a name or a path that cannot be understood.
+    /// A key, a name or a path is invalid.
     #[error("{0}")]
     SchemeSpecificPart(&'static str),
     /// Anything else.
     #[error("{0}")]
     Other(&'static str),
-    /// The octets behind `IOR:` are no reference.
-    #[error("not a reference: {0}")]
-    Reference(DecodeError),
+    /// The bytes behind `IOR:` are not a reference.
+    #[error("the bytes behind IOR: are not a reference")]
+    Reference(#[source] DecodeError),
 }
 
 impl UrlError {
     /// The standard minor code of BAD_PARAM, without the vendor: 7 to 10.
+    //= CORBA 3 §13.6.10
+    //# A wrong URL is BAD_PARAM: minor code 7 for the scheme, 8 for an address, 9 for the scheme-specific part, 10 otherwise.
     pub const fn minor(self) -> u32 {
         match self {
             Self::Scheme => 7,
@@ -148,7 +154,7 @@ impl UrlError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Corbaloc, CorbalocAddress, Location, ObjectUrl, UrlError, format_corbaname};
+    use super::{Corbaloc, CorbalocAddress, Location, ObjectUrl, format_corbaname};
     use crate::version::Version;
 
     fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
@@ -166,8 +172,12 @@ mod tests {
         }
     }
 
+    //= CORBA 3 §13.6.10.1
+    //% test
+    //= CORBA 3 §13.6.10.3
+    //% test
     #[test]
-    fn corbaloc_forms_are_read() {
+    fn corbaloc_forms_are_parsed() {
         let (v0, v2) = (Version::V1_0, Version::V1_2);
         for (text, expected) in [
             (
@@ -218,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_formatted_corbaloc_is_parsed_again() {
         let addresses = vec![
             iiop(Version::V1_2, "::1", 2809),
             iiop(Version::V1_0, "host.example", 1),
@@ -236,8 +246,12 @@ mod tests {
         assert_eq!(ior.profiles.len(), 3);
     }
 
+    //= CORBA 3 §13.6.10.2
+    //% test
+    //= CORBA 3 §13.6.10.5
+    //% test
     #[test]
-    fn other_schemes_are_read() {
+    fn other_schemes_are_parsed() {
         let rir = |name: &str| ObjectUrl::Corbaloc(Location::Initial(name.to_owned()));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/RTORB"), Ok(rir("RTORB")));
         assert_eq!(ObjectUrl::parse("corbaloc:rir:/"), Ok(rir("NameService")));
@@ -287,6 +301,8 @@ mod tests {
         }
     }
 
+    //= CORBA 3 §13.6.10
+    //% test
     #[test]
     fn mistakes_have_the_minor_codes_of_the_standard() {
         for (text, minor) in [
@@ -325,11 +341,7 @@ mod tests {
     #[test]
     fn the_error_of_a_reference_says_what_is_wrong() {
         let error = ObjectUrl::parse("IOR:01").expect_err("too short");
-        assert!(matches!(error, UrlError::Reference(_)));
-        assert!(
-            error
-                .to_string()
-                .starts_with("not a reference: the message ends too early")
-        );
+        let source = std::error::Error::source(&error).expect("it has one");
+        assert!(source.to_string().starts_with("the message ends too early"));
     }
 }

@@ -1,7 +1,7 @@
-//! Valuetypes: handed over by value, and yet nil or shared (CORBA 3, "Value Types" of CDR).
+//! Valuetypes: passed by value, but nil or shared (GIOP 1.2 §15.3.4).
 //!
-//! A value is an `Arc`: one that a message holds twice is sent once, and comes out as one `Arc` again. State is read in
-//! one piece or in chunks; it is written in one piece.
+//! A value is an `Arc`. If a message contains it twice, it is sent once and received as one `Arc` again. State may be
+//! received in chunks; it is sent without.
 
 use crate::any::Typed;
 use crate::cdr::{ValueHead, ValueStart};
@@ -10,28 +10,22 @@ use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use core::any::TypeId;
 use std::sync::Arc;
 
-/// A type made of an IDL valuetype. Its [`Encode`] and [`Decode`] are those of its state alone: what goes into a
-/// message is an `Option<Arc<Self>>`.
+/// The type of an IDL valuetype. Its [`Encode`] and [`Decode`] are those of its state; a message contains
+/// `Option<Arc<Self>>`.
 pub trait ValueType: Encode + Decode + Send + Sync + 'static {
-    /// Its repository id.
+    /// The repository id.
     const REPOSITORY_ID: &'static str;
 }
 
 impl<T: ValueType> Encode for Option<Arc<T>> {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        match self {
-            Some(value) => write(value, w),
-            None => w.null_value(),
-        }
+        write(self.as_ref(), w)
     }
 }
 
 impl<T: ValueType> Encode for Option<&Arc<T>> {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        match self {
-            Some(value) => write(value, w),
-            None => w.null_value(),
-        }
+        write(*self, w)
     }
 }
 
@@ -53,7 +47,7 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
     }
 }
 
-/// A value's type is that of its state.
+/// The type of a value is that of its state.
 impl<T: Typed + ValueType> Typed for Option<Arc<T>> {
     fn type_code() -> TypeCode {
         T::type_code()
@@ -74,7 +68,7 @@ pub fn type_code<'s>(
     TypeCode::from_shape(Shape::Value(Arc::new(value)))
 }
 
-/// The TypeCode of an eventtype, which is a valuetype by another name: see [`type_code`].
+/// The TypeCode of an eventtype, with the parameters of [`type_code`].
 pub fn event_type_code<'s>(
     id: &str,
     name: &str,
@@ -112,8 +106,16 @@ fn described<'s>(
     type_code::ValueType::new(named, modifier, base, members.collect())
 }
 
-fn write<'a, T: ValueType>(value: &'a Arc<T>, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-    // The message borrows the value, so that no other can come to lie at its address meanwhile.
+//= GIOP 1.2 §15.3.4
+//# A value that occurs twice in a message is sent once, and then as an indirection to the first.
+fn write<'a, T: ValueType>(
+    value: Option<&'a Arc<T>>,
+    w: &mut Writer<'a>,
+) -> Result<(), EncodeError> {
+    let Some(value) = value else {
+        return w.null_value();
+    };
+    // The message borrows the value, so no other value can get its address meanwhile.
     let identity = (Arc::as_ptr(value).addr(), TypeId::of::<T>());
     if let Some(position) = w.value_position(identity) {
         return w.value_again(position);
@@ -125,7 +127,7 @@ fn write<'a, T: ValueType>(value: &'a Arc<T>, w: &mut Writer<'a>) -> Result<(), 
     written
 }
 
-/// Reads the state of a value of type `T`, or of one that may be truncated to it.
+/// Reads the state of a value of type `T`, or of a derived type that may be truncated to `T`.
 fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Result<T, DecodeError> {
     let is_expected = |id: &&[u8]| *id == T::REPOSITORY_ID.as_bytes();
     let is_exact = start.repository_ids.first().is_none_or(is_expected);
@@ -133,7 +135,8 @@ fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Resul
     if !is_exact && !can_be_truncated {
         return Err(DecodeError::UnknownValue);
     }
-    // Inside a chunked value a value stands between chunks and is chunked too.
+    //= GIOP 1.2 §15.3.4
+    //# A value inside a chunked value is between chunks, and is chunked itself.
     if r.is_in_chunks() && (r.is_inside_chunk() || !start.chunked) {
         return Err(DecodeError::UnknownValue);
     }
@@ -206,9 +209,11 @@ mod tests {
         w.to_octets()
     }
 
-    /// Golden vectors V21 and V22, behind the null value.
+    /// Golden vectors V21 and V22.
+    //= GIOP 1.2 §15.3.4
+    //% test
     #[test]
-    fn a_value_is_written_once_and_referred_to_after() {
+    fn a_value_is_written_once_and_then_as_an_indirection() {
         let value = Some(Arc::new(V(7)));
         let written = octets(&[value.clone(), value], ByteOrder::Little);
         let head = b"\x02\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x07\0\0\0";
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_values_and_nil_come_out_as_they_went_in() {
+    fn shared_values_and_nil_come_back() {
         let value = Some(Arc::new(V(7)));
         for order in [ByteOrder::Big, ByteOrder::Little] {
             let written = octets(
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_nest_and_end_before_the_stack_does() {
+    fn a_list_may_be_nested_up_to_the_bound() {
         let list =
             |length| (0..length).fold(None, |next, number| Some(Arc::new(Link { number, next })));
         let written = octets(&list(40), ByteOrder::NATIVE);
@@ -253,9 +258,9 @@ mod tests {
         ));
     }
 
-    /// Each link refers to the one before: a few octets a link, and a stack frame for each when they are dropped.
+    /// Each link refers to the one before: a few bytes for each link, and a stack frame for each when they are dropped.
     #[test]
-    fn references_make_no_list_that_is_deeper_than_its_octets() {
+    fn indirections_cannot_exceed_the_depth() {
         let mut w = Writer::new(Vec::new(), 1 << 24);
         w.count(100_000).expect("it fits");
         let mut before = None;
@@ -330,7 +335,7 @@ mod tests {
         Ok(position)
     }
 
-    /// `third` is `first` again; `ends` writes what follows the last chunk.
+    /// `third` is an indirection to `first`; `ends` writes what follows the last chunk.
     fn chunked_mixed(
         w: &mut Writer<'_>,
         ids: &[&str],
@@ -349,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_between_the_chunks_of_the_value_around_them() {
+    fn nested_values_are_between_the_chunks_of_the_enclosing_value() {
         for order in [ByteOrder::Big, ByteOrder::Little] {
             let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
             chunked_mixed(&mut w, &["IDL:Mixed:1.0"], |w| w.end_value(1)).unwrap();
@@ -381,7 +386,7 @@ mod tests {
                 assert_eq!((&**first, second.as_deref()), (&V(1), Some(&V(2))));
             }
             assert_eq!((r.primitive::<u8>(), r.remaining()), (Ok(77), 0));
-            // Whatever is missing is an error, and never a panic.
+            // A truncated stream is an error and no panic.
             for end in 0..octets.len() - 1 {
                 let mut r = Reader::new(&octets[..end], order);
                 let both = [(); 2].map(|()| <Option<Arc<Mixed>>>::decode(&mut r));
@@ -391,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_tag_ends_the_values_around_it_too() {
+    fn one_end_tag_can_end_several_values() {
         let mut w = Writer::new(Vec::new(), 1 << 20);
         for number in [1, 2, 3] {
             w.begin_value(&["IDL:Link:1.0"], true).unwrap();

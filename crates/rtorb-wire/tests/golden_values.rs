@@ -110,6 +110,8 @@ fn endpoints_of_a_uiop_profile_have_a_path_and_no_port() {
     assert_eq!(Component::from_uiop_tagged(&tagged), Ok(component));
 }
 
+//= CORBA 3 §13.6.9
+//% test
 #[test]
 fn v13_reference_without_components() {
     let ior = Ior {
@@ -122,6 +124,10 @@ fn v13_reference_without_components() {
     assert_eq!(Ior::parse(&spaced).unwrap().to_string(), V13);
 }
 
+//= CORBA 3 §13.10.2.4
+//% test
+//= CORBA 3 §13.6.5
+//% test
 #[test]
 fn v14_components() {
     let golden = [
@@ -140,6 +146,8 @@ fn v14_components() {
     }
 }
 
+//= GIOP 1.2 §15.7.2
+//% test
 #[test]
 fn v15_reference_with_components() {
     let tagged = components()
@@ -170,6 +178,8 @@ fn v15_reference_with_components() {
     );
 }
 
+//= GIOP 1.2 §15.3.6
+//% test
 #[test]
 fn v16_nil_reference() {
     assert_eq!(Ior::NIL.to_string(), V16);
@@ -195,6 +205,8 @@ fn unix_socket_profiles_come_back() {
     );
 }
 
+//= GIOP 1.2 §15.3.2.7
+//% test
 #[test]
 fn v23_to_v25_wide_strings() {
     let text = WString::from("AB");
@@ -209,6 +221,8 @@ fn v23_to_v25_wide_strings() {
     assert_eq!(read::<WString>(&v25, 0), Err(DecodeError::WideInGiop10));
 }
 
+//= GIOP 1.2 §15.3.1.6
+//% test
 #[test]
 fn wide_characters_are_read_in_every_form() {
     for octets in ["02 00 41", "04 ff fe 41 00", "04 fe ff 00 41"] {
@@ -218,6 +232,8 @@ fn wide_characters_are_read_in_every_form() {
     assert!(read::<WChar>(&hex("03 00 41 00"), 2).is_err());
 }
 
+//= GIOP 1.2 §15.3.2.8
+//% test
 #[test]
 fn v26_and_v27_decimals() {
     let v26 = hex("12 34 5c");
@@ -253,6 +269,8 @@ fn v28_and_v29_context_data() {
     assert_eq!(CodeSets::from_data(&v29), Ok(sets));
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn other_context_data_comes_back() {
     let data = contexts::priority_range(-3, 400);
@@ -264,6 +282,8 @@ fn other_context_data_comes_back() {
     );
 }
 
+//= GIOP 1.2 §15.3.2.7
+//% test
 #[test]
 fn an_empty_string_of_length_zero_is_read() {
     assert_eq!(read(&hex("00 00 00 00"), 2), Ok(String::new()));
@@ -271,6 +291,8 @@ fn an_empty_string_of_length_zero_is_read() {
     assert!(read::<String>(&hex("02 00 00 00 61 62"), 2).is_err());
 }
 
+//= GIOP 1.2 §15.3.1.3
+//% test
 #[test]
 fn binary128_has_the_bits_of_ieee_754() {
     assert_eq!(LongDouble::from(1.0).0, 0x3fff << 112);
@@ -285,6 +307,8 @@ fn binary128_has_the_bits_of_ieee_754() {
     assert_eq!(LongDouble::from(1.5).0, 0x3fff << 112 | 1 << 111);
 }
 
+//= GIOP 1.2 §15.3.4
+//% test
 #[test]
 fn v20_to_v22_value_tags() {
     let v20 = hex(
@@ -356,6 +380,8 @@ fn nested_chunked_values_are_skipped_to_their_end() {
     assert_eq!(r.primitive(), Ok(9u32));
 }
 
+//= GIOP 1.2 §15.3.4.3
+//% test
 #[test]
 fn wrong_value_tags_are_refused() {
     for octets in [

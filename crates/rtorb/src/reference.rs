@@ -121,6 +121,8 @@ impl ObjectRef {
     /// The same object with another bound on the time from sending a request to having its reply
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
+    //= RT-CORBA 1.2 §Invocation Timeout
+    //# A client may bound the time of a call, which then fails with TIMEOUT.
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::of(Inner {
             timeout: Timeout::Own(timeout),
@@ -308,6 +310,8 @@ impl ObjectRef {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
             match inner.try_routes(&invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
+                //= GIOP 1.2 §15.6
+                //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
                     let next = Self::with_policies(self.inner.client.clone(), ior, overrides);

@@ -8,7 +8,7 @@ use rtorb::Orb;
 use rtorb::any::Any;
 use rtorb::rt::Priority;
 use rtorb_services::events::client::{Supplier, channel_of};
-use rtorb_services::events::pushing::Plan;
+use rtorb_services::events::pushing::PushPlan;
 use rtorb_services::events::subscribe::Publications;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<()> {
     let channel = channel_of(&orb, &reference)?;
     let offer = Publications::new().event(SOURCE, TEMPERATURE, 0);
     let supplier = Supplier::connect(&channel, &offer.supplier_qos())?;
-    let plan = Plan {
+    let plan = PushPlan {
         event_type: TEMPERATURE,
         source: SOURCE,
         ttl: 1,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rtorb_interop::jacorb::jacorb;
 use rtorb_interop::omniorb::{Endpoint, OmniOrb, omniorb};
-use rtorb_interop::recorder::{Message, Recorder, Sender};
+use rtorb_tests::recorder::{Message, Recorder, Sender};
 
 fn main() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-wire/tests/golden");

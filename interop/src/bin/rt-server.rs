@@ -10,10 +10,10 @@ use std::fs;
 
 use rtorb::rt::{LanedThreadpool, Policy, PriorityModel, ThreadpoolLane};
 use rtorb::{DispatchStrategy, Orb, Poa, PoaPolicies};
-use rtorb_interop::relay::{Relayer, model, priority};
-use rtorb_interop::servants::Cubes;
-use rtorb_interop::stubs::{Cubit, Relay};
 use rtorb_services::scheduling::Schedule;
+use rtorb_tests::relay::{Relayer, model, priority};
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::{Cubit, Relay};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut builder = Orb::builder().args(std::env::args())?;

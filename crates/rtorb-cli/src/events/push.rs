@@ -12,7 +12,7 @@ use rtorb_lab::results::summary::microseconds;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::Supplier;
 use rtorb_services::events::numbering::Number;
-use rtorb_services::events::pushing::{Plan, Pushed};
+use rtorb_services::events::pushing::{PushPlan, PushReport};
 use rtorb_services::events::subscribe::Publications;
 use serde_json::json;
 
@@ -94,7 +94,7 @@ impl Push {
         })
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
+    fn plan(&self) -> anyhow::Result<PushPlan> {
         let payload = match (&self.payload, self.size) {
             (Some(payload), _) => payload.clone(),
             (None, size) => vec![0; size.unwrap_or(0) as usize],
@@ -104,7 +104,7 @@ impl Push {
             None => Any::NULL,
         };
         let rate = self.rate.map(|hz| Duration::from_secs_f64(1.0 / hz));
-        Ok(Plan {
+        Ok(PushPlan {
             event_type: self.event_type,
             source: self.source,
             ttl: self.ttl,
@@ -116,7 +116,7 @@ impl Push {
         })
     }
 
-    fn print(&self, pushed: &Pushed, late: &Recorder) -> anyhow::Result<()> {
+    fn print(&self, pushed: &PushReport, late: &Recorder) -> anyhow::Result<()> {
         let seconds = pushed.elapsed_ns as f64 / 1e9;
         let times = (late.count() > 0).then(|| late.statistics());
         if self.json {

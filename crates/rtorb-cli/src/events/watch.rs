@@ -10,7 +10,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::{Arrival, Received, Receiver};
 use rtorb_services::events::filter::types;
 use rtorb_services::events::numbering::{Findings, Order};
-use rtorb_services::events::wish::{Together, Wish};
+use rtorb_services::events::simple_subscription::{Grouping, SimpleSubscription};
 use serde_json::{Value, json};
 
 use super::{any_json, text};
@@ -86,13 +86,13 @@ enum End {
 impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals()?;
-        let wish = self.wish().subscription();
-        let wish = wish.map_err(|error| anyhow!(Misuse::new(error.to_string())))?;
+        let qos = self.subscription().consumer_qos();
+        let qos = qos.map_err(|error| anyhow!(Misuse::new(error.to_string())))?;
         let orb = self.calling.serving_orb(&self.server)?;
         let channel = super::channel(&orb, &self.reference)?;
         let poa = orb.root_poa()?;
         let serving = super::serve_beside(&orb)?;
-        let receiver = Receiver::connect(&channel, &poa, &wish, WAITING_MAX)
+        let receiver = Receiver::connect(&channel, &poa, &qos, WAITING_MAX)
             .map_err(|error| anyhow!("{}: {error}", self.reference))?;
         eprintln!("watching {}", self.reference);
         let mut seen = Seen::default();
@@ -107,13 +107,14 @@ impl Watch {
         self.conclude(&seen, missed, end)
     }
 
-    fn wish(&self) -> Wish {
-        Wish {
+    fn subscription(&self) -> SimpleSubscription {
+        SimpleSubscription {
             types: self.types.clone(),
             sources: self.sources.clone(),
-            together: match self.all_of {
-                true => Together::AllOf,
-                false => Together::AnyOf,
+            grouping: if self.all_of {
+                Grouping::AllOf
+            } else {
+                Grouping::AnyOf
             },
             interval: self.interval,
             deadline: self.deadline,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use rtorb::Orb;
-use rtorb_services::naming::client::{Context, Existing, Load, Loaded, Progress};
+use rtorb_services::naming::client::{Context, Existing, Load, LoadReport, Progress};
 use serde_json::json;
 
 use crate::NO;
@@ -68,7 +68,7 @@ impl Loading {
         })
     }
 
-    fn print(&self, loaded: &Loaded, elapsed: Duration) -> anyhow::Result<()> {
+    fn print(&self, loaded: &LoadReport, elapsed: Duration) -> anyhow::Result<()> {
         let file = match self.file == Path::new("-") {
             true => "standard input".to_owned(),
             false => self.file.display().to_string(),

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb_lab::results::summary::Table;
-use rtorb_services::scheduling::analysis::{Operation, Response, Scheduled, Severity, Verdict};
+use rtorb_services::scheduling::analysis::{
+    Operation, OperationSchedule, Response, Severity, Verdict,
+};
 use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns};
 use serde_json::{Value, json};
 
@@ -105,7 +107,11 @@ fn conclusion(description: &Description, computed: &Computation) -> String {
     }
 }
 
-fn row(operation: &Operation, scheduled: &Scheduled, computed: &Computation) -> Vec<String> {
+fn row(
+    operation: &Operation,
+    scheduled: &OperationSchedule,
+    computed: &Computation,
+) -> Vec<String> {
     let time = |ns: Option<u64>| ns.map(text_of_ns).unwrap_or_default();
     let response = match scheduled.response {
         Some(Response::Bounded { ns }) => text_of_ns(ns),
@@ -131,13 +137,13 @@ fn row(operation: &Operation, scheduled: &Scheduled, computed: &Computation) -> 
     ]
 }
 
-fn priority(scheduled: &Scheduled, computed: &Computation) -> Option<i32> {
+fn priority(scheduled: &OperationSchedule, computed: &Computation) -> Option<i32> {
     let level = computed.schedule.levels().get(scheduled.level? as usize)?;
     Some(level.priority)
 }
 
 /// What is left before the deadline, or by how much it is missed.
-fn slack(scheduled: &Scheduled) -> Option<(&'static str, u64)> {
+fn slack(scheduled: &OperationSchedule) -> Option<(&'static str, u64)> {
     let bound = scheduled.response?.bound_ns()?;
     let deadline = scheduled.deadline_ns?;
     let sign = if bound > deadline { "-" } else { "" };

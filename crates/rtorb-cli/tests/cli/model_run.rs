@@ -10,7 +10,7 @@ use rtorb_lab::experiment::{Context, Effort, Progress};
 use rtorb_lab::model::judgement::{Judgement, Observed};
 use rtorb_lab::model::{self, RunOptions};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_sched::model::{CheckOptions, Checked, Platform, Standing, System, check};
+use rtorb_sched::model::{CheckOptions, CheckReport, Platform, Standing, System, check};
 
 /// One run at a time: they have the CPU to themselves.
 pub(crate) static ALONE: Mutex<()> = Mutex::new(());
@@ -121,7 +121,7 @@ fn system(text: &str) -> System {
 }
 
 /// As far as it is known without a platform: priorities and lanes are what is of interest here.
-fn checked(system: &System) -> Checked {
+fn checked(system: &System) -> CheckReport {
     let ideal: Vec<Platform> = system.nodes.iter().map(|_| Platform::ideal()).collect();
     check(system, &ideal, &CheckOptions::default()).unwrap()
 }

@@ -1,6 +1,6 @@
-//! Components, homes, port types and connectors: names are checked, and they are kept as what they are.
+//! Components, homes, port types and connectors: only their names are checked.
 
-use crate::ast::{ComponentDcl, Definition, DefinitionKind, Lead};
+use crate::ast::{ComponentDcl, Definition, DefinitionKind, Preamble};
 use crate::tree::ItemKind;
 
 use super::Checker;
@@ -8,9 +8,9 @@ use super::operations::Calls;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    pub(super) fn component(&mut self, lead: &Lead, declared: &ComponentDcl) {
+    pub(super) fn component(&mut self, preamble: &Preamble, declared: &ComponentDcl) {
         let Some(body) = &declared.body else {
-            self.forward(lead, &declared.name, declared.what);
+            self.forward(preamble, &declared.name, declared.what);
             return;
         };
         let base = declared.base.as_ref().and_then(|base| self.lookup(base));
@@ -18,11 +18,8 @@ impl Checker<'_> {
         for other in &declared.others {
             self.lookup(other);
         }
-        let kind = ItemKind::Other {
-            what: declared.what,
-            items: Vec::new(),
-        };
-        let Some(id) = self.begin_definition(lead, &declared.name, declared.what, kind) else {
+        let kind = ItemKind::other(declared.what);
+        let Some(id) = self.begin_definition(preamble, &declared.name, declared.what, kind) else {
             self.within_nothing(|checker| checker.component_body(body));
             return;
         };

@@ -1,9 +1,9 @@
-//! Constant expressions: their value, converted to the type that is asked for (CORBA 3.3 part 1, 7.10).
+//! Constant expressions: their values, converted to the declared type (CORBA 3.3 part 1, 7.10).
 
-use crate::ast::{Expression, ExpressionKind, Lead, Name, ScopedName, TypeKind, TypeSpec};
+use crate::ast::{Expression, ExpressionKind, Name, Preamble, ScopedName, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{ItemKind, Type, Value};
+use crate::tree::{ItemId, ItemKind, Type, Value};
 
 use super::Checker;
 use super::fixed::Decimal;
@@ -25,7 +25,7 @@ impl From<Value> for Operand {
 impl Checker<'_> {
     pub(super) fn constant(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         spec: &TypeSpec,
         name: &Name,
         expression: &Expression,
@@ -38,7 +38,7 @@ impl Checker<'_> {
         let value = ty.as_ref().and_then(|ty| self.evaluate(expression, ty));
         let value = value.unwrap_or(Value::Integer(0));
         let ty = ty.unwrap_or(Type::Void);
-        self.declare_item(lead, name, ItemKind::Constant { ty, value });
+        self.declare_item(preamble, name, ItemKind::Constant { ty, value });
     }
 
     fn is_constant_type(&mut self, ty: &Type, location: Location) -> bool {
@@ -57,14 +57,13 @@ impl Checker<'_> {
             _ => true,
         };
         if !possible {
-            let diagnostic = Diagnostic::error("there are no constants of this type")
-                .at(location, "expected a number, `boolean`, `char`, `octet`, `string`, their wide forms, `fixed` or an enum");
-            self.diagnostics.push(diagnostic);
+            let label = "expected a number, `boolean`, `char`, `octet`, `string`, their wide forms, `fixed` or an enum";
+            self.error(location, "a constant cannot have this type", label);
         }
         possible
     }
 
-    /// The value of `expression` as a value of type `ty`; `None` if that was reported as an error.
+    /// The value of `expression` converted to type `ty`; `None` after a reported error.
     pub(super) fn evaluate(&mut self, expression: &Expression, ty: &Type) -> Option<Value> {
         let target = self.tree.resolved(ty).clone();
         let operand = self.operand(expression, &target)?;
@@ -118,9 +117,8 @@ impl Checker<'_> {
 
     fn not_a_value(&mut self, name: &ScopedName, entity: Entity) -> Option<Operand> {
         let what = self.describe(entity);
-        let diagnostic = Diagnostic::error(format!("`{name}` is not a constant"))
-            .at(name.location(), format!("this is {what}"));
-        self.diagnostics.push(diagnostic);
+        let message = format!("`{name}` is not a constant");
+        self.error(name.location(), message, format!("this is {what}"));
         None
     }
 
@@ -140,7 +138,7 @@ impl Checker<'_> {
                 scale: *scale,
             }),
             ("~", Value::Integer(value)) => {
-                // In an unsigned type all bits up to its size are turned round (7.10.1.2).
+                // In an unsigned type all bits up to its size are inverted (7.10.1.2).
                 let all = integer_range(target)
                     .filter(|(least, _)| *least == 0)
                     .map(|(_, most)| most);
@@ -151,7 +149,7 @@ impl Checker<'_> {
             }
             _ => {
                 let message = format!("`{operator}` cannot be applied to {}", describe(value));
-                self.diagnostics.push(Diagnostic::error(message).at(at, ""));
+                self.error(at, message, "");
                 return None;
             }
         };
@@ -165,23 +163,20 @@ impl Checker<'_> {
         right: &Value,
         at: Location,
     ) -> Option<Operand> {
+        if matches!(operator, "/" | "%") && is_zero(right) && is_number(left) {
+            self.error(at, "division by zero", "this has no value");
+            return None;
+        }
         let result = match (left, right) {
             (Value::Integer(left), Value::Integer(right)) => {
                 if matches!(operator, "<<" | ">>") && !(0..64).contains(right) {
-                    let diagnostic =
-                        Diagnostic::error(format!("a shift by {right} is not possible"))
-                            .at(at, "the number of bits must be from 0 to 63");
-                    self.diagnostics.push(diagnostic);
-                    return None;
-                }
-                if matches!(operator, "/" | "%") && *right == 0 {
-                    self.diagnostics
-                        .push(Diagnostic::error("division by zero").at(at, "this has no value"));
+                    let message = format!("a shift by {right} is not possible");
+                    self.error(at, message, "the number of bits must be from 0 to 63");
                     return None;
                 }
                 integers(operator, *left, *right).map(Value::Integer)
             }
-            // The standard forbids to mix them; compilers do not.
+            // The standard forbids mixing them; other compilers allow it.
             (Value::Integer(left), Value::Float(right)) => {
                 return self.floats(operator, *left as f64, *right, at);
             }
@@ -200,7 +195,7 @@ impl Checker<'_> {
                     describe(left),
                     describe(right)
                 );
-                self.diagnostics.push(Diagnostic::error(message).at(at, ""));
+                self.error(at, message, "");
                 return None;
             }
         };
@@ -212,11 +207,6 @@ impl Checker<'_> {
             "+" => left + right,
             "-" => left - right,
             "*" => left * right,
-            "/" if right == 0.0 => {
-                self.diagnostics
-                    .push(Diagnostic::error("division by zero").at(at, "this has no value"));
-                return None;
-            }
             "/" => left / right,
             _ => return self.integers_only(operator, "floating-point numbers", at),
         };
@@ -235,11 +225,6 @@ impl Checker<'_> {
             "+" => left.plus(&right),
             "-" => left.plus(&right.negated()),
             "*" => left.times(&right),
-            "/" if right.is_zero() => {
-                self.diagnostics
-                    .push(Diagnostic::error("division by zero").at(at, "this has no value"));
-                return None;
-            }
             "/" => left.over(&right),
             _ => return self.integers_only(operator, "fixed-point numbers", at),
         };
@@ -248,27 +233,25 @@ impl Checker<'_> {
 
     fn integers_only(&mut self, operator: &str, what: &str, at: Location) -> Option<Operand> {
         let message = format!("`{operator}` cannot be applied to {what}");
-        self.diagnostics
-            .push(Diagnostic::error(message).at(at, "this operator is for integers only"));
+        self.error(at, message, "this operator needs integers");
         None
     }
 
     fn in_range(&mut self, value: Option<Value>, at: Location) -> Option<Operand> {
         if value.is_none() {
-            self.diagnostics
-                .push(Diagnostic::error("the value of this expression is too large").at(at, ""));
+            self.error(at, "the value of this expression is too large", "");
         }
         value.map(Operand::from)
     }
 
-    /// `operand` as a value of the type `target`, which is no typedef.
+    /// `operand` converted to the type `target`, which is not a typedef.
     fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
         let Operand { value, wide } = operand;
         let fits = match (target, value) {
             (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => {
                 return self.float(value, target, at);
             }
-            // The standard wants a floating-point literal; compilers take an integer.
+            // The standard requires a floating-point literal; other compilers accept an integer.
             (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => {
                 Ok(Value::Float(value as f64))
             }
@@ -342,9 +325,8 @@ impl Checker<'_> {
             return Some(Value::Integer(value));
         }
         let name = self.type_name(target);
-        let diagnostic = Diagnostic::error(format!("{value} does not fit into {name}"))
-            .at(at, format!("must be from {least} to {most}"));
-        self.diagnostics.push(diagnostic);
+        let message = format!("{value} does not fit into {name}");
+        self.error(at, message, format!("must be from {least} to {most}"));
         None
     }
 
@@ -352,14 +334,13 @@ impl Checker<'_> {
         if *target == Type::Float && value.abs() > f64::from(f32::MAX) {
             let message = format!("{value:e} does not fit into `float`");
             let label = format!("the largest `float` is {:e}", f32::MAX);
-            self.diagnostics
-                .push(Diagnostic::error(message).at(at, label));
+            self.error(at, message, label);
             return None;
         }
         Some(Value::Float(value))
     }
 
-    /// A `char` is one octet of ISO 8859-1 (7.2.5.2).
+    /// A `char` is one byte of ISO 8859-1 (7.2.5.2).
     fn narrow(&mut self, value: char, at: Location) -> Option<Value> {
         if u32::from(value) <= 0xff {
             return Some(Value::Char(value));
@@ -379,17 +360,14 @@ impl Checker<'_> {
         at: Location,
     ) -> Option<Value> {
         if text.contains('\0') {
-            let diagnostic = Diagnostic::error("a string cannot contain the character 0")
-                .at(at, "strings end at the character 0 on the wire");
-            self.diagnostics.push(diagnostic);
+            let label = "strings end at the character 0 on the wire";
+            self.error(at, "a string cannot contain the character 0", label);
             return None;
         }
         let length = text.chars().count();
         if let Some(bound) = bound.filter(|&bound| length > bound as usize) {
-            let diagnostic =
-                Diagnostic::error(format!("this string is longer than its bound of {bound}"))
-                    .at(at, format!("it has {length} characters"));
-            self.diagnostics.push(diagnostic);
+            let message = format!("this string is longer than its bound of {bound}");
+            self.error(at, message, format!("it has {length} characters"));
             return None;
         }
         if let Some(foreign) = text
@@ -408,32 +386,20 @@ impl Checker<'_> {
     fn fixed(&mut self, value: &Value, digits: u16, scale: u16, at: Location) -> Option<Value> {
         let decimal = Decimal::of(value)?.truncated(scale);
         if decimal.whole_digits() > usize::from(digits - scale) {
-            let diagnostic = Diagnostic::error(format!(
-                "this value does not fit into `fixed<{digits}, {scale}>`"
-            ))
-            .at(
-                at,
-                format!(
-                    "it has more than {} digits before the point",
-                    digits - scale
-                ),
-            );
-            self.diagnostics.push(diagnostic);
+            let message = format!("this value does not fit into `fixed<{digits}, {scale}>`");
+            let whole = digits - scale;
+            let label = format!("it has more than {whole} digits before the point");
+            self.error(at, message, label);
             return None;
         }
         decimal.value()
     }
 
-    fn other_enum(
-        &mut self,
-        wanted: crate::tree::ItemId,
-        found: crate::tree::ItemId,
-        at: Location,
-    ) -> Option<Value> {
+    fn other_enum(&mut self, wanted: ItemId, found: ItemId, at: Location) -> Option<Value> {
         let (wanted, found) = (&self.tree.item(wanted).name, &self.tree.item(found).name);
-        let diagnostic = Diagnostic::error(format!("expected a value of the enum `{wanted}`"))
-            .at(at, format!("this is a value of the enum `{found}`"));
-        self.diagnostics.push(diagnostic);
+        let message = format!("expected a value of the enum `{wanted}`");
+        let label = format!("this is a value of the enum `{found}`");
+        self.error(at, message, label);
         None
     }
 
@@ -462,6 +428,22 @@ impl Checker<'_> {
             _ => "a constant",
         };
         name.to_owned()
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }
+    )
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Integer(value) => *value == 0,
+        Value::Float(value) => *value == 0.0,
+        Value::Fixed { unscaled, .. } => *unscaled == 0,
+        _ => false,
     }
 }
 

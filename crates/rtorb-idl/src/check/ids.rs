@@ -1,4 +1,4 @@
-//! Repository ids: prefixes, versions, and what overrides them (CORBA 3.3 part 1, 14.7.5 and 7.15).
+//! Repository ids: prefixes, versions, and explicit ids (CORBA 3.3 part 1, 14.7.5 and 7.15).
 
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
@@ -25,13 +25,13 @@ impl Prefix {
     }
 }
 
-/// What the repository id of an item is made of.
+/// The parts of the repository id of an item.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     prefix: String,
     path: String,
     version: String,
-    /// What `#pragma ID` or `typeid` said, and where.
+    /// The id of a `#pragma ID` or `typeid`, and its place.
     explicit: Option<(String, Location)>,
     version_location: Option<Location>,
 }
@@ -58,7 +58,7 @@ impl Checker<'_> {
         }
     }
 
-    /// "The components of the scoped name relative to the scope in which the prefix was encountered" (14.7.5.4).
+    /// The names from the scope where the prefix was set to the declared name (14.7.5.4).
     fn path(&self, from: ScopeId, scope: ScopeId, name: &str) -> String {
         let mut path = name.to_owned();
         let mut next = scope;
@@ -75,20 +75,24 @@ impl Checker<'_> {
     }
 
     pub(super) fn pragma_prefix(&mut self, prefix: &str, location: Location) {
-        if prefix.starts_with('/') || prefix.ends_with('/') {
-            let diagnostic =
-                Diagnostic::error(format!("the prefix `{prefix}` begins or ends with `/`"))
-                    .at(location, "")
-                    .help("the `/` between the prefix and the name is set by the compiler");
-            self.diagnostics.push(diagnostic);
-        }
-        // An empty prefix takes back an outer one; names then count from the outside.
+        self.check_prefix(prefix, location);
+        // An empty prefix cancels an outer one; names then count from the global scope.
         let scope = if prefix.is_empty() {
             GLOBAL
         } else {
             self.current
         };
         self.prefix = Prefix::new(prefix, scope);
+    }
+
+    fn check_prefix(&mut self, prefix: &str, location: Location) {
+        if prefix.starts_with('/') || prefix.ends_with('/') {
+            let diagnostic =
+                Diagnostic::error(format!("the prefix `{prefix}` begins or ends with `/`"))
+                    .at(location, "")
+                    .help("leave the `/` out: the compiler adds it between prefix and name");
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     pub(super) fn pragma_id(&mut self, name: &[Token], id: &str, location: Location) {
@@ -98,7 +102,7 @@ impl Checker<'_> {
         if !id.contains(':') {
             let diagnostic = Diagnostic::warning(format!("`{id}` is not a repository id")).at(
                 location,
-                "it has no format in front: `IDL:`, `RMI:`, `DCE:` or `LOCAL:`",
+                "it does not begin with a format: `IDL:`, `RMI:`, `DCE:` or `LOCAL:`",
             );
             self.diagnostics.push(diagnostic);
         }
@@ -109,9 +113,9 @@ impl Checker<'_> {
         let name = self.tree.item(item).name.clone();
         match self.facts(item).identity.explicit.clone() {
             Some((old, first)) if old != id => {
-                let diagnostic = Diagnostic::error(format!("`{name}` has a repository id already"))
-                    .at(location, format!("now it shall be `{id}`"))
-                    .at(first, format!("here it was given `{old}`"));
+                let diagnostic = Diagnostic::error(format!("`{name}` already has a repository id"))
+                    .at(location, format!("set to `{id}` here"))
+                    .at(first, format!("set to `{old}` before"));
                 self.diagnostics.push(diagnostic);
             }
             _ => self.facts(item).identity.explicit = Some((id.to_owned(), location)),
@@ -130,7 +134,7 @@ impl Checker<'_> {
         };
         if let Some(first) = conflict {
             let name = self.tree.item(item).name.clone();
-            let diagnostic = Diagnostic::error(format!("`{name}` has a version already"))
+            let diagnostic = Diagnostic::error(format!("`{name}` already has a version"))
                 .at(location, "another version is given here")
                 .at(first, "first given here");
             self.diagnostics.push(diagnostic);
@@ -155,9 +159,12 @@ impl Checker<'_> {
             Some(Entity::Item(id)) => Some(id),
             _ if self.incomplete => None,
             _ => {
-                let diagnostic = Diagnostic::error(format!("`{name}` is not declared"))
-                    .at(location, "this pragma names nothing that stands before it");
-                self.diagnostics.push(diagnostic);
+                let message = format!("`{name}` is not declared");
+                self.error(
+                    location,
+                    message,
+                    "a pragma must follow the declaration it names",
+                );
                 None
             }
         }
@@ -174,9 +181,8 @@ impl Checker<'_> {
 
     fn no_repository_id(&mut self, name: &ScopedName, entity: Entity) {
         let what = self.describe(entity);
-        let diagnostic = Diagnostic::error(format!("`{name}` has no repository id to set"))
-            .at(name.location(), format!("this is {what}"));
-        self.diagnostics.push(diagnostic);
+        let message = format!("`{name}` has no repository id");
+        self.error(name.location(), message, format!("this is {what}"));
     }
 
     pub(super) fn type_prefix(&mut self, name: &ScopedName, prefix: &str, location: Location) {
@@ -195,47 +201,27 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
             return;
         };
-        if prefix.starts_with('/') || prefix.ends_with('/') {
-            let message = format!("the prefix `{prefix}` begins or ends with `/`");
-            self.diagnostics
-                .push(Diagnostic::error(message).at(location, ""));
-        }
+        self.check_prefix(prefix, location);
         let prefix = Prefix::new(prefix, GLOBAL);
-        for index in 0..self.tree.items.len() {
-            let candidate = ItemId(u32::try_from(index).unwrap_or(u32::MAX));
-            if candidate == item || self.is_within(candidate, item) {
-                let parent = self.tree.items[index]
-                    .scope
-                    .and_then(|owner| self.facts[owner.0 as usize].scope);
-                let path = self.path(
-                    GLOBAL,
-                    parent.unwrap_or(GLOBAL),
-                    &self.tree.items[index].name,
-                );
-                let identity = &mut self.facts[index].identity;
+        for candidate in self.tree.ids() {
+            if self.is_within(candidate, item) {
+                let path = self.tree.full_name(candidate).replace("::", "/");
+                let identity = &mut self.facts(candidate).identity;
                 identity.prefix.clone_from(&prefix.text);
                 identity.path = path;
             }
         }
-        let mut here = Some(self.current);
-        while let Some(scope_here) = here {
-            if scope_here == scope {
-                self.prefix = prefix.clone();
-            }
-            here = self.scopes[scope_here].parent;
+        let parents = |&here: &ScopeId| self.scopes[here].parent;
+        if std::iter::successors(Some(self.current), parents).any(|here| here == scope) {
+            self.prefix = prefix.clone();
         }
         self.scopes[scope].type_prefix = Some(prefix);
     }
 
+    /// True if `item` is `outer` or is declared inside it.
     fn is_within(&self, item: ItemId, outer: ItemId) -> bool {
-        let mut next = self.tree.item(item).scope;
-        while let Some(owner) = next {
-            if owner == outer {
-                return true;
-            }
-            next = self.tree.item(owner).scope;
-        }
-        false
+        let scopes = |&id: &ItemId| self.tree.item(id).scope;
+        std::iter::successors(Some(item), scopes).any(|id| id == outer)
     }
 
     /// A forward declaration and its definition must agree on the repository id (14.7.5.2).
@@ -246,22 +232,14 @@ impl Checker<'_> {
         if before.prefix == now.prefix || before.explicit.is_some() {
             return;
         }
-        let shown = |prefix: &str| {
-            if prefix.is_empty() {
-                "no prefix".to_owned()
-            } else {
-                format!("prefix `{prefix}`")
-            }
+        let label = |prefix: &str| match prefix {
+            "" => "no prefix applies here".to_owned(),
+            prefix => format!("the prefix `{prefix}` applies here"),
         };
-        let diagnostic = Diagnostic::error(format!(
-            "`{}` is declared with two different prefixes",
-            name.text
-        ))
-        .at(name.location, format!("{} holds here", shown(&now.prefix)))
-        .at(
-            item.location,
-            format!("{} holds here", shown(&before.prefix)),
-        );
+        let message = format!("`{}` is declared with two different prefixes", name.text);
+        let diagnostic = Diagnostic::error(message)
+            .at(name.location, label(&now.prefix))
+            .at(item.location, label(&before.prefix));
         self.diagnostics.push(diagnostic);
     }
 }

@@ -1,35 +1,34 @@
-//! Interfaces: inheritance, and what stands in them.
+//! Interfaces: inheritance and contents.
 
-use crate::ast::{Definition, InterfaceDcl, Lead, Name, ScopedName};
+use std::collections::HashMap;
+
+use crate::ast::{Definition, InterfaceDcl, Name, Preamble, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind};
 
 use super::Checker;
-use super::scopes::{ScopeId, ScopeKind};
+use super::scopes::{ScopeId, ScopeKind, Symbol};
 
 impl Checker<'_> {
-    pub(super) fn interface(&mut self, lead: &Lead, declared: &InterfaceDcl) {
+    pub(super) fn interface(&mut self, preamble: &Preamble, declared: &InterfaceDcl) {
         self.check_flavour(declared);
         let Some(body) = &declared.body else {
-            if let Some(id) = self.forward(lead, &declared.name, "interface") {
+            if let Some(id) = self.forward(preamble, &declared.name, "interface") {
                 self.keep_flavour(id, declared.flavour);
             }
             return;
         };
         let kind = ItemKind::Interface(Interface {
             flavour: declared.flavour,
-            bases: Vec::new(),
-            items: Vec::new(),
-            operations: Vec::new(),
-            attributes: Vec::new(),
+            ..Interface::default()
         });
-        let Some(id) = self.begin_definition(lead, &declared.name, "interface", kind) else {
+        let Some(id) = self.begin_definition(preamble, &declared.name, "interface", kind) else {
             self.within_nothing(|checker| checker.interface_body(body, None));
             return;
         };
         self.keep_flavour(id, declared.flavour);
         let bases = self.bases(id, declared);
-        if let ItemKind::Interface(interface) = &mut self.tree.items[id.0 as usize].kind {
+        if let ItemKind::Interface(interface) = &mut self.item_mut(id).kind {
             interface.bases.clone_from(&bases);
         }
         self.within(id, ScopeKind::Closed, |checker| {
@@ -51,11 +50,12 @@ impl Checker<'_> {
         };
         if known != declared.flavour {
             let name = &declared.name.text;
-            let diagnostic =
-                Diagnostic::error(format!("`{name}` is declared with and without a modifier"))
-                    .at(declared.name.location, keywords_of(declared.flavour))
-                    .at(self.tree.item(id).location, keywords_of(known))
-                    .help("write the same at every declaration");
+            let diagnostic = Diagnostic::error(format!(
+                "the declarations of `{name}` have different modifiers"
+            ))
+            .at(declared.name.location, keywords_of(declared.flavour))
+            .at(self.tree.item(id).location, keywords_of(known))
+            .help("write the same modifier at every declaration");
             self.diagnostics.push(diagnostic);
         }
     }
@@ -69,7 +69,7 @@ impl Checker<'_> {
     fn interface_body(&mut self, body: &[Definition], id: Option<ItemId>) {
         let calls = self.exports(body);
         if let Some(id) = id
-            && let ItemKind::Interface(interface) = &mut self.tree.items[id.0 as usize].kind
+            && let ItemKind::Interface(interface) = &mut self.item_mut(id).kind
         {
             interface.operations = calls.operations;
             interface.attributes = calls.attributes;
@@ -84,8 +84,7 @@ impl Checker<'_> {
             };
             if bases.contains(&base) {
                 let message = format!("`{name}` is inherited twice");
-                let diagnostic = Diagnostic::error(message).at(name.location(), "named again here");
-                self.diagnostics.push(diagnostic);
+                self.error(name.location(), message, "named again here");
                 continue;
             }
             let generation = self.facts(base).generation + 1;
@@ -102,8 +101,7 @@ impl Checker<'_> {
         if generation > GENERATIONS_MAX {
             let message =
                 format!("more than {GENERATIONS_MAX} declarations inherit from each other");
-            self.diagnostics
-                .push(Diagnostic::error(message).at(name.location(), "one too many"));
+            self.error(name.location(), message, "one too many");
         }
         generation > GENERATIONS_MAX
     }
@@ -129,61 +127,48 @@ impl Checker<'_> {
                 return None;
             }
             _ if self.is_template_instance(entity) => {
-                let diagnostic = Diagnostic::warning(format!("nothing is known of `{name}`")).at(
+                let diagnostic = Diagnostic::warning(format!("`{name}` is ignored as a base")).at(
                     name.location(),
-                    "it is of an instance of a template module, and nothing is inherited",
+                    "the contents of an instance of a template module are not known",
                 );
                 self.diagnostics.push(diagnostic);
                 return None;
             }
             _ => {
                 let what = self.describe(entity);
-                let diagnostic =
-                    Diagnostic::error(format!("`{name}` cannot be the base of an interface")).at(
-                        name.location(),
-                        format!("expected an interface, this is {what}"),
-                    );
-                self.diagnostics.push(diagnostic);
+                let message = format!("`{name}` cannot be the base of an interface");
+                let label = format!("expected an interface, this is {what}");
+                self.error(name.location(), message, label);
                 return None;
             }
         };
-        match (flavour, base) {
+        let why = match (flavour, base) {
             (InterfaceFlavour::Abstract, InterfaceFlavour::Plain | InterfaceFlavour::Local) => {
-                self.refuse_base(
-                    name,
-                    id,
-                    "is not abstract: an abstract interface cannot inherit from it",
-                    "declared here",
-                );
+                "is not abstract: an abstract interface cannot inherit from it"
             }
             (InterfaceFlavour::Plain, InterfaceFlavour::Local) => {
-                self.refuse_base(
-                    name,
-                    id,
-                    "is local: only a local interface can inherit from it",
-                    "declared here",
-                );
+                "is local: only a local interface can inherit from it"
             }
             _ => return Some(id),
-        }
+        };
+        self.refuse_base(name, id, why, "declared here");
         None
     }
 
     fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
         let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
-            .at(name.location(), "not possible as a base here")
+            .at(name.location(), "cannot be a base here")
             .at(self.tree.item(id).location, there);
         self.diagnostics.push(diagnostic);
     }
 
-    /// Makes the names of `bases` visible in the current scope, and refuses operations that come from two of them.
+    /// Makes the names of `bases` visible in the current scope. Rejects operations that two of them declare.
     pub(super) fn inherit(&mut self, name: &Name, bases: &[ItemId]) {
         let scopes: Vec<ScopeId> = bases
             .iter()
             .filter_map(|base| self.facts[base.0 as usize].scope)
             .collect();
-        let mut known: std::collections::HashMap<String, super::scopes::Symbol> =
-            std::collections::HashMap::new();
+        let mut known: HashMap<String, Symbol> = HashMap::new();
         let mut clashes = Vec::new();
         if scopes.len() > 1 {
             for &scope in &scopes {
@@ -208,17 +193,17 @@ impl Checker<'_> {
                 name.text, second.name
             );
             let diagnostic = Diagnostic::error(message)
-                .at(name.location, "both would be in here")
+                .at(name.location, "inherits both")
                 .at(first.location, "one is declared here")
                 .at(second.location, "the other one here")
-                .note("IDL has no overloading: a name of an operation or attribute must be unique in an interface");
+                .note("IDL has no overloading: each operation and attribute of an interface needs a name of its own");
             self.diagnostics.push(diagnostic);
         }
         self.scopes[self.current].bases = scopes;
     }
 }
 
-/// Declarations that inherit from each other: what reads the tree goes through them by recursion.
+/// The most declarations that may inherit from each other. Code that reads the tree visits them by recursion.
 const GENERATIONS_MAX: u32 = 200;
 
 fn keywords_of(flavour: InterfaceFlavour) -> &'static str {

@@ -1,4 +1,4 @@
-//! Name lookup: what a name means where it stands (CORBA 3.3 part 1, 7.20).
+//! Name lookup: finds the declaration that a name refers to (CORBA 3.3 part 1, 7.20).
 
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use super::scopes::{Entity, ScopeId, ScopeKind, Symbol};
 use super::{Checker, GLOBAL};
 
 impl Checker<'_> {
-    /// What `name` means; `None` if that was reported as an error.
+    /// The entity that `name` stands for; `None` after a reported error.
     pub(super) fn lookup(&mut self, name: &ScopedName) -> Option<Entity> {
         let (mut symbol, mut scope) = if name.absolute {
             (self.find_in(GLOBAL, name.first(), name)?, GLOBAL)
@@ -21,7 +21,7 @@ impl Checker<'_> {
         }
         for (at, part) in name.parts.iter().enumerate() {
             if at > 0 && self.is_template_instance(symbol.entity) {
-                // What an instance holds is not known: all of it stands for the instance.
+                // The contents of an instance are not known: any name inside stands for the instance.
                 return Some(symbol.entity);
             }
             if at > 0 {
@@ -42,7 +42,7 @@ impl Checker<'_> {
         Some(symbol.entity)
     }
 
-    /// The same without a report and without any effect.
+    /// Like [`Self::lookup`], without a report and without any effect.
     pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
         let start = if name.absolute { GLOBAL } else { self.current };
         let mut scope = Some(start);
@@ -65,7 +65,7 @@ impl Checker<'_> {
         Some(symbol.entity)
     }
 
-    /// What a scope itself or its bases have by this name; several if it is ambiguous.
+    /// The symbols of a scope and its bases with this name; several if it is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
         if let Some(own) = self.scopes[scope]
@@ -119,9 +119,8 @@ impl Checker<'_> {
 
     fn find_in(&mut self, scope: ScopeId, part: &Name, name: &ScopedName) -> Option<Symbol> {
         let mut found = self.visible(scope, &part.text, false);
-        let corba = self.scopes[scope]
-            .item
-            .is_some_and(|item| self.is_module_corba(Entity::Item(item)));
+        let owner = self.scopes[scope].item;
+        let corba = owner.is_some_and(|item| self.tree.item(item).is_module_corba());
         let missing = match &name.parts[..] {
             [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
             _ => Some(&part.text).filter(|_| corba),
@@ -138,7 +137,7 @@ impl Checker<'_> {
         self.only(found, part)
     }
 
-    /// A member of what `outer` stands for: enumerators are found in their enum, too.
+    /// A member of the entity `outer`. Enumerators are also found in their enum.
     fn find_member(
         &mut self,
         scope: ScopeId,
@@ -171,7 +170,7 @@ impl Checker<'_> {
             for symbol in found.iter().take(3) {
                 diagnostic = diagnostic.at(symbol.location, "one of them");
             }
-            diagnostic = diagnostic.help(format!("say which is meant: `Interface::{}`", part.text));
+            diagnostic = diagnostic.help(format!("name its interface: `Interface::{}`", part.text));
             self.diagnostics.push(diagnostic);
             return None;
         }
@@ -179,16 +178,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn is_template_instance(&self, entity: Entity) -> bool {
-        let Entity::Item(id) = entity else {
-            return false;
-        };
-        matches!(
-            self.tree.item(id).kind,
-            ItemKind::Other {
-                what: "template module instance",
-                ..
-            }
-        )
+        matches!(entity, Entity::Item(id) if self.tree.item(id).is_other("template module instance"))
     }
 
     /// The scope that the part before number `at` of `name` forms.
@@ -203,7 +193,7 @@ impl Checker<'_> {
             }
         }
         let what = self.describe(symbol.entity);
-        let diagnostic = Diagnostic::error(format!("`{}` has nothing in it", before.text))
+        let diagnostic = Diagnostic::error(format!("`{}` contains no names", before.text))
             .at(before.location, format!("{what} is not a scope"))
             .at(symbol.location, "declared here");
         self.diagnostics.push(diagnostic);
@@ -233,7 +223,7 @@ impl Checker<'_> {
 
     fn report_unknown(&mut self, part: &Name, name: &ScopedName, scope: Option<ScopeId>) {
         let text = &part.text;
-        // It may be declared in what could not be found or read, which has been reported.
+        // It may be declared in a file that was not found, or in text with an error; both have been reported.
         if self.incomplete || self.lost.contains(text.as_str()) {
             return;
         }
@@ -241,10 +231,7 @@ impl Checker<'_> {
             .filter(|&scope| scope != GLOBAL)
             .and_then(|scope| self.scopes[scope].item);
         let message = match owner {
-            Some(owner) => format!(
-                "`{}` has nothing called `{text}`",
-                self.tree.item(owner).name
-            ),
+            Some(owner) => format!("`{}` does not declare `{text}`", self.tree.item(owner).name),
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
@@ -260,29 +247,19 @@ impl Checker<'_> {
         {
             return Some(format!("the IDL type is `{ours}`"));
         }
-        if let Some(elsewhere) = self
-            .tree
-            .items
-            .iter()
-            .find(|item| item.name == text && scope.is_none())
+        if scope.is_none()
+            && let Some(elsewhere) = self.tree.ids().find(|&id| self.tree.item(id).name == text)
         {
-            let mut path = text.to_owned();
-            let mut next = elsewhere.scope;
-            while let Some(owner) = next {
-                path = format!("{}::{path}", self.tree.item(owner).name);
-                next = self.tree.item(owner).scope;
-            }
-            return Some(format!("did you mean `{path}`?"));
+            return Some(format!(
+                "did you mean `{}`?",
+                self.tree.full_name(elsewhere)
+            ));
         }
         let mut known: Vec<&str> = Vec::new();
         let mut next = Some(scope.unwrap_or(self.current));
         while let Some(here) = next {
-            known.extend(
-                self.scopes[here]
-                    .names
-                    .values()
-                    .map(|symbol| symbol.name.as_str()),
-            );
+            let names = self.scopes[here].names.values();
+            known.extend(names.map(|symbol| symbol.name.as_str()));
             next = self.scopes[here].parent.filter(|_| scope.is_none());
         }
         known.sort_unstable();
@@ -296,7 +273,7 @@ impl Checker<'_> {
     }
 }
 
-/// Types of other languages that people write in IDL.
+/// Types of other languages that users write in IDL.
 const FOREIGN: [(&str, &str); 17] = [
     ("int", "long"),
     ("bool", "boolean"),

@@ -1,18 +1,19 @@
 //! Operations and attributes (CORBA 3.3 part 1, 7.13 and 7.14).
 
 use crate::ast::{
-    self, AttributeDcl, Definition, DefinitionKind, Lead, OperationDcl, ScopedName, TypeSpec,
+    self, AttributeDcl, Definition, DefinitionKind, OperationDcl, Preamble, ScopedName, TypeSpec,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{
-    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Parameter, Timing, Type,
+    Attribute, Direction, InterfaceFlavour, Item, ItemId, ItemKind, Operation, Parameter, Timing,
+    Type,
 };
 
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
 
-/// What can be called on an interface, valuetype or home.
+/// The operations, attributes and factories of an interface, valuetype or home.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) operations: Vec<Operation>,
@@ -21,7 +22,7 @@ pub(super) struct Calls {
 }
 
 impl Checker<'_> {
-    /// The exports of the current scope: types are declared, operations and attributes are collected.
+    /// Declares the types of the current scope, and returns its operations and attributes.
     pub(super) fn exports(&mut self, body: &[Definition]) -> Calls {
         let mut calls = Calls::default();
         for definition in body {
@@ -31,23 +32,22 @@ impl Checker<'_> {
     }
 
     pub(super) fn export(&mut self, definition: &Definition, calls: &mut Calls) {
-        let lead = &definition.lead;
+        let preamble = &definition.preamble;
         match &definition.kind {
             DefinitionKind::Operation(operation) => {
-                let timing = self.timing(&lead.annotations);
-                let checked = self.operation(lead, operation, Entity::Operation);
-                let checked = checked.map(|operation| Operation {
+                let timing = self.timing(&preamble.annotations);
+                let checked = self.operation(preamble, operation, Entity::Operation);
+                calls.operations.extend(checked.map(|operation| Operation {
                     timing,
                     ..operation
-                });
-                calls.operations.extend(checked);
+                }));
             }
             DefinitionKind::Factory(factory) => {
-                let checked = self.operation(lead, factory, Entity::Other("a factory"));
+                let checked = self.operation(preamble, factory, Entity::Other("a factory"));
                 calls.factories.extend(checked);
             }
             DefinitionKind::Attribute(attribute) => {
-                let checked = self.attribute(lead, attribute);
+                let checked = self.attribute(preamble, attribute);
                 calls.attributes.extend(checked);
             }
             _ => self.definition(definition),
@@ -56,7 +56,7 @@ impl Checker<'_> {
 
     fn operation(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         declared: &OperationDcl,
         entity: Entity,
     ) -> Option<Operation> {
@@ -65,7 +65,7 @@ impl Checker<'_> {
         if let Some(ty) = &returns {
             self.check_local(ty, declared.returns.location, "the result");
         }
-        // An operation is a scope: what it raises is looked up among its parameters first (7.20.1).
+        // An operation is a scope: exceptions are looked up among its parameters first (7.20.1).
         let scope = self.new_scope(ScopeKind::Closed, None);
         let (parameters, raises) = self.enter(scope, |checker| {
             let parameters = checker.parameters(&declared.parameters);
@@ -80,8 +80,8 @@ impl Checker<'_> {
         Some(Operation {
             name: declared.name.text.clone(),
             location: declared.name.location,
-            documentation: lead.documentation.clone(),
-            annotations: lead.annotations.clone(),
+            documentation: preamble.documentation.clone(),
+            annotations: preamble.annotations.clone(),
             timing: Timing::default(),
             oneway: declared.oneway.is_some(),
             returns: returns?,
@@ -104,56 +104,51 @@ impl Checker<'_> {
                 name: parameter.name.text.clone(),
                 location: parameter.name.location,
                 ty,
-                annotations: parameter.lead.annotations.clone(),
+                annotations: parameter.preamble.annotations.clone(),
             }));
         }
         parameters.into_iter().collect()
     }
 
-    /// A oneway call brings nothing back (7.13.2).
+    /// A oneway call has no reply (7.13.2).
     fn check_oneway(&mut self, oneway: Location, declared: &OperationDcl, returns: Option<&Type>) {
-        let name = &declared.name.text;
+        let mut refuse = |what: &str, location, label| {
+            let message = format!("the oneway operation `{}` {what}", declared.name.text);
+            let diagnostic = Diagnostic::error(message)
+                .at(location, label)
+                .at(oneway, "a oneway operation has no reply");
+            self.diagnostics.push(diagnostic);
+        };
         if returns.is_some_and(|returns| *returns != Type::Void) {
-            let diagnostic =
-                Diagnostic::error(format!("the oneway operation `{name}` returns something"))
-                    .at(declared.returns.location, "must be `void`")
-                    .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+            let location = declared.returns.location;
+            refuse("returns a value", location, "must be `void`");
         }
-        for parameter in declared
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::In)
-        {
-            let diagnostic = Diagnostic::error(format!(
-                "the oneway operation `{name}` has a parameter that comes back"
-            ))
-            .at(parameter.direction_location, "must be `in`")
-            .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+        for parameter in &declared.parameters {
+            if parameter.direction != Direction::In {
+                let location = parameter.direction_location;
+                refuse(
+                    "has an `out` or `inout` parameter",
+                    location,
+                    "must be `in`",
+                );
+            }
         }
         if let (Some(first), Some(last)) = (declared.raises.first(), declared.raises.last()) {
-            let diagnostic =
-                Diagnostic::error(format!("the oneway operation `{name}` raises exceptions"))
-                    .at(first.location().to(last.location()), "not possible")
-                    .at(oneway, "nothing comes back from a oneway operation");
-            self.diagnostics.push(diagnostic);
+            let location = first.location().to(last.location());
+            refuse("raises exceptions", location, "leave `raises` out");
         }
     }
 
     fn check_factory(&mut self, declared: &OperationDcl) {
-        for parameter in declared
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::In)
-        {
-            let diagnostic = Diagnostic::error("a factory takes `in` parameters only")
-                .at(parameter.direction_location, "must be `in`");
-            self.diagnostics.push(diagnostic);
+        for parameter in &declared.parameters {
+            if parameter.direction != Direction::In {
+                let message = "a factory takes only `in` parameters";
+                self.error(parameter.direction_location, message, "must be `in`");
+            }
         }
     }
 
-    fn attribute(&mut self, lead: &Lead, declared: &AttributeDcl) -> Vec<Attribute> {
+    fn attribute(&mut self, preamble: &Preamble, declared: &AttributeDcl) -> Vec<Attribute> {
         let ty = self.declared_type(&declared.ty);
         if let Some(ty) = &ty {
             self.check_local(ty, declared.ty.location, "the attribute");
@@ -163,13 +158,13 @@ impl Checker<'_> {
         for name in &declared.names {
             self.declare(name, Entity::Attribute);
         }
-        let annotations = [lead.annotations.clone(), declared.annotations.clone()].concat();
+        let annotations = [preamble.annotations.clone(), declared.annotations.clone()].concat();
         let timing = self.timing(&annotations);
         let Some(ty) = ty else { return Vec::new() };
         let attribute = |name: &ast::Name| Attribute {
             name: name.text.clone(),
             location: name.location,
-            documentation: lead.documentation.clone(),
+            documentation: preamble.documentation.clone(),
             annotations: annotations.clone(),
             timing,
             readonly: declared.readonly,
@@ -204,32 +199,27 @@ impl Checker<'_> {
                     }
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be raised")).at(
-                        name.location(),
-                        format!("expected an exception, this is {what}"),
-                    );
-                    self.diagnostics.push(diagnostic);
+                    let message = format!("`{name}` cannot be raised");
+                    let label = format!("expected an exception, this is {what}");
+                    self.error(name.location(), message, label);
                 }
             }
         }
         raised
     }
 
-    /// What is local can be passed in local interfaces only (7.6.8).
+    /// Only local interfaces can pass values of local types (7.6.8).
     fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
         let Some(owner) = self.owner() else { return };
-        let plain = match &self.tree.item(owner).kind {
-            ItemKind::Interface(interface) => interface.flavour == InterfaceFlavour::Plain,
-            _ => false,
-        };
-        if plain && self.is_local(ty) {
-            let name = &self.tree.item(owner).name;
+        let Item { name, kind, .. } = self.tree.item(owner);
+        let is_plain = matches!(kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Plain);
+        if is_plain && self.is_local(ty) {
             let diagnostic = Diagnostic::error(format!(
                 "{what} is local, but the interface `{name}` is not"
             ))
             .at(location, "a local object cannot leave its process")
             .help(format!(
-                "if `{name}` never leaves it either, declare it `local interface {name}`"
+                "declare `local interface {name}` if its objects also never leave the process"
             ));
             self.diagnostics.push(diagnostic);
         }
@@ -247,12 +237,15 @@ impl Checker<'_> {
         }
     }
 
-    /// A type and where it stands, for state members, which may not be local either.
+    /// A state member must not be local.
     pub(super) fn check_state(&mut self, ty: &Type, spec: &TypeSpec) {
         if self.is_local(ty) {
-            let diagnostic = Diagnostic::error("the state of a valuetype cannot be local")
-                .at(spec.location, "a local object cannot leave its process");
-            self.diagnostics.push(diagnostic);
+            let message = "the state of a valuetype cannot be local";
+            self.error(
+                spec.location,
+                message,
+                "a local object cannot leave its process",
+            );
         }
     }
 }

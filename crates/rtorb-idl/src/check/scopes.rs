@@ -1,4 +1,4 @@
-//! Scopes: what names they hold, and which may be declared in them (CORBA 3.3 part 1, 7.20).
+//! Scopes: their names, and which names may be declared in them (CORBA 3.3 part 1, 7.20).
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::ids::Prefix;
 /// Index of a scope.
 pub(super) type ScopeId = usize;
 
-/// What names are declared in.
+/// A scope in which names are declared.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) kind: ScopeKind,
@@ -24,7 +24,7 @@ pub(super) struct Scope {
     pub(super) names: HashMap<String, Symbol>,
     /// Scopes of the direct base interfaces and valuetypes.
     pub(super) bases: Vec<ScopeId>,
-    /// What `typeprefix` said.
+    /// The prefix of a `typeprefix`.
     pub(super) type_prefix: Option<Prefix>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Symbol {
     pub(super) name: String,
     pub(super) location: Location,
     pub(super) entity: Entity,
-    /// True if the name is only used here, and is declared further out.
+    /// True if the name is only used here; an outer scope declares it.
     pub(super) introduced: bool,
 }
 
-/// What a name stands for.
+/// The entity that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entity {
     Item(ItemId),
@@ -55,7 +55,7 @@ pub(super) enum Entity {
     Enumerator(ItemId, u32),
     Operation,
     Attribute,
-    /// A member, parameter, port or factory: nothing that can be used by name.
+    /// A member, parameter, port or factory: it cannot be used by name.
     Other(&'static str),
 }
 
@@ -93,7 +93,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Declares a name in the current scope; false if it may not be, which is reported.
+    /// Declares a name in the current scope. Returns false after a reported error.
     pub(super) fn declare(&mut self, name: &Name, entity: Entity) -> bool {
         let reported = self.check_enclosing(name);
         self.check_inherited(name, entity);
@@ -143,23 +143,21 @@ impl Checker<'_> {
         }
     }
 
-    /// Once used, a name keeps its meaning up to the end of the scope (7.20.3). A difference in case only is so
-    /// frequent in real files (`Color color`) that it is a warning.
+    /// A used name keeps its meaning until the end of the scope (7.20.3). A difference only in case (`Color color`) is a
+    /// warning, because it is frequent in real files.
     fn report_introduced(&mut self, name: &Name, used: &Symbol) {
         let text = &name.text;
         let diagnostic = if used.name == *text {
-            Diagnostic::error(format!(
-                "`{text}` gets a new meaning after it was used here"
-            ))
-            .at(name.location, "declared with another meaning")
-            .at(
-                used.location,
-                "used here with the meaning of an outer scope",
-            )
-            .help(format!(
-                "choose another name, or write the outer one in full: `{}`",
-                self.full_name(used)
-            ))
+            let outer = self.full_name(used);
+            Diagnostic::error(format!("`{text}` is declared after its use in this scope"))
+                .at(name.location, "declared with another meaning here")
+                .at(
+                    used.location,
+                    "used with the meaning of an outer scope here",
+                )
+                .help(format!(
+                    "choose another name, or write the outer name in full: `{outer}`"
+                ))
         } else {
             Diagnostic::warning(format!(
                 "`{text}` differs in case only from `{}`, which is used here",
@@ -173,19 +171,17 @@ impl Checker<'_> {
 
     /// `::A::B`
     pub(super) fn full_name(&self, symbol: &Symbol) -> String {
-        let mut name = format!("::{}", symbol.name);
-        let mut next = match symbol.entity {
+        let scope = match symbol.entity {
             Entity::Item(id) | Entity::Enumerator(id, _) => self.tree.item(id).scope,
             _ => None,
         };
-        while let Some(owner) = next {
-            name = format!("::{}{name}", self.tree.item(owner).name);
-            next = self.tree.item(owner).scope;
+        match scope {
+            Some(scope) => format!("::{}::{}", self.tree.full_name(scope), symbol.name),
+            None => format!("::{}", symbol.name),
         }
-        name
     }
 
-    /// What stands directly in a scope may not have the name of the scope (7.20.2); true if that was reported.
+    /// A declaration may not have the name of the scope that directly contains it (7.20.2); true if that was reported.
     fn check_enclosing(&mut self, name: &Name) -> bool {
         let Some(owner) = self.scopes[self.current].item else {
             return false;
@@ -195,12 +191,15 @@ impl Checker<'_> {
             return false;
         }
         let diagnostic = if owner.name == name.text {
-            Diagnostic::error(format!("`{}` has the name of what it stands in", name.text))
-                .at(name.location, "not allowed here")
-                .at(owner.location, "the enclosing declaration")
+            Diagnostic::error(format!(
+                "`{}` has the name of its enclosing declaration",
+                name.text
+            ))
+            .at(name.location, "not allowed here")
+            .at(owner.location, "the enclosing declaration")
         } else {
             let message = format!(
-                "`{}` differs in case only from `{}`, in which it stands",
+                "`{}` differs in case only from its enclosing declaration `{}`",
                 name.text, owner.name
             );
             Diagnostic::warning(message)
@@ -211,7 +210,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Operations, attributes and state may not be declared again in what derives from theirs (7.6.5 and 7.9.1).
+    /// A derived interface or valuetype may not redeclare inherited operations, attributes and state (7.6.5 and 7.9.1).
     fn check_inherited(&mut self, name: &Name, entity: Entity) {
         let bases = self.scopes[self.current].bases.clone();
         let mut found = Vec::new();
@@ -239,7 +238,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What `key` stands for in `scope` or, unless that declares it, in its bases.
+    /// Adds the symbols for `key` that `scope` declares, or else those of its bases.
     pub(super) fn inherited(
         &self,
         scope: ScopeId,
@@ -251,24 +250,20 @@ impl Checker<'_> {
             return;
         }
         visited.push(scope);
-        match self.scopes[scope]
+        let Some(symbol) = self.scopes[scope]
             .names
             .get(key)
-            .filter(|symbol| !symbol.introduced)
-        {
-            Some(symbol) => {
-                if !found
-                    .iter()
-                    .any(|known| known.entity == symbol.entity && known.location == symbol.location)
-                {
-                    found.push(symbol.clone());
-                }
+            .filter(|own| !own.introduced)
+        else {
+            for &base in &self.scopes[scope].bases {
+                self.inherited(base, key, visited, found);
             }
-            None => {
-                for &base in &self.scopes[scope].bases {
-                    self.inherited(base, key, visited, found);
-                }
-            }
+            return;
+        };
+        let is_same =
+            |known: &Symbol| (known.entity, known.location) == (symbol.entity, symbol.location);
+        if !found.iter().any(is_same) {
+            found.push(symbol.clone());
         }
     }
 

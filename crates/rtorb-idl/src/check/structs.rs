@@ -1,36 +1,37 @@
 //! Structs, exceptions, enums, bitsets and bitmasks.
 
-use crate::ast::{self, Constructed, ConstructedKind, Lead, Name, ScopedName};
-use crate::diagnostic::Diagnostic;
+use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName};
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    /// Declares and defines; the answer is the item if the name could be declared.
+    /// Declares and defines a type. Returns the item, or `None` if its name is taken.
     pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
-        let (lead, name) = (&constructed.lead, &constructed.name);
+        let (preamble, name) = (&constructed.preamble, &constructed.name);
         match &constructed.kind {
             ConstructedKind::Struct {
                 base,
                 members: Some(members),
-            } => self.struct_definition(lead, name, base.as_ref(), members),
-            ConstructedKind::Struct { members: None, .. } => self.forward(lead, name, "struct"),
-            ConstructedKind::Union(Some(body)) => self.union_definition(lead, name, body),
-            ConstructedKind::Union(None) => self.forward(lead, name, "union"),
-            ConstructedKind::Enum { enumerators } => self.enum_definition(lead, name, enumerators),
-            ConstructedKind::Bitset { base, fields } => {
-                self.bitset(lead, name, base.as_ref(), fields)
+            } => self.struct_definition(preamble, name, base.as_ref(), members),
+            ConstructedKind::Struct { members: None, .. } => self.forward(preamble, name, "struct"),
+            ConstructedKind::Union(Some(body)) => self.union_definition(preamble, name, body),
+            ConstructedKind::Union(None) => self.forward(preamble, name, "union"),
+            ConstructedKind::Enum { enumerators } => {
+                self.enum_definition(preamble, name, enumerators)
             }
-            ConstructedKind::Bitmask { bits } => self.bitmask(lead, name, bits),
+            ConstructedKind::Bitset { base, fields } => {
+                self.bitset(preamble, name, base.as_ref(), fields)
+            }
+            ConstructedKind::Bitmask { bits } => self.bitmask(preamble, name, bits),
         }
     }
 
-    /// `struct S;` and the like: as often as one wants, before and after the definition.
+    /// `struct S;` and other forward declarations. They may be repeated, before and after the definition.
     pub(super) fn forward(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         what: &'static str,
     ) -> Option<ItemId> {
@@ -39,13 +40,13 @@ impl Checker<'_> {
             self.check_forward_id(id, name);
             return Some(id);
         }
-        self.declare_item(lead, name, ItemKind::Undefined { what })
+        self.declare_item(preamble, name, ItemKind::Undefined { what })
     }
 
-    /// The item for a definition: a forward declaration becomes it, or a new one is made.
+    /// The item for a definition: that of its forward declaration, or a new one.
     pub(super) fn begin_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         what: &'static str,
         kind: ItemKind,
@@ -54,20 +55,20 @@ impl Checker<'_> {
             |&id| matches!(self.tree.item(id).kind, ItemKind::Undefined { what: declared } if declared == what),
         );
         let Some(id) = forward else {
-            let id = self.declare_item(lead, name, kind)?;
+            let id = self.declare_item(preamble, name, kind)?;
             self.facts(id).open = true;
             return Some(id);
         };
         self.check_spelling(name, id);
         self.check_forward_id(id, name);
         let in_main_file = self.is_main(name.location);
-        let item = &mut self.tree.items[id.0 as usize];
+        let item = self.item_mut(id);
         item.kind = kind;
         item.location = name.location;
         item.in_main_file = in_main_file;
-        item.annotations.extend(lead.annotations.clone());
-        if !lead.documentation.is_empty() {
-            item.documentation.clone_from(&lead.documentation);
+        item.annotations.extend(preamble.annotations.clone());
+        if !preamble.documentation.is_empty() {
+            item.documentation.clone_from(&preamble.documentation);
         }
         self.facts(id).open = true;
         Some(id)
@@ -89,7 +90,7 @@ impl Checker<'_> {
 
     fn struct_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
         members: &[ast::Member],
@@ -99,7 +100,7 @@ impl Checker<'_> {
             members: Vec::new(),
             items: Vec::new(),
         };
-        let Some(id) = self.begin_definition(lead, name, "struct", kind) else {
+        let Some(id) = self.begin_definition(preamble, name, "struct", kind) else {
             self.within_nothing(|checker| checker.members(members));
             return None;
         };
@@ -118,12 +119,12 @@ impl Checker<'_> {
         Some(id)
     }
 
-    pub(super) fn exception(&mut self, lead: &Lead, name: &Name, members: &[ast::Member]) {
+    pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
         let kind = ItemKind::Exception {
             members: Vec::new(),
             items: Vec::new(),
         };
-        match self.declare_item(lead, name, kind) {
+        match self.declare_item(preamble, name, kind) {
             Some(id) => {
                 let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
                 self.end_members(id, own);
@@ -140,7 +141,7 @@ impl Checker<'_> {
         facts.open = false;
         facts.local = local;
         if let ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } =
-            &mut self.tree.items[id.0 as usize].kind
+            &mut self.item_mut(id).kind
         {
             *members = all;
         }
@@ -158,12 +159,9 @@ impl Checker<'_> {
                 members.clone()
             }
             _ => {
-                let diagnostic =
-                    Diagnostic::error(format!("`{base}` cannot be the base of a struct")).at(
-                        base.location(),
-                        format!("expected a defined struct, this is {what}"),
-                    );
-                self.diagnostics.push(diagnostic);
+                let message = format!("`{base}` cannot be the base of a struct");
+                let label = format!("expected a defined struct, this is {what}");
+                self.error(base.location(), message, label);
                 Vec::new()
             }
         }
@@ -173,7 +171,7 @@ impl Checker<'_> {
     pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
         let mut found = Vec::new();
         for member in members {
-            let ty = self.member_type(&member.lead, &member.ty);
+            let ty = self.member_type(&member.preamble, &member.ty);
             for declarator in &member.declarators {
                 self.declare(&declarator.name, Entity::Other("a member"));
                 let Some(ty) = ty
@@ -182,29 +180,20 @@ impl Checker<'_> {
                 else {
                     continue;
                 };
-                found.push(Member {
-                    name: declarator.name.text.clone(),
-                    location: declarator.name.location,
-                    documentation: member.lead.documentation.clone(),
-                    annotations: [
-                        member.lead.annotations.clone(),
-                        declarator.annotations.clone(),
-                    ]
-                    .concat(),
-                    ty,
-                });
+                found.push(tree_member(&member.preamble, declarator, ty));
             }
         }
         found
     }
 
     /// The type of a member of a struct or union.
-    pub(super) fn member_type(&mut self, lead: &Lead, spec: &ast::TypeSpec) -> Option<Type> {
-        let external = lead
-            .annotations
-            .iter()
-            .any(|annotation| annotation.name == "external");
-        if external {
+    pub(super) fn member_type(
+        &mut self,
+        preamble: &Preamble,
+        spec: &ast::TypeSpec,
+    ) -> Option<Type> {
+        let mut annotations = preamble.annotations.iter();
+        if annotations.any(|annotation| annotation.name == "external") {
             self.external_type(spec)
         } else {
             self.type_of(spec)
@@ -213,20 +202,17 @@ impl Checker<'_> {
 
     fn enum_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         written: &[ast::Enumerator],
     ) -> Option<ItemId> {
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Enum {
-                enumerators: Vec::new(),
-            },
-        );
+        let kind = ItemKind::Enum {
+            enumerators: Vec::new(),
+        };
+        let id = self.declare_item(preamble, name, kind);
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {
-            // Enumerators are names of the scope that the enum stands in (7.20.2).
+            // Enumerators are names of the scope that contains the enum (7.20.2).
             let entity = match (id, u32::try_from(at)) {
                 (Some(id), Ok(at)) => Entity::Enumerator(id, at),
                 _ => Entity::Other("an enumerator"),
@@ -235,13 +221,13 @@ impl Checker<'_> {
             enumerators.push(tree_enumerator(enumerator));
         }
         let id = id?;
-        self.set_kind(id, ItemKind::Enum { enumerators });
+        self.item_mut(id).kind = ItemKind::Enum { enumerators };
         Some(id)
     }
 
     fn bitset(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
         fields: &[ast::BitField],
@@ -249,21 +235,17 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what: "bitset",
-                items: Vec::new(),
-            },
-        )?;
+        let id = self.declare_item(preamble, name, ItemKind::other("bitset"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
-                if width.is_some_and(|width| width > 64) {
-                    let diagnostic = Diagnostic::error("a bit field has at most 64 bits")
-                        .at(field.width.location, "this is more");
-                    checker.diagnostics.push(diagnostic);
+                if let Some(width) = width.filter(|&width| width > 64) {
+                    let label = format!("this is {width}");
+                    checker.error(
+                        field.width.location,
+                        "a bit field has at most 64 bits",
+                        label,
+                    );
                 }
                 for name in &field.names {
                     checker.declare(name, Entity::Other("a bit field"));
@@ -273,15 +255,13 @@ impl Checker<'_> {
         Some(id)
     }
 
-    fn bitmask(&mut self, lead: &Lead, name: &Name, bits: &[ast::Enumerator]) -> Option<ItemId> {
-        let id = self.declare_item(
-            lead,
-            name,
-            ItemKind::Other {
-                what: "bitmask",
-                items: Vec::new(),
-            },
-        )?;
+    fn bitmask(
+        &mut self,
+        preamble: &Preamble,
+        name: &Name,
+        bits: &[ast::Enumerator],
+    ) -> Option<ItemId> {
+        let id = self.declare_item(preamble, name, ItemKind::other("bitmask"))?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
                 checker.declare(&bit.name, Entity::Other("a bit"));
@@ -299,11 +279,22 @@ impl Checker<'_> {
     }
 }
 
+/// The member that a declarator declares.
+pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty: Type) -> Member {
+    Member {
+        name: declarator.name.text.clone(),
+        location: declarator.name.location,
+        documentation: preamble.documentation.clone(),
+        annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
+        ty,
+    }
+}
+
 fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
     Enumerator {
         name: enumerator.name.text.clone(),
         location: enumerator.name.location,
-        documentation: enumerator.lead.documentation.clone(),
-        annotations: enumerator.lead.annotations.clone(),
+        documentation: enumerator.preamble.documentation.clone(),
+        annotations: enumerator.preamble.annotations.clone(),
     }
 }

@@ -1,16 +1,16 @@
 //! Names of module CORBA that a specification uses without declaring them.
 //!
-//! The standard wants `#include <orb.idl>`, but what that file holds differs from ORB to ORB: the files of one fail with
-//! the `orb.idl` of another. What is missing is taken, one declaration at a time, from the built-in one.
+//! The standard requires `#include <orb.idl>`, but its contents differ from ORB to ORB: the files of one ORB fail with
+//! the `orb.idl` of another. Missing declarations are taken, one at a time, from the built-in file.
 
 use std::collections::HashMap;
 
-use crate::ast::{ConstructedKind, Definition, DefinitionKind, Lead, Name};
+use crate::ast::{ConstructedKind, Definition, DefinitionKind, Name, Preamble};
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
 use super::ids::Prefix;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::ScopeKind;
 use super::{Checker, GLOBAL};
 
 /// The declarations in the modules of `definitions`, by name.
@@ -49,7 +49,7 @@ impl Checker<'_> {
         true
     }
 
-    /// The global module CORBA, which is made if need be; `None` if something else has that name.
+    /// The global module CORBA, created if it does not exist; `None` if another declaration has that name.
     fn module_corba(&mut self) -> Option<ItemId> {
         let name = Name {
             text: "CORBA".to_owned(),
@@ -58,28 +58,16 @@ impl Checker<'_> {
         match self.declared_here(&name) {
             Some(id) => self.is_module(id).then_some(id),
             None => {
-                let id = self.declare_item(
-                    &Lead::default(),
-                    &name,
-                    ItemKind::Module { items: Vec::new() },
-                )?;
+                let module = ItemKind::Module { items: Vec::new() };
+                let id = self.declare_item(&Preamble::default(), &name, module)?;
                 self.within(id, ScopeKind::Module, |_| {});
                 Some(id)
             }
         }
     }
-
-    /// True if `entity` is the global module CORBA.
-    pub(super) fn is_module_corba(&self, entity: Entity) -> bool {
-        let Entity::Item(id) = entity else {
-            return false;
-        };
-        let item = self.tree.item(id);
-        item.name == "CORBA" && item.scope.is_none()
-    }
 }
 
-/// What a declaration declares: an enum its enumerators, too.
+/// The names that a declaration declares. An enum also declares its enumerators.
 fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
         DefinitionKind::Interface(interface) => vec![&interface.name],

@@ -1,16 +1,16 @@
-//! Times as annotations have them: `2ms`, `1.5us`.
+//! Times in annotations: `2ms`, `1.5us`.
 //!
-//! The rule is that of the files which describe systems: the crate that reads those and this one know nothing of each other, so
-//! both are held to one table of cases, `crates/rtorb-sched/src/times/cases.txt`.
+//! System files have the same syntax for times. Their reader is another crate and neither depends on the other, so the tests
+//! of both use one table of cases, `crates/rtorb-sched/src/times_cases.txt`.
 
-/// Why a text is no time.
+/// Why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoTime {
-    /// Not a number with its unit behind it.
+    /// Not a number with a unit behind it.
     Malformed,
-    /// A number, but of what?
+    /// A number without a unit.
     WithoutUnit,
-    /// Something else than s, ms, us or ns.
+    /// A unit other than s, ms, us and ns.
     UnknownUnit(String),
     /// Not a whole number of nanoseconds.
     TooFine,
@@ -44,7 +44,7 @@ pub(super) fn nanoseconds(text: &str) -> Result<u64, NoTime> {
     if fraction.len() > decimals {
         return Err(NoTime::TooFine);
     }
-    // The point moves to behind the last nanosecond: what is left is one whole number.
+    // The point moves behind the last digit of a nanosecond, which leaves a whole number.
     format!("{whole}{fraction:0<decimals$}")
         .parse()
         .map_err(|_| NoTime::TooLong)
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_files_that_describe_systems() {
-        let cases = include_str!("../../../rtorb-sched/src/times/cases.txt");
+    fn times_agree_with_system_files() {
+        let cases = include_str!("../../../rtorb-sched/src/times_cases.txt");
         let mut count = 0;
         for case in cases.lines().filter(|line| !line.starts_with('#')) {
             let (text, meaning) = case.split_once('=').expect("TEXT = MEANING");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_has_its_reason() {
+    fn wrong_times_have_a_reason() {
         for (text, reason) in [
             ("", NoTime::Malformed),
             ("2", NoTime::WithoutUnit),

@@ -1,6 +1,6 @@
-//! The annotations that say what an operation's timing is: `@worst_case_time`, `@deadline`, `@period`, `@criticality`.
+//! The annotations that state the timing of an operation: `@worst_case_time`, `@deadline`, `@period`, `@criticality`.
 //!
-//! They are known without being declared. A specification may declare them all the same, for compilers that do not know them.
+//! They need no declaration. A specification may still declare them for other compilers.
 
 use crate::diagnostic::Diagnostic;
 use crate::suggest;
@@ -12,16 +12,13 @@ use super::Checker;
 use super::times::{NoTime, nanoseconds};
 
 impl Checker<'_> {
-    /// What the annotations of an operation or attribute of the current scope say; what is wrong with them is reported.
+    /// The timing that the annotations of an operation or attribute of the current scope state. Reports wrong ones.
     pub(super) fn timing(&mut self, annotations: &[Annotation]) -> Timing {
         let mut timing = Timing::default();
         if let Some(owner) = self.owner()
             && let Some(why) = self.is_never_timed(owner)
         {
-            for annotation in annotations
-                .iter()
-                .filter(|annotation| is_timing(annotation))
-            {
+            for annotation in annotations.iter().filter(|one| is_timing(one)) {
                 self.timed.insert(annotation.location);
                 self.misplaced(annotation, why);
             }
@@ -45,7 +42,7 @@ impl Checker<'_> {
         timing
     }
 
-    /// Annotations on timing that stand where there is no operation.
+    /// Reports annotations on timing that do not belong to an operation or attribute.
     pub(super) fn misplaced_timing(&mut self, all: &[Annotation]) {
         if !self.is_whole {
             return;
@@ -54,22 +51,22 @@ impl Checker<'_> {
             if !self.timed.contains(&annotation.location) {
                 self.misplaced(
                     annotation,
-                    "this is no operation or attribute of an interface",
+                    "expected an operation or attribute of an interface",
                 );
             }
         }
     }
 
-    /// Why nothing that is declared in `owner` has a timing, if so.
+    /// The reason why declarations in `owner` have no timing, if there is one.
     fn is_never_timed(&self, owner: ItemId) -> Option<&'static str> {
         match &self.tree.item(owner).kind {
             ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => {
-                Some("the interface is local: no call of it goes through the ORB")
+                Some("the interface is local: its calls do not go through the ORB")
             }
             ItemKind::Valuetype(_) => {
-                Some("this is of a valuetype: no call of it goes through the ORB")
+                Some("this is in a valuetype: its calls do not go through the ORB")
             }
-            ItemKind::Other { .. } => Some("this is of no interface"),
+            ItemKind::Other { .. } => Some("this is not in an interface"),
             _ => None,
         }
     }
@@ -78,7 +75,7 @@ impl Checker<'_> {
         let message = format!("`@{}` cannot stand here", annotation.name);
         let diagnostic = Diagnostic::error(message)
             .at(annotation.location, why)
-            .help("write it before each operation that it is true of");
+            .help("write it before each operation that it applies to");
         self.diagnostics.push(diagnostic);
     }
 
@@ -102,17 +99,17 @@ impl Checker<'_> {
         let example = format!("`@{}(\"2ms\")`", annotation.name);
         let written = self.value(annotation, &example)?;
         let Some(text) = unquoted(&written) else {
-            let found = format!("found `{written}`, which is no text");
-            self.wrong_value(annotation, &found, &example);
+            let label = format!("expected a string, found `{written}`");
+            self.wrong_value(annotation, &label, &example);
             return None;
         };
         let found = match nanoseconds(text) {
-            Ok(0) => "no time at all: it is at least 1ns".to_owned(),
+            Ok(0) => "the time must be at least 1ns".to_owned(),
             Ok(ns) => return Some(ns),
-            Err(NoTime::Malformed) => format!("`{text}` is no number with a unit"),
-            Err(NoTime::WithoutUnit) => format!("`{text}` has no unit: s, ms, us or ns"),
+            Err(NoTime::Malformed) => format!("`{text}` is not a number with a unit"),
+            Err(NoTime::WithoutUnit) => format!("`{text}` has no unit: add s, ms, us or ns"),
             Err(NoTime::UnknownUnit(unit)) => {
-                format!("`{unit}` is no unit of time: there are s, ms, us and ns")
+                format!("`{unit}` is not a unit of time: use s, ms, us or ns")
             }
             Err(NoTime::TooFine) => format!("`{text}` is finer than a nanosecond"),
             Err(NoTime::TooLong) => format!("`{text}` is too long: at most {}ns", u64::MAX),
@@ -130,14 +127,17 @@ impl Checker<'_> {
             None => enumerator_of(*criticality) == written,
         });
         if found.is_none() {
-            let found = match text {
-                Some(text) => format!("`{text}` is none of {}", known(Criticality::name)),
+            let label = match text {
+                Some(text) => format!(
+                    "`{text}` is not one of {}",
+                    known(|one| one.name().to_owned())
+                ),
                 None => format!(
-                    "`{written}` is no text, and none of {}",
+                    "`{written}` is not a string, and not one of {}",
                     known(enumerator_of)
                 ),
             };
-            self.wrong_value(annotation, &found, example);
+            self.wrong_value(annotation, &label, example);
         }
         found
     }
@@ -146,9 +146,11 @@ impl Checker<'_> {
     fn value(&mut self, annotation: &Annotation, example: &str) -> Option<String> {
         let found = match annotation.parameters.as_slice() {
             [(name, value)] if name.is_empty() || name == "value" => return Some(value.clone()),
-            [] => "has no value".to_owned(),
-            [(name, _)] => format!("its value has no name, or the name `value`, and not `{name}`"),
-            several => format!("has {} values, and takes one", several.len()),
+            [] => "expected a value".to_owned(),
+            [(name, _)] => {
+                format!("expected a value without a name or called `value`, found `{name}`")
+            }
+            several => format!("expected one value, found {}", several.len()),
         };
         self.wrong_value(annotation, &found, example);
         None
@@ -161,7 +163,7 @@ impl Checker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// What executes longer than its deadline misses it always.
+    /// An operation that executes longer than its deadline always misses it.
     fn check_order(&mut self, annotations: &[Annotation], timing: Timing) {
         let (Some(worst_ns), Some(deadline_ns)) = (timing.worst_ns, timing.deadline_ns) else {
             return;
@@ -175,13 +177,16 @@ impl Checker<'_> {
             && let (Some(worst), Some(deadline)) = (place("worst_case_time"), place("deadline"))
         {
             let diagnostic = Diagnostic::error("the worst case is longer than the deadline")
-                .at(worst.location, "even alone on its CPU it is done too late")
-                .at(deadline.location, "must be done by then");
+                .at(
+                    worst.location,
+                    "misses the deadline even when it runs alone",
+                )
+                .at(deadline.location, "the deadline is shorter");
             self.diagnostics.push(diagnostic);
         }
     }
 
-    /// Other annotations are nobody's business, unless one was meant to be known.
+    /// Warns about an unknown annotation whose name is close to one on timing.
     fn check_slip(&mut self, annotation: &Annotation) {
         let Some(meant) = suggest::closest(&annotation.name, TIMING_ANNOTATIONS.into_iter()) else {
             return;
@@ -189,24 +194,16 @@ impl Checker<'_> {
         if self.is_declared_annotation(&annotation.name) {
             return;
         }
-        let diagnostic = Diagnostic::warning(format!("nothing is known of `@{}`", annotation.name))
-            .at(annotation.location, "it has no effect")
+        let diagnostic = Diagnostic::warning(format!("unknown annotation `@{}`", annotation.name))
+            .at(annotation.location, "has no effect")
             .help(format!("did you mean `@{meant}`?"));
         self.diagnostics.push(diagnostic);
     }
 
     fn is_declared_annotation(&self, name: &str) -> bool {
         let last = name.rsplit("::").next().unwrap_or(name);
-        self.tree.items.iter().any(|item| {
-            item.name == last
-                && matches!(
-                    item.kind,
-                    ItemKind::Other {
-                        what: "annotation",
-                        ..
-                    }
-                )
-        })
+        let mut items = self.tree.items.iter();
+        items.any(|item| item.name == last && item.is_other("annotation"))
     }
 }
 
@@ -214,23 +211,17 @@ fn is_timing(annotation: &Annotation) -> bool {
     TIMING_ANNOTATIONS.contains(&annotation.name.as_str())
 }
 
-/// The text of one string literal; none for anything else.
+/// The text of a single string literal; `None` for anything else.
 fn unquoted(written: &str) -> Option<&str> {
     let text = written.strip_prefix('"')?.strip_suffix('"')?;
     (!text.contains('"')).then_some(text)
 }
 
-fn known(name: impl Fn(Criticality) -> &'static str) -> String {
+fn known(name: fn(Criticality) -> String) -> String {
     Criticality::ALL.map(name).join(", ")
 }
 
-/// As an enumerator of IDL is called.
-fn enumerator_of(criticality: Criticality) -> &'static str {
-    match criticality {
-        Criticality::VeryLow => "VERY_LOW",
-        Criticality::Low => "LOW",
-        Criticality::Medium => "MEDIUM",
-        Criticality::High => "HIGH",
-        Criticality::VeryHigh => "VERY_HIGH",
-    }
+/// The name of an IDL enumerator: `VERY_LOW`.
+fn enumerator_of(criticality: Criticality) -> String {
+    criticality.name().to_uppercase().replace('-', "_")
 }

@@ -1,15 +1,15 @@
 //! Types as they are used, typedefs, and natives.
 
-use crate::ast::{Declarator, Expression, Lead, TypeKind, TypeSpec};
+use crate::ast::{Declarator, Expression, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type};
+use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type, Value};
 
 use super::scopes::Entity;
 use super::{Checker, Facts};
 
 impl Checker<'_> {
-    /// The type that `spec` means; `None` if that was reported as an error.
+    /// The type that `spec` names; `None` after a reported error.
     pub(super) fn type_of(&mut self, spec: &TypeSpec) -> Option<Type> {
         match &spec.kind {
             TypeKind::Basic(ty) => Some(ty.clone()),
@@ -55,7 +55,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A type whose definition may still be to come: of the elements of a sequence.
+    /// The type of the elements of a sequence. Its definition may follow later.
     fn element_type(&mut self, spec: &TypeSpec) -> Option<Type> {
         match &spec.kind {
             TypeKind::Named(name) => self.named_type(name),
@@ -63,15 +63,15 @@ impl Checker<'_> {
         }
     }
 
-    /// A type where a new one may not be declared: of parameters, results and attributes.
+    /// The type of a parameter, a result or an attribute: a place where no type can be declared.
     pub(super) fn declared_type(&mut self, spec: &TypeSpec) -> Option<Type> {
         if let TypeKind::Constructed(constructed) = &spec.kind {
             let diagnostic = Diagnostic::error("a type cannot be declared here")
                 .at(
                     constructed.name.location,
-                    "declared within an operation or attribute",
+                    "declared inside an operation or attribute",
                 )
-                .help("declare it before, and use its name here");
+                .help("declare the type before, and use its name here");
             self.diagnostics.push(diagnostic);
             return None;
         }
@@ -95,24 +95,17 @@ impl Checker<'_> {
                     what: "annotation" | "template module",
                     ..
                 } => {}
-                ItemKind::Other {
-                    what: "template module instance",
-                    ..
-                } if name.parts.len() == 1 => {}
+                _ if self.is_template_instance(entity) && name.parts.len() == 1 => {}
                 _ => return Some(Type::Named(id)),
             }
         }
         let what = self.describe(entity);
-        let diagnostic = Diagnostic::error(format!("`{name}` is not a type"))
+        let mut diagnostic = Diagnostic::error(format!("`{name}` is not a type"))
             .at(name.location(), format!("{what} cannot be used as a type"));
-        let declared = match entity {
-            Entity::Item(id) => Some(self.tree.item(id).location),
-            _ => None,
-        };
-        self.diagnostics.push(match declared {
-            Some(location) => diagnostic.at(location, "declared here"),
-            None => diagnostic,
-        });
+        if let Entity::Item(id) = entity {
+            diagnostic = diagnostic.at(self.tree.item(id).location, "declared here");
+        }
+        self.diagnostics.push(diagnostic);
         None
     }
 
@@ -158,25 +151,19 @@ impl Checker<'_> {
     pub(super) fn in_module_corba(&self) -> bool {
         let mut scope = Some(self.current);
         while let Some(here) = scope {
-            if let Some(item) = self.scopes[here].item {
-                let item = self.tree.item(item);
-                if item.name == "CORBA" && item.scope.is_none() {
-                    return true;
-                }
+            let item = self.scopes[here].item;
+            if item.is_some_and(|item| self.tree.item(item).is_module_corba()) {
+                return true;
             }
             scope = self.scopes[here].parent;
         }
         false
     }
 
-    /// However a file declares `CORBA::TypeCode`, it means the pseudo object.
+    /// True for `CORBA::TypeCode`, however a file declares it: it is always the pseudo object.
     fn is_type_code(&self, id: ItemId) -> bool {
-        let item = self.tree.item(id);
-        item.name == "TypeCode"
-            && item.scope.is_some_and(|owner| {
-                let owner = self.tree.item(owner);
-                owner.name == "CORBA" && owner.scope.is_none()
-            })
+        let Item { name, scope, .. } = self.tree.item(id);
+        name == "TypeCode" && scope.is_some_and(|owner| self.tree.item(owner).is_module_corba())
     }
 
     /// True if the item is a struct or union whose definition is not complete.
@@ -197,10 +184,7 @@ impl Checker<'_> {
             return Some(ty);
         }
         let stands_for = Item {
-            kind: ItemKind::Other {
-                what: "recursive @external member",
-                items: Vec::new(),
-            },
+            kind: ItemKind::other("recursive @external member"),
             ..self.tree.item(id).clone()
         };
         let facts = self.facts[id.0 as usize].clone();
@@ -236,7 +220,7 @@ impl Checker<'_> {
                 .at(item.location, "only declared here")
         };
         let help = format!(
-            "a recursive type goes through a sequence: `sequence<{}>`",
+            "a type may contain itself inside a sequence: `sequence<{}>`",
             item.name
         );
         self.diagnostics.push(diagnostic.help(help));
@@ -247,24 +231,19 @@ impl Checker<'_> {
         let digits_value = self.size(digits, "the number of digits");
         let scale_value = self.evaluate(scale, &Type::UShort);
         let digits_value = digits_value?;
-        let crate::tree::Value::Integer(scale_value) = scale_value? else {
+        let Value::Integer(scale_value) = scale_value? else {
             return None;
         };
         let limit = crate::literal::FIXED_DIGITS_MAX;
         if digits_value as usize > limit {
             let message = format!("a fixed type has at most {limit} digits");
-            self.diagnostics.push(
-                Diagnostic::error(message).at(digits.location, format!("this is {digits_value}")),
-            );
+            self.error(digits.location, message, format!("this is {digits_value}"));
             return None;
         }
         if scale_value > i128::from(digits_value) {
-            let diagnostic =
-                Diagnostic::error("the scale of a fixed type is larger than its digits").at(
-                    scale.location,
-                    format!("of {digits_value} digits, {scale_value} cannot be behind the point"),
-                );
-            self.diagnostics.push(diagnostic);
+            let message = "the scale of a fixed type is larger than its number of digits";
+            let label = format!("must be from 0 to {digits_value}");
+            self.error(scale.location, message, label);
             return None;
         }
         Some(Type::Fixed {
@@ -285,49 +264,53 @@ impl Checker<'_> {
 
     /// A positive number (7.10.1.1).
     pub(super) fn size(&mut self, expression: &Expression, what: &str) -> Option<u32> {
-        let value = self.evaluate(expression, &Type::ULong)?;
-        match value {
-            crate::tree::Value::Integer(0) => {
-                let diagnostic = Diagnostic::error(format!("{what} is 0"))
-                    .at(expression.location, "must be at least 1");
-                self.diagnostics.push(diagnostic);
+        match self.evaluate(expression, &Type::ULong)? {
+            Value::Integer(0) => {
+                let message = format!("{what} is 0");
+                self.error(expression.location, message, "must be at least 1");
                 None
             }
-            crate::tree::Value::Integer(value) => u32::try_from(value).ok(),
+            Value::Integer(value) => u32::try_from(value).ok(),
             _ => None,
         }
     }
 
     /// `ty` with the dimensions of the declarator.
     pub(super) fn declarator_type(&mut self, ty: &Type, declarator: &Declarator) -> Option<Type> {
-        let mut dimensions = Vec::with_capacity(declarator.dimensions.len());
-        for dimension in &declarator.dimensions {
-            dimensions.push(self.size(dimension, "the size of the array"));
-        }
-        if dimensions.is_empty() {
+        if declarator.dimensions.is_empty() {
             return Some(ty.clone());
         }
-        let dimensions: Option<Vec<u32>> = dimensions.into_iter().collect();
+        let dimensions = declarator.dimensions.iter();
+        let sizes: Vec<Option<u32>> = dimensions
+            .map(|dimension| self.size(dimension, "the size of the array"))
+            .collect();
         Some(Type::Array {
             element: Box::new(ty.clone()),
-            dimensions: dimensions?,
+            dimensions: sizes.into_iter().collect::<Option<_>>()?,
         })
     }
 
-    pub(super) fn typedef(&mut self, lead: &Lead, spec: &TypeSpec, declarators: &[Declarator]) {
+    pub(super) fn typedef(
+        &mut self,
+        preamble: &Preamble,
+        spec: &TypeSpec,
+        declarators: &[Declarator],
+    ) {
         let ty = self.type_of(spec);
         for declarator in declarators {
             let declared = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));
-            let lead = Lead {
-                annotations: [lead.annotations.clone(), declarator.annotations.clone()].concat(),
-                ..lead.clone()
+            let preamble = Preamble {
+                annotations: [preamble.annotations.clone(), declarator.annotations.clone()]
+                    .concat(),
+                ..preamble.clone()
             };
             // A wrong type still declares the name, so that its uses are not reported as well.
             let local = declared.as_ref().is_some_and(|ty| self.is_local(ty));
             let ty = declared.unwrap_or(Type::Void);
-            if let Some(id) = self.declare_item(&lead, &declarator.name, ItemKind::Alias { ty }) {
+            if let Some(id) = self.declare_item(&preamble, &declarator.name, ItemKind::Alias { ty })
+            {
                 self.facts(id).local = local;
             }
         }

@@ -1,19 +1,20 @@
-//! Unions: the discriminator, its labels, and what they cover (CORBA 3.3 part 1, 7.11.2.2).
+//! Unions: the discriminator, the labels, and the values that they cover (CORBA 3.3 part 1, 7.11.2.2).
 
 use std::collections::HashMap;
 
-use crate::ast::{CaseLabel, Expression, ExpressionKind, Lead, Name, TypeSpec, UnionBody};
+use crate::ast::{CaseLabel, Expression, ExpressionKind, Name, Preamble, TypeSpec, UnionBody};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{ItemId, ItemKind, Member, Type, Union, UnionCase, Value};
+use crate::tree::{ItemId, ItemKind, Type, Union, UnionCase, Value};
 
 use super::Checker;
 use super::scopes::{Entity, ScopeKind};
+use super::structs::tree_member;
 
 impl Checker<'_> {
     pub(super) fn union_definition(
         &mut self,
-        lead: &Lead,
+        preamble: &Preamble,
         name: &Name,
         body: &UnionBody,
     ) -> Option<ItemId> {
@@ -24,7 +25,8 @@ impl Checker<'_> {
             items: Vec::new(),
             covers_all: false,
         };
-        let Some(id) = self.begin_definition(lead, name, "union", ItemKind::Union(empty)) else {
+        let Some(id) = self.begin_definition(preamble, name, "union", ItemKind::Union(empty))
+        else {
             self.within_nothing(|checker| checker.union_body(name, body));
             return None;
         };
@@ -35,7 +37,7 @@ impl Checker<'_> {
         let facts = self.facts(id);
         facts.open = false;
         facts.local = local;
-        if let ItemKind::Union(union) = &mut self.tree.items[id.0 as usize].kind {
+        if let ItemKind::Union(union) = &mut self.item_mut(id).kind {
             union.discriminator = discriminator.unwrap_or(Type::Void);
             union.cases = cases;
             union.covers_all = covers_all;
@@ -52,7 +54,7 @@ impl Checker<'_> {
         let mut labels = Labels::default();
         let mut cases = Vec::new();
         for case in &body.cases {
-            let ty = self.member_type(&case.lead, &case.ty);
+            let ty = self.member_type(&case.preamble, &case.ty);
             let mut values = Vec::new();
             let mut is_default = false;
             for label in &case.labels {
@@ -77,36 +79,21 @@ impl Checker<'_> {
             let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else {
                 continue;
             };
-            let member = Member {
-                name: case.declarator.name.text.clone(),
-                location: case.declarator.name.location,
-                documentation: case.lead.documentation.clone(),
-                annotations: [
-                    case.lead.annotations.clone(),
-                    case.declarator.annotations.clone(),
-                ]
-                .concat(),
-                ty,
-            };
             cases.push(UnionCase {
                 labels: values,
                 is_default,
-                member,
+                member: tree_member(&case.preamble, &case.declarator, ty),
             });
         }
         if body.cases.is_empty() {
             let message = format!("the union `{}` is empty", name.text);
-            self.diagnostics
-                .push(Diagnostic::error(message).at(name.location, "expected at least one `case`"));
+            self.error(name.location, message, "expected at least one `case`");
         }
         let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
         let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
-        if let (true, Some(location)) = (covers_all, labels.default) {
-            let diagnostic = Diagnostic::error("this `default` can never be chosen").at(
-                location,
-                "the labels cover every value of the discriminator already",
-            );
-            self.diagnostics.push(diagnostic);
+        if let Some(location) = labels.default.filter(|_| covers_all) {
+            let label = "the labels already cover every value of the discriminator";
+            self.error(location, "this `default` is never selected", label);
         }
         (discriminator, cases, covers_all)
     }
@@ -114,33 +101,24 @@ impl Checker<'_> {
     fn discriminator(&mut self, spec: &TypeSpec) -> Option<Type> {
         let ty = self.type_of(spec)?;
         let allowed = match self.tree.resolved(&ty) {
-            Type::Short
-            | Type::UShort
-            | Type::Long
-            | Type::ULong
-            | Type::LongLong
-            | Type::ULongLong
-            | Type::Int8
-            | Type::Octet
-            | Type::Boolean
-            | Type::Char
-            | Type::WChar => true,
+            Type::Boolean | Type::Char | Type::WChar => true,
             Type::Named(id) => matches!(self.tree.item(*id).kind, ItemKind::Enum { .. }),
             // Of a typedef that was wrong.
             Type::Void => return None,
-            _ => false,
+            ty => ty.is_integer(),
         };
         if !allowed {
-            let diagnostic = Diagnostic::error("a union cannot be chosen by this type").at(
+            let label = "expected an integer, `char`, `wchar`, `boolean`, `octet` or an enum";
+            self.error(
                 spec.location,
-                "expected an integer, `char`, `wchar`, `boolean`, `octet` or an enum",
+                "a union discriminator cannot have this type",
+                label,
             );
-            self.diagnostics.push(diagnostic);
         }
         allowed.then_some(ty)
     }
 
-    /// An enumerator is also found where the enum itself is out of sight.
+    /// The value of a label. An enumerator is also found if the enum itself is not visible.
     fn label(&mut self, expression: &Expression, discriminator: &Type) -> Option<Value> {
         if let ExpressionKind::Name(name) = &expression.kind
             && name.parts.len() == 1
@@ -175,7 +153,7 @@ impl Checker<'_> {
             _ => return false,
         };
         if let Some(first) = labels.seen.get(&key) {
-            let diagnostic = Diagnostic::error("this label stands twice in the union")
+            let diagnostic = Diagnostic::error("this label is used twice in the union")
                 .at(location, "the same value again")
                 .at(*first, "first used here");
             self.diagnostics.push(diagnostic);
@@ -185,7 +163,7 @@ impl Checker<'_> {
         true
     }
 
-    /// How many values a discriminator can have, where labels may well cover them all.
+    /// How many values a discriminator has, for types that labels can cover completely.
     fn value_count(&self, discriminator: &Type) -> Option<u128> {
         match self.tree.resolved(discriminator) {
             Type::Boolean => Some(2),

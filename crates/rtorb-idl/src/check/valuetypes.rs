@@ -1,6 +1,6 @@
 //! Valuetypes, eventtypes and value boxes (CORBA 3.3 part 1, 7.9).
 
-use crate::ast::{Definition, DefinitionKind, Lead, Name, ScopedName, TypeSpec, ValuetypeDcl};
+use crate::ast::{Definition, DefinitionKind, Name, Preamble, ScopedName, TypeSpec, ValuetypeDcl};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Member, Valuetype};
 
@@ -9,9 +9,9 @@ use super::operations::Calls;
 use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
-    pub(super) fn valuetype(&mut self, lead: &Lead, declared: &ValuetypeDcl) {
+    pub(super) fn valuetype(&mut self, preamble: &Preamble, declared: &ValuetypeDcl) {
         let Some(body) = &declared.body else {
-            self.forward(lead, &declared.name, "valuetype");
+            self.forward(preamble, &declared.name, "valuetype");
             return;
         };
         let kind = ItemKind::Valuetype(Valuetype {
@@ -19,15 +19,9 @@ impl Checker<'_> {
             is_custom: declared.is_custom,
             is_truncatable: declared.truncatable.is_some(),
             is_event: declared.is_event,
-            bases: Vec::new(),
-            supports: Vec::new(),
-            items: Vec::new(),
-            state: Vec::new(),
-            operations: Vec::new(),
-            attributes: Vec::new(),
-            factories: Vec::new(),
+            ..Valuetype::default()
         });
-        let Some(id) = self.begin_definition(lead, &declared.name, "valuetype", kind) else {
+        let Some(id) = self.begin_definition(preamble, &declared.name, "valuetype", kind) else {
             self.within_nothing(|checker| checker.value_body(body, declared));
             return;
         };
@@ -40,7 +34,7 @@ impl Checker<'_> {
             checker.value_body(body, declared)
         });
         self.facts(id).open = false;
-        if let ItemKind::Valuetype(valuetype) = &mut self.tree.items[id.0 as usize].kind {
+        if let ItemKind::Valuetype(valuetype) = &mut self.item_mut(id).kind {
             valuetype.bases = bases;
             valuetype.supports = supports;
             valuetype.state = state;
@@ -81,14 +75,9 @@ impl Checker<'_> {
             };
             if let Some(location) = location.filter(|_| declared.is_abstract) {
                 let name = &declared.name.text;
-                let diagnostic = Diagnostic::error(format!(
-                    "the abstract valuetype `{name}` has state or a factory"
-                ))
-                .at(
-                    location,
-                    "an abstract valuetype has operations and attributes only",
-                );
-                self.diagnostics.push(diagnostic);
+                let message = format!("the abstract valuetype `{name}` has state or a factory");
+                let label = "an abstract valuetype has only operations and attributes";
+                self.error(location, message, label);
             }
         }
         (state, calls)
@@ -139,17 +128,12 @@ impl Checker<'_> {
                 None
             }
             _ => {
-                let diagnostic =
-                    Diagnostic::error(format!("`{name}` cannot be the base of a valuetype")).at(
-                        name.location(),
-                        format!("expected a valuetype, this is {what}"),
-                    );
-                let diagnostic = match id.map(|id| &self.tree.item(id).kind) {
-                    Some(ItemKind::Interface(_)) => {
-                        diagnostic.help(format!("interfaces are named by `supports {name}`"))
-                    }
-                    _ => diagnostic,
-                };
+                let message = format!("`{name}` cannot be the base of a valuetype");
+                let label = format!("expected a valuetype, this is {what}");
+                let mut diagnostic = Diagnostic::error(message).at(name.location(), label);
+                if let Some(ItemKind::Interface(_)) = id.map(|id| &self.tree.item(id).kind) {
+                    diagnostic = diagnostic.help(format!("write `supports {name}`"));
+                }
                 self.diagnostics.push(diagnostic);
                 None
             }
@@ -158,7 +142,7 @@ impl Checker<'_> {
 
     fn refuse_value_base(&mut self, name: &ScopedName, base: ItemId, why: &str) {
         let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
-            .at(name.location(), "not possible as a base here")
+            .at(name.location(), "cannot be a base here")
             .at(self.tree.item(base).location, "declared here");
         self.diagnostics.push(diagnostic);
     }
@@ -179,8 +163,7 @@ impl Checker<'_> {
         } else {
             return;
         };
-        self.diagnostics
-            .push(Diagnostic::error("`truncatable` cannot stand here").at(location, why));
+        self.error(location, "`truncatable` cannot stand here", why);
     }
 
     /// The interfaces of a `supports` clause: at most one is not abstract (7.9.1).
@@ -208,18 +191,16 @@ impl Checker<'_> {
                     supported.push(id);
                 }
                 _ => {
-                    let diagnostic = Diagnostic::error(format!("`{name}` cannot be supported")).at(
-                        name.location(),
-                        format!("expected a defined interface, this is {what}"),
-                    );
-                    self.diagnostics.push(diagnostic);
+                    let message = format!("`{name}` cannot be supported");
+                    let label = format!("expected a defined interface, this is {what}");
+                    self.error(name.location(), message, label);
                 }
             }
         }
         supported
     }
 
-    pub(super) fn value_box(&mut self, lead: &Lead, name: &Name, spec: &TypeSpec) {
+    pub(super) fn value_box(&mut self, preamble: &Preamble, name: &Name, spec: &TypeSpec) {
         let Some(ty) = self.type_of(spec) else {
             self.declare(name, Entity::Other("a value box"));
             return;
@@ -242,7 +223,7 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
         }
         let local = self.is_local(&ty);
-        if let Some(id) = self.declare_item(lead, name, ItemKind::ValueBox { ty }) {
+        if let Some(id) = self.declare_item(preamble, name, ItemKind::ValueBox { ty }) {
             self.facts(id).local = local;
         }
     }

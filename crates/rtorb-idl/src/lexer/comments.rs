@@ -1,4 +1,4 @@
-//! Comments: most are passed, those that document are kept.
+//! Comments: documentation comments are kept, others are skipped.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Location;
@@ -9,7 +9,7 @@ use super::Lexer;
 #[derive(Clone, Debug)]
 pub(crate) struct Comment {
     pub(crate) lines: Vec<String>,
-    /// True for `///<` and `/**<`: it belongs to what stands before it.
+    /// True for `///<` and `/**<`: it documents the declaration before it.
     pub(crate) trailing: bool,
 }
 

@@ -1,9 +1,10 @@
 //! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
 
-use crate::ast::{ComponentDcl, Definition, DefinitionKind, PortDcl, TypeKind, TypeSpec};
+use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
+use super::definitions::Declared;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
@@ -26,9 +27,9 @@ impl Parser<'_> {
         if self.peek().is(";") {
             return Ok(DefinitionKind::Component(declared));
         }
-        if self.take(":") {
-            declared.base = Some(self.scoped_name(&format!("the name of a base {what}"))?);
-        }
+        declared.base = self.after(":", |parser| {
+            parser.scoped_name(&format!("the name of a base {what}"))
+        })?;
         if self.take_word("supports").is_some() {
             declared.supports = self.scoped_names("the name of an interface")?;
         }
@@ -48,18 +49,11 @@ impl Parser<'_> {
         } else {
             Self::component_element
         };
-        let mut body = self.block(&format!("the {what}"), element)?;
-        self.drain_events_before_close(&mut body);
-        declared.body = Some(body);
+        declared.body = Some(self.body(&format!("the {what}"), element)?);
         Ok(DefinitionKind::Component(declared))
     }
 
-    fn component_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
-        self.drain_events(elements);
-        if self.stray_semicolon() {
-            return Ok(());
-        }
-        let lead = self.lead()?;
+    fn component_element(&mut self, _: &Preamble) -> Parsed<Declared> {
         let word = self.peek().word().cloned();
         let kind = match word.as_deref() {
             Some("attribute" | "readonly") => self.attribute()?,
@@ -76,43 +70,29 @@ impl Parser<'_> {
                 "`provides`, `uses`, `emits`, `publishes`, `consumes`, `port`, `attribute` or `}`",
             )),
         };
-        elements.push(Definition { lead, kind });
-        self.semicolon("the port")
+        Ok((kind, "the port"))
     }
 
     fn port(&mut self) -> Parsed<DefinitionKind> {
-        let location = self.peek().location;
-        let ty = match self.take_word("Object") {
-            Some(location) => TypeSpec {
-                location,
-                kind: TypeKind::Basic(Type::Object),
-            },
-            None => TypeSpec {
-                location,
-                kind: TypeKind::Named(self.scoped_name("the type of the port")?),
-            },
+        let location = self.here();
+        let kind = match self.take_word("Object") {
+            Some(_) => TypeKind::Basic(Type::Object),
+            None => TypeKind::Named(self.scoped_name("the type of the port")?),
         };
+        let ty = TypeSpec { location, kind };
         Ok(DefinitionKind::Port(PortDcl {
             ty,
             name: self.declared("a name for the port")?,
         }))
     }
 
-    fn home_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
-        self.drain_events(elements);
-        if self.stray_semicolon() {
-            return Ok(());
-        }
-        let lead = self.lead()?;
+    fn home_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         let token = self.peek();
-        let named = self.peek_at(2).is("(");
-        let (kind, what) = if (token.is_word("factory") || token.is_word("finder")) && named {
-            (self.factory()?, "the factory")
+        if (token.is_word("factory") || token.is_word("finder")) && self.peek_at(2).is("(") {
+            Ok((self.factory()?, "the factory"))
         } else {
-            self.export_kind(&lead)?
-        };
-        elements.push(Definition { lead, kind });
-        self.semicolon(what)
+            self.export(preamble)
+        }
     }
 
     /// `module M<typename T> { ... }`, or `module ::A::M<long> N`, after the keyword.
@@ -142,9 +122,8 @@ impl Parser<'_> {
         while nested > 0 {
             let token = self.peek();
             if self.at_end() || token.is(";") || token.is("{") || token.is("}") {
-                let diagnostic = Diagnostic::error("the parameters of the module have no end")
-                    .at(open, "this `<` is never closed");
-                return Err(self.fail(diagnostic));
+                let message = "the parameters of the module have no end";
+                return Err(self.error(open, message, "this `<` is never closed"));
             }
             let token = self.bump();
             nested += usize::from(token.is("<"));

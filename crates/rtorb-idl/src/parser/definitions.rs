@@ -1,10 +1,11 @@
-//! What stands in modules: the dispatch over all declarations, and the small ones.
+//! Declarations in modules: the choice among all of them, and the small ones.
 
-use crate::ast::{Definition, DefinitionKind, Lead};
+use crate::ast::{Definition, DefinitionKind, Preamble};
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
 use crate::lexer::Token;
 use crate::source::Location;
+use crate::suggest;
 
 use super::{Parsed, Parser};
 
@@ -15,50 +16,67 @@ impl Parser<'_> {
         while !self.at_end() {
             if self.peek().is("}") {
                 let location = self.bump().location;
-                let diagnostic = Diagnostic::error("this `}` closes nothing")
-                    .at(location, "no `{` is open here");
+                let diagnostic =
+                    Diagnostic::error("unexpected `}`").at(location, "no `{` is open here");
                 self.diagnostics.push(diagnostic);
                 self.take(";");
                 continue;
             }
             let before = self.at;
-            if self.definition(&mut definitions).is_err() {
+            if self.element(&mut definitions, Self::definition).is_err() {
                 self.recover(before);
             }
         }
-        self.drain_events(&mut definitions);
+        self.drain_events(self.at, &mut definitions);
         definitions
     }
 
-    /// Pragmas and file boundaries that stand before the next token.
-    pub(super) fn drain_events(&mut self, definitions: &mut Vec<Definition>) {
+    /// Adds the pragmas and file boundaries up to the token at index `at`.
+    fn drain_events(&mut self, at: usize, definitions: &mut Vec<Definition>) {
         while let Some(event) = self
             .events
             .get(self.next_event)
-            .filter(|event| event.before <= self.at)
+            .filter(|event| event.before <= at)
         {
             let kind = DefinitionKind::Event(event.kind.clone());
             definitions.push(Definition {
-                lead: Lead::default(),
+                preamble: Preamble::default(),
                 kind,
             });
             self.next_event += 1;
         }
     }
 
-    /// One declaration with its `;`, and the events around it.
-    pub(super) fn definition(&mut self, definitions: &mut Vec<Definition>) -> Parsed<()> {
-        self.drain_events(definitions);
+    /// `{ declaration; ... }`; `declaration` reads one without its `;`.
+    pub(super) fn body(
+        &mut self,
+        what: &str,
+        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
+    ) -> Parsed<Vec<Definition>> {
+        let mut body = self.block(what, |parser, body| parser.element(body, declaration))?;
+        // Events before the closing brace, which has been read, belong to the body.
+        self.drain_events(self.at.saturating_sub(1), &mut body);
+        Ok(body)
+    }
+
+    /// One declaration with its `;`, and the events before it.
+    fn element(
+        &mut self,
+        definitions: &mut Vec<Definition>,
+        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
+    ) -> Parsed<()> {
+        self.drain_events(self.at, definitions);
         if self.stray_semicolon() {
             return Ok(());
         }
-        let lead = self.lead()?;
-        let (kind, what) = self.definition_kind(&lead)?;
-        definitions.push(Definition { lead, kind });
+        let preamble = self.preamble()?;
+        let (kind, what) = declaration(self, &preamble)?;
+        definitions.push(Definition { preamble, kind });
         self.semicolon(what)
     }
 
-    fn definition_kind(&mut self, lead: &Lead) -> Parsed<(DefinitionKind, &'static str)> {
+    /// A declaration in a module.
+    fn definition(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         let token = self.peek().clone();
         let Some(word) = token.word().cloned() else {
             if token.is("@") {
@@ -66,7 +84,7 @@ impl Parser<'_> {
             }
             return Err(self.expected("a declaration"));
         };
-        if let Some(shared) = self.shared_definition(&word, lead)? {
+        if let Some(shared) = self.shared_definition(&word, preamble)? {
             return Ok(shared);
         }
         let after_modifier = self.peek_at(1);
@@ -84,40 +102,26 @@ impl Parser<'_> {
         })
     }
 
-    /// What may stand in modules, interfaces and valuetypes alike.
+    /// A declaration that modules, interfaces and valuetypes may all contain.
     pub(super) fn shared_definition(
         &mut self,
         word: &str,
-        lead: &Lead,
-    ) -> Parsed<Option<(DefinitionKind, &'static str)>> {
+        preamble: &Preamble,
+    ) -> Parsed<Option<Declared>> {
         Ok(Some(match word {
             "typedef" => (self.typedef()?, "the typedef"),
             "const" => (self.constant()?, "the constant"),
-            "struct" => (
-                DefinitionKind::Constructed(self.constructed(lead.clone())?),
-                "the struct",
-            ),
-            "union" => (
-                DefinitionKind::Constructed(self.constructed(lead.clone())?),
-                "the union",
-            ),
-            "enum" => (
-                DefinitionKind::Constructed(self.constructed(lead.clone())?),
-                "the enum",
-            ),
-            "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => (
-                DefinitionKind::Constructed(self.constructed(lead.clone())?),
-                "the declaration",
-            ),
+            "struct" => (self.constructed_definition(preamble)?, "the struct"),
+            "union" => (self.constructed_definition(preamble)?, "the union"),
+            "enum" => (self.constructed_definition(preamble)?, "the enum"),
+            "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => {
+                (self.constructed_definition(preamble)?, "the declaration")
+            }
             "exception" => (self.exception()?, "the exception"),
             "native" => {
                 self.bump();
-                (
-                    DefinitionKind::Native {
-                        name: self.declared("a name for the native type")?,
-                    },
-                    "the native type",
-                )
+                let name = self.declared("a name for the native type")?;
+                (DefinitionKind::Native { name }, "the native type")
             }
             "typeid" | "typeprefix" if !self.peek_at(2).is("(") => {
                 (self.type_id(word)?, "the declaration")
@@ -125,6 +129,11 @@ impl Parser<'_> {
             "import" if !self.peek_at(2).is("(") => (self.import()?, "the import"),
             _ => return Ok(None),
         }))
+    }
+
+    fn constructed_definition(&mut self, preamble: &Preamble) -> Parsed<DefinitionKind> {
+        let constructed = self.constructed(preamble.clone())?;
+        Ok(DefinitionKind::Constructed(constructed))
     }
 
     fn not_a_definition(&mut self, token: &Token) -> super::Failed {
@@ -135,15 +144,14 @@ impl Parser<'_> {
                 "expected `module`, `interface`, `struct`, `typedef`, `const`, ...",
             );
         if let Some(keyword) = keywords::with_case(&word).filter(|keyword| *keyword != word) {
-            diagnostic = diagnostic.help(format!("keywords have their own case: `{keyword}`"));
-        } else if let Some(meant) = crate::suggest::closest(&word, DEFINITION_WORDS.iter().copied())
-        {
+            diagnostic = diagnostic.help(format!("write the keyword as `{keyword}`"));
+        } else if let Some(meant) = suggest::closest(&word, DEFINITION_WORDS.split(' ')) {
             diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
         } else if word == "class" {
             diagnostic =
                 diagnostic.help("IDL has `interface` for objects and `valuetype` for values");
         } else if matches!(&*word, "attribute" | "readonly" | "oneway" | "void") {
-            diagnostic = diagnostic.help("operations and attributes stand inside an interface");
+            diagnostic = diagnostic.help("declare operations and attributes inside an interface");
         }
         self.fail(diagnostic)
     }
@@ -155,26 +163,8 @@ impl Parser<'_> {
             return self.template_module(scoped);
         }
         let name = self.declared("a name for the module")?;
-        let mut body = self.block("the module", Self::definition)?;
-        self.drain_events_before_close(&mut body);
+        let body = self.body("the module", Self::definition)?;
         Ok(DefinitionKind::Module { name, body })
-    }
-
-    /// Events right before the closing brace, which has been read, belong to the inside.
-    pub(super) fn drain_events_before_close(&mut self, body: &mut Vec<Definition>) {
-        let close = self.at.saturating_sub(1);
-        while let Some(event) = self
-            .events
-            .get(self.next_event)
-            .filter(|event| event.before <= close)
-        {
-            let kind = DefinitionKind::Event(event.kind.clone());
-            body.push(Definition {
-                lead: Lead::default(),
-                kind,
-            });
-            self.next_event += 1;
-        }
     }
 
     fn typedef(&mut self) -> Parsed<DefinitionKind> {
@@ -227,20 +217,16 @@ impl Parser<'_> {
 
     fn import(&mut self) -> Parsed<DefinitionKind> {
         let start = self.bump().location;
-        if self.peek().is(";") || matches!(self.peek().kind, crate::lexer::TokenKind::Text { .. }) {
-            let (_, end) =
-                self.string_literal("the name or the repository id of what is imported")?;
-            return Ok(DefinitionKind::Import {
-                name: None,
-                location: start.to(end),
-            });
-        }
-        let name = self.scoped_name("the name or the repository id of what is imported")?;
-        let location = start.to(name.location());
-        Ok(DefinitionKind::Import {
-            name: Some(name),
-            location,
-        })
+        let what = "a name or a repository id to import";
+        let (name, end) = if self.peek().is("::") || self.peek().word().is_some() {
+            let name = self.scoped_name(what)?;
+            let end = name.location();
+            (Some(name), end)
+        } else {
+            (None, self.string_literal(what)?.1)
+        };
+        let location = start.to(end);
+        Ok(DefinitionKind::Import { name, location })
     }
 
     /// `@annotation name { ... }` (IDL 4.2, 7.4.15.1).
@@ -252,7 +238,7 @@ impl Parser<'_> {
         Ok(DefinitionKind::AnnotationType { name })
     }
 
-    /// Passes `{ ... }` whatever is in it.
+    /// Skips `{ ... }` with any contents.
     pub(super) fn skip_braces(&mut self, what: &str) -> Parsed<Location> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut nested = 0usize;
@@ -266,28 +252,15 @@ impl Parser<'_> {
                 }
                 nested -= 1;
             } else if self.at_end() {
-                let diagnostic = Diagnostic::error(format!("{what} has no end"))
-                    .at(open, "this `{` is never closed");
-                return Err(self.fail(diagnostic));
+                let message = format!("{what} has no end");
+                return Err(self.error(open, message, "this `{` is never closed"));
             }
         }
     }
 }
 
-const DEFINITION_WORDS: [&str; 15] = [
-    "module",
-    "interface",
-    "struct",
-    "union",
-    "enum",
-    "typedef",
-    "const",
-    "exception",
-    "native",
-    "valuetype",
-    "abstract",
-    "local",
-    "custom",
-    "component",
-    "eventtype",
-];
+/// A declaration without its comments, and its name in the message for a missing `;`.
+pub(super) type Declared = (DefinitionKind, &'static str);
+
+const DEFINITION_WORDS: &str = "module interface struct union enum typedef const exception native valuetype \
+                                abstract local custom component eventtype";

@@ -62,11 +62,8 @@ impl Parser<'_> {
     ) -> Parsed<Expression> {
         let depth = left.depth.max(right.depth) + 1;
         if depth > EXPRESSION_DEPTH_MAX {
-            let diagnostic = Diagnostic::error("this expression is too long").at(
-                left.location,
-                format!("more than {EXPRESSION_DEPTH_MAX} operators in a row"),
-            );
-            return Err(self.fail(diagnostic));
+            let label = format!("more than {EXPRESSION_DEPTH_MAX} operators in a row");
+            return Err(self.error(left.location, "this expression is too long", label));
         }
         let location = left.location.to(right.location);
         let kind = ExpressionKind::Binary {
@@ -117,11 +114,7 @@ impl Parser<'_> {
             _ => return Err(self.expected("a value")),
         };
         self.bump();
-        Ok(Expression {
-            location: token.location,
-            depth: 1,
-            kind,
-        })
+        Ok(Expression::single(token.location, kind))
     }
 
     fn parenthesized(&mut self) -> Parsed<Expression> {
@@ -138,49 +131,29 @@ impl Parser<'_> {
     fn named(&mut self) -> Parsed<Expression> {
         let token = self.peek();
         if token.is_word("true") || token.is_word("false") {
-            let right = if token.is_word("true") {
-                "TRUE"
-            } else {
-                "FALSE"
-            };
-            let diagnostic =
-                Diagnostic::error(format!("boolean values are in capitals: `{right}`"))
-                    .at(token.location, format!("write `{right}`"));
+            let right = token.spelling().to_uppercase();
             let location = token.location;
-            self.fail(diagnostic);
+            let message = format!("boolean values are in capitals: `{right}`");
+            self.error(location, message, format!("write `{right}`"));
             self.bump();
-            return Ok(Expression {
-                location,
-                depth: 1,
-                kind: ExpressionKind::Wrong,
-            });
+            return Ok(Expression::single(location, ExpressionKind::Wrong));
         }
         let name = self.scoped_name("a value")?;
-        Ok(Expression {
-            location: name.location(),
-            depth: 1,
-            kind: ExpressionKind::Name(name),
-        })
+        let location = name.location();
+        Ok(Expression::single(location, ExpressionKind::Name(name)))
     }
 
     fn character(&mut self, wide: bool, text: &str, location: Location) -> ExpressionKind {
-        match literal::characters(text, wide) {
-            Ok(characters) => match characters[..] {
-                [value] => ExpressionKind::Char { wide, value },
-                [] => self.bad_literal(
-                    &BadLiteral::new("a character literal with no character"),
-                    location,
-                ),
-                _ => self.bad_literal(
-                    &BadLiteral::helped(
-                        "a character literal with more than one character",
-                        "strings take double quotes",
-                    ),
-                    location,
-                ),
-            },
-            Err(bad) => self.bad_literal(&bad, location),
-        }
+        let bad = match literal::characters(text, wide).as_deref() {
+            Ok(&[value]) => return ExpressionKind::Char { wide, value },
+            Ok([]) => BadLiteral::new("a character literal with no character"),
+            Ok(_) => BadLiteral::helped(
+                "a character literal with more than one character",
+                "strings take double quotes",
+            ),
+            Err(bad) => bad.clone(),
+        };
+        self.bad_literal(&bad, location)
     }
 
     /// Adjacent string literals are one; a hexadecimal escape does not run on into the next (7.2.5.3).
@@ -189,37 +162,22 @@ impl Parser<'_> {
         let mut value = String::new();
         let mut is_wide = None;
         let mut last = first.location;
-        let mut wrong = false;
+        let mut wrong = None;
         while let TokenKind::Text { wide, text } = &self.peek().kind.clone() {
-            last = self.peek().location;
+            last = self.here();
             if *is_wide.get_or_insert(*wide) != *wide {
-                self.bad_literal(
-                    &BadLiteral::new("a string and a wide string cannot be joined"),
-                    last,
-                );
-                wrong = true;
+                let bad = BadLiteral::new("a string and a wide string cannot be joined");
+                wrong = Some(self.bad_literal(&bad, last));
             }
             match literal::characters(text, *wide) {
                 Ok(characters) => value.extend(characters),
-                Err(bad) => {
-                    self.bad_literal(&bad, last);
-                    wrong = true;
-                }
+                Err(bad) => wrong = Some(self.bad_literal(&bad, last)),
             }
             self.bump();
         }
-        let location = first.location.to(last);
         let wide = is_wide == Some(true);
-        let kind = if wrong {
-            ExpressionKind::Wrong
-        } else {
-            ExpressionKind::Text { wide, value }
-        };
-        Expression {
-            location,
-            depth: 1,
-            kind,
-        }
+        let kind = wrong.unwrap_or(ExpressionKind::Text { wide, value });
+        Expression::single(first.location.to(last), kind)
     }
 
     fn bad_literal(&mut self, bad: &BadLiteral, location: Location) -> ExpressionKind {

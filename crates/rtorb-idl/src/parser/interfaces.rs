@@ -1,13 +1,14 @@
-//! Interfaces, valuetypes, and what stands in them.
+//! Interfaces, valuetypes, and their contents.
 
 use crate::ast::{
-    AttributeDcl, Definition, DefinitionKind, InterfaceDcl, Lead, Member, OperationDcl, Parameter,
-    ScopedName, TypeKind, TypeSpec, ValuetypeDcl,
+    AttributeDcl, DefinitionKind, InterfaceDcl, OperationDcl, Parameter, Preamble, ScopedName,
+    TypeKind, TypeSpec, ValuetypeDcl,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Direction, InterfaceFlavour, Type};
 
+use super::definitions::Declared;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
@@ -21,27 +22,19 @@ impl Parser<'_> {
         };
         self.expect_word("interface", "here")?;
         let name = self.declared("a name for the interface")?;
-        if self.peek().is(";") {
-            return Ok(DefinitionKind::Interface(InterfaceDcl {
-                flavour,
-                name,
-                bases: Vec::new(),
-                body: None,
-            }));
-        }
-        let bases = if self.take(":") {
-            self.scoped_names("the name of a base interface")?
-        } else {
-            Vec::new()
-        };
-        let mut body = self.block("the interface", Self::export)?;
-        self.drain_events_before_close(&mut body);
-        Ok(DefinitionKind::Interface(InterfaceDcl {
+        let mut declared = InterfaceDcl {
             flavour,
             name,
-            bases,
-            body: Some(body),
-        }))
+            bases: Vec::new(),
+            body: None,
+        };
+        if !self.peek().is(";") {
+            if self.take(":") {
+                declared.bases = self.scoped_names("the name of a base interface")?;
+            }
+            declared.body = Some(self.body("the interface", Self::export)?);
+        }
+        Ok(DefinitionKind::Interface(declared))
     }
 
     pub(super) fn valuetype(&mut self) -> Parsed<DefinitionKind> {
@@ -57,10 +50,8 @@ impl Parser<'_> {
             if is_abstract || is_custom {
                 return Err(self.expected("`{`, `:` or `;`"));
             }
-            return Ok(DefinitionKind::ValueBox {
-                name,
-                ty: self.type_spec("`{`, or the type that is boxed")?,
-            });
+            let ty = self.type_spec("`{`, or the type to box")?;
+            return Ok(DefinitionKind::ValueBox { name, ty });
         }
         let mut declared = ValuetypeDcl {
             is_abstract,
@@ -82,77 +73,42 @@ impl Parser<'_> {
         if self.take_word("supports").is_some() {
             declared.supports = self.scoped_names("the name of an interface")?;
         }
-        let mut body = self.block("the valuetype", Self::value_element)?;
-        self.drain_events_before_close(&mut body);
-        declared.body = Some(body);
+        declared.body = Some(self.body("the valuetype", Self::value_element)?);
         Ok(DefinitionKind::Valuetype(declared))
     }
 
-    /// What stands in an interface.
-    pub(super) fn export(&mut self, exports: &mut Vec<Definition>) -> Parsed<()> {
-        self.drain_events(exports);
-        if self.stray_semicolon() {
-            return Ok(());
-        }
-        let lead = self.lead()?;
-        let (kind, what) = self.export_kind(&lead)?;
-        exports.push(Definition { lead, kind });
-        self.semicolon(what)
-    }
-
-    pub(super) fn export_kind(&mut self, lead: &Lead) -> Parsed<(DefinitionKind, &'static str)> {
+    /// A declaration in an interface.
+    pub(super) fn export(&mut self, preamble: &Preamble) -> Parsed<Declared> {
         if let Some(word) = self.peek().word().cloned() {
             // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
-            if let Some(shared) = self.shared_definition(&word, lead)? {
+            if let Some(shared) = self.shared_definition(&word, preamble)? {
                 return Ok(shared);
             }
             match &*word {
                 "attribute" | "readonly" => return Ok((self.attribute()?, "the attribute")),
                 "module" | "interface" | "valuetype" | "abstract" | "local" | "custom" => {
-                    let location = self.peek().location;
-                    let diagnostic = Diagnostic::error(format!("a declaration of `{word}` cannot stand here"))
-                        .at(location, "inside an interface or a valuetype there are only types, constants, exceptions, attributes and operations");
-                    return Err(self.fail(diagnostic));
+                    let message = format!("`{word}` cannot be declared here");
+                    let label = "interfaces and valuetypes contain only types, constants, exceptions, attributes and operations";
+                    return Err(self.error(self.here(), message, label));
                 }
                 _ => {}
             }
         }
-        Ok((
-            DefinitionKind::Operation(self.operation()?),
-            "the operation",
-        ))
+        let operation = self.operation()?;
+        Ok((DefinitionKind::Operation(operation), "the operation"))
     }
 
-    fn value_element(&mut self, elements: &mut Vec<Definition>) -> Parsed<()> {
-        self.drain_events(elements);
-        if self.stray_semicolon() {
-            return Ok(());
-        }
-        let lead = self.lead()?;
-        let token = self.peek().clone();
-        let (kind, what) = if token.is_word("public") || token.is_word("private") {
+    fn value_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+        let public = self.peek().is_word("public");
+        if public || self.peek().is_word("private") {
             self.bump();
-            let ty = self.type_spec("the type of the member")?;
-            let declarators = self.declarators("a name for the member")?;
-            let member = Member {
-                lead: lead.clone(),
-                ty,
-                declarators,
-            };
-            (
-                DefinitionKind::State {
-                    public: token.is_word("public"),
-                    member,
-                },
-                "the member",
-            )
-        } else if token.is_word("factory") {
-            (self.factory()?, "the factory")
+            let member = self.typed_declarators(preamble.clone(), "the type of the member")?;
+            Ok((DefinitionKind::State { public, member }, "the member"))
+        } else if self.peek().is_word("factory") {
+            Ok((self.factory()?, "the factory"))
         } else {
-            self.export_kind(&lead)?
-        };
-        elements.push(Definition { lead, kind });
-        self.semicolon(what)
+            self.export(preamble)
+        }
     }
 
     /// `factory name(in ...) raises (...)`, and `finder` in homes.
@@ -180,12 +136,12 @@ impl Parser<'_> {
         let oneway = self.take_word("oneway");
         let returns = self.return_type()?;
         if self.peek().is("(") {
-            let diagnostic = Diagnostic::error("an operation needs a type of its result")
+            let diagnostic = Diagnostic::error("an operation needs a result type and a name")
                 .at(
                     returns.location,
-                    "this is taken for the type; a name should follow",
+                    "read as the type; expected a name after it",
                 )
-                .help("what returns nothing is `void`");
+                .help("an operation that returns nothing has the type `void`");
             return Err(self.fail(diagnostic));
         }
         let name = self.declared("a name for the operation")?;
@@ -214,7 +170,7 @@ impl Parser<'_> {
         .at(token.location, "expected `(`");
         if token.is(";") || token.is(",") {
             diagnostic =
-                diagnostic.help("interfaces have no members: what holds a value is an `attribute`");
+                diagnostic.help("interfaces have no members: declare a value as an `attribute`");
         }
         self.fail(diagnostic)
     }
@@ -237,8 +193,8 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self) -> Parsed<Parameter> {
-        let lead = self.lead()?;
-        let direction_location = self.peek().location;
+        let preamble = self.preamble()?;
+        let direction_location = self.here();
         let direction = if self.take_word("in").is_some() {
             Direction::In
         } else if self.take_word("out").is_some() {
@@ -251,21 +207,21 @@ impl Parser<'_> {
                 "expected `in`, `out` or `inout`, found {}",
                 token.description()
             ))
-            .at(token.location, "each parameter begins with its direction");
+            .at(token.location, "every parameter begins with its direction");
             if token.is_word("void") {
                 diagnostic = diagnostic.help("an operation without parameters is written `name()`");
             }
             return Err(self.fail(diagnostic));
         };
         let annotations = self.annotations()?;
-        let lead = Lead {
-            annotations: [lead.annotations, annotations].concat(),
-            ..lead
+        let preamble = Preamble {
+            annotations: [preamble.annotations, annotations].concat(),
+            ..preamble
         };
         let ty = self.type_spec("the type of the parameter")?;
         let name = self.declared("a name for the parameter")?;
         Ok(Parameter {
-            lead,
+            preamble,
             direction,
             direction_location,
             ty,
@@ -280,9 +236,8 @@ impl Parser<'_> {
         }
         self.expect("(", &format!("after `{word}`"))?;
         if self.take(")") {
-            let location = self.tokens[self.at - 1].location;
             let diagnostic = Diagnostic::error(format!("`{word}` needs the name of an exception"))
-                .at(location, "expected a name");
+                .at(self.last(), "expected a name");
             self.diagnostics.push(diagnostic);
             return Ok(Vec::new());
         }
@@ -292,19 +247,15 @@ impl Parser<'_> {
     }
 
     fn context(&mut self) -> Parsed<Vec<String>> {
-        let mut names = Vec::new();
         if self.take_word("context").is_none() {
-            return Ok(names);
+            return Ok(Vec::new());
         }
         self.expect("(", "after `context`")?;
-        loop {
-            let (name, location) = self.string_literal("a string literal")?;
-            self.check_context_name(&name, location);
-            names.push(name);
-            if !self.take(",") {
-                break;
-            }
-        }
+        let names = self.list(|parser| {
+            let (name, location) = parser.string_literal("a string literal")?;
+            parser.check_context_name(&name, location);
+            Ok(name)
+        })?;
         self.expect(")", "after the context names")?;
         Ok(names)
     }
@@ -330,15 +281,12 @@ impl Parser<'_> {
         self.expect_word("attribute", "after `readonly`")?;
         let annotations = self.annotations()?;
         let ty = self.type_spec("the type of the attribute")?;
-        let mut names = vec![self.declared("a name for the attribute")?];
-        while self.take(",") {
-            names.push(self.declared("a name for the attribute")?);
-        }
+        let names = self.list(|parser| parser.declared("a name for the attribute"))?;
         let mut get_raises = self.raises("raises")?;
         if get_raises.is_empty() {
             get_raises = self.raises("getraises")?;
         }
-        let set_location = self.peek().location;
+        let set_location = self.here();
         let set_raises = self.raises("setraises")?;
         if readonly && !set_raises.is_empty() {
             let diagnostic = Diagnostic::error("a readonly attribute cannot be set")

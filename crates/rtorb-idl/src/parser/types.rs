@@ -1,26 +1,23 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Lead, Member,
-    TypeKind, TypeSpec, UnionBody,
+    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Member,
+    Preamble, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
 use crate::tree::Type;
 
-use super::{Led, Parsed, Parser};
+use super::{Parsed, Parser};
 
 impl Parser<'_> {
     /// Any type but `void`.
     pub(super) fn type_spec(&mut self, what: &str) -> Parsed<TypeSpec> {
         self.nested(|parser| {
-            let start = parser.peek().location;
+            let start = parser.here();
             let kind = parser.type_kind(what)?;
-            let last = parser.tokens[parser.at.saturating_sub(1)].location;
-            Ok(TypeSpec {
-                location: start.to(last),
-                kind,
-            })
+            let location = start.to(parser.last());
+            Ok(TypeSpec { location, kind })
         })
     }
 
@@ -39,30 +36,21 @@ impl Parser<'_> {
         match &*word {
             "string" | "wstring" => {
                 self.bump();
-                let bound = if self.take("<") {
-                    Some(Box::new(self.bound_and_close()?))
-                } else {
-                    None
-                };
-                Ok(TypeKind::Text {
-                    wide: &*word == "wstring",
-                    bound,
-                })
+                let bound = self.after("<", Self::bound_and_close)?.map(Box::new);
+                let wide = &*word == "wstring";
+                Ok(TypeKind::Text { wide, bound })
             }
             "sequence" => self.sequence(),
             "fixed" => self.fixed(),
             "map" if self.peek_at(1).is("<") => self.map(),
             "struct" | "union" | "enum" => {
-                let constructed = self.constructed(Lead::default())?;
+                let constructed = self.constructed(Preamble::default())?;
                 Ok(TypeKind::Constructed(Box::new(constructed)))
             }
             "void" => {
-                let diagnostic = Diagnostic::error("`void` is not a type of a value").at(
-                    token.location,
-                    "only an operation that returns nothing is `void`",
-                );
                 self.bump();
-                Err(self.fail(diagnostic))
+                let label = "`void` is only the result type of an operation that returns nothing";
+                Err(self.error(token.location, "a value cannot have the type `void`", label))
             }
             _ if keywords::is_keyword(&word) => Err(self.expected(what)),
             _ => Ok(TypeKind::Named(self.scoped_name(what)?)),
@@ -144,11 +132,7 @@ impl Parser<'_> {
         self.expect("<", "after `sequence`: the type of its elements")?;
         self.element_annotations()?;
         let element = Box::new(self.type_spec("the type of the elements")?);
-        let bound = if self.take(",") {
-            Some(Box::new(self.bound()?))
-        } else {
-            None
-        };
+        let bound = self.after(",", Self::bound)?.map(Box::new);
         self.expect(">", "to end the sequence type")?;
         Ok(TypeKind::Sequence { element, bound })
     }
@@ -174,11 +158,7 @@ impl Parser<'_> {
         self.expect(",", "and the type of the values")?;
         self.element_annotations()?;
         let value = Box::new(self.type_spec("the type of the values")?);
-        let bound = if self.take(",") {
-            Some(Box::new(self.bound()?))
-        } else {
-            None
-        };
+        let bound = self.after(",", Self::bound)?.map(Box::new);
         self.expect(">", "to end the map type")?;
         Ok(TypeKind::Map { key, value, bound })
     }
@@ -195,7 +175,7 @@ impl Parser<'_> {
     }
 
     /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
-    pub(super) fn constructed(&mut self, lead: Lead) -> Parsed<Constructed> {
+    pub(super) fn constructed(&mut self, preamble: Preamble) -> Parsed<Constructed> {
         let keyword = self.bump();
         let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
         let name = self.declared(&format!("a name for the {word}"))?;
@@ -207,23 +187,12 @@ impl Parser<'_> {
             "bitmask" => ConstructedKind::Bitmask {
                 bits: self.enumerators("the bitmask")?,
             },
-            "bitset" => {
-                let base = if self.take(":") {
-                    Some(self.scoped_name("the base bitset")?)
-                } else {
-                    None
-                };
-                ConstructedKind::Bitset {
-                    base,
-                    fields: self.bit_fields()?,
-                }
-            }
+            "bitset" => ConstructedKind::Bitset {
+                base: self.after(":", |parser| parser.scoped_name("the base bitset"))?,
+                fields: self.bit_fields()?,
+            },
             _ => {
-                let base = if self.take(":") {
-                    Some(self.scoped_name("the base struct")?)
-                } else {
-                    None
-                };
+                let base = self.after(":", |parser| parser.scoped_name("the base struct"))?;
                 let members = if base.is_some() || !self.peek().is(";") {
                     Some(self.block("the struct", Self::member)?)
                 } else {
@@ -232,22 +201,29 @@ impl Parser<'_> {
                 ConstructedKind::Struct { base, members }
             }
         };
-        Ok(Constructed { lead, name, kind })
+        Ok(Constructed {
+            preamble,
+            name,
+            kind,
+        })
     }
 
     pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
         if self.stray_semicolon() {
             return Ok(());
         }
-        let lead = self.lead()?;
-        let ty = self.type_spec("a type or `}`")?;
-        let declarators = self.declarators("a name for the member")?;
-        members.push(Member {
-            lead,
-            ty,
-            declarators,
-        });
+        let preamble = self.preamble()?;
+        members.push(self.typed_declarators(preamble, "a type or `}`")?);
         self.semicolon("the member")
+    }
+
+    /// The type and the names of members.
+    pub(super) fn typed_declarators(&mut self, preamble: Preamble, ty: &str) -> Parsed<Member> {
+        Ok(Member {
+            preamble,
+            ty: self.type_spec(ty)?,
+            declarators: self.declarators("a name for the member")?,
+        })
     }
 
     /// True if there was a `;` that ends nothing: reported, and passed.
@@ -257,37 +233,27 @@ impl Parser<'_> {
         }
         let location = self.bump().location;
         self.diagnostics
-            .push(Diagnostic::error("this `;` ends nothing").at(location, "leave it out"));
+            .push(Diagnostic::error("unexpected `;`").at(location, "remove it"));
         true
     }
 
     pub(super) fn declarators(&mut self, what: &str) -> Parsed<Vec<Declarator>> {
-        let mut declarators = vec![self.declarator(what)?];
-        while self.take(",") {
-            declarators.push(self.declarator(what)?);
-        }
-        Ok(declarators)
+        self.list(|parser| parser.declarator(what))
     }
 
     fn declarator(&mut self, what: &str) -> Parsed<Declarator> {
         let annotations = self.annotations()?;
         if self.peek().is("*") || self.peek().is("&") {
-            let token = self.peek().clone();
-            let diagnostic = Diagnostic::error("IDL has no pointers or references").at(
-                token.location,
-                format!("`{}` cannot stand here", token.spelling()),
-            );
-            return Err(self.fail(diagnostic));
+            let label = format!("`{}` cannot stand here", self.peek().spelling());
+            return Err(self.error(self.here(), "IDL has no pointers or references", label));
         }
         let name = self.declared(what)?;
         let mut dimensions = Vec::new();
-        while self.peek().is("[") {
-            self.bump();
+        while self.take("[") {
             if self.peek().is("]") {
-                let location = self.peek().location;
                 let diagnostic = Diagnostic::error("an array needs a size")
-                    .at(location, "expected a number")
-                    .help("what has no fixed size is a `sequence`");
+                    .at(self.here(), "expected a number")
+                    .help("use a `sequence` for a varying number of elements");
                 return Err(self.fail(diagnostic));
             }
             dimensions.push(self.expression()?);
@@ -305,10 +271,7 @@ impl Parser<'_> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut found: Vec<Enumerator> = Vec::new();
         loop {
-            let trailing = self.trailing_comments();
-            if let Some(last) = found.last_mut().filter(|_| !trailing.is_empty()) {
-                last.lead_mut().documentation.extend(trailing);
-            }
+            self.take_trailing_comments(&mut found);
             if self.peek().is("}") {
                 let close = self.bump().location;
                 if found.is_empty() && self.failed_at.is_none_or(|failed| failed < start) {
@@ -326,9 +289,9 @@ impl Parser<'_> {
     }
 
     fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
-        let lead = self.lead()?;
+        let preamble = self.preamble()?;
         let name = self.declared("a name or `}`")?;
-        found.push(Enumerator { lead, name });
+        found.push(Enumerator { preamble, name });
         if self.peek().is("=") {
             return Err(self.enumerator_value());
         }
@@ -352,9 +315,8 @@ impl Parser<'_> {
     }
 
     fn enumerator_value(&mut self) -> super::Failed {
-        let location = self.peek().location;
         let diagnostic = Diagnostic::error("enumerators have no values of their own")
-            .at(location, "expected `,` or `}`")
+            .at(self.here(), "expected `,` or `}`")
             .help("IDL 4 writes `@value(3) NAME`; on the wire an enumerator is its position");
         self.fail(diagnostic)
     }
@@ -380,7 +342,7 @@ impl Parser<'_> {
         if self.stray_semicolon() {
             return Ok(());
         }
-        let mut lead = self.lead()?;
+        let mut preamble = self.preamble()?;
         let mut labels = Vec::new();
         loop {
             if self.take_word("case").is_some() {
@@ -395,14 +357,14 @@ impl Parser<'_> {
         if labels.is_empty() {
             return Err(self.expected("`case`, `default` or `}`"));
         }
-        let inner = self.lead()?;
-        lead.documentation.extend(inner.documentation);
-        lead.annotations.extend(inner.annotations);
+        let inner = self.preamble()?;
+        preamble.documentation.extend(inner.documentation);
+        preamble.annotations.extend(inner.annotations);
         let ty = self.type_spec("the type of the member")?;
         let declarator = self.declarator("a name for the member")?;
         cases.push(Case {
             labels,
-            lead,
+            preamble,
             ty,
             declarator,
         });
@@ -413,7 +375,7 @@ impl Parser<'_> {
         self.expect("{", "to begin the bitset")?;
         let mut fields = Vec::new();
         while !self.take("}") {
-            self.lead()?;
+            self.preamble()?;
             self.expect_word("bitfield", "or `}`")?;
             self.expect("<", "and the width")?;
             let width = self.bound()?;
@@ -421,14 +383,14 @@ impl Parser<'_> {
                 self.type_spec("the type of the field")?;
             }
             self.expect(">", "after the width")?;
-            let mut names = Vec::new();
-            while !self.peek().is(";") {
-                self.annotations()?;
-                names.push(self.declared("a name for the field")?);
-                if !self.take(",") {
-                    break;
-                }
-            }
+            let names = if self.peek().is(";") {
+                Vec::new()
+            } else {
+                self.list(|parser| {
+                    parser.annotations()?;
+                    parser.declared("a name for the field")
+                })?
+            };
             self.semicolon("the field")?;
             fields.push(BitField { width, names });
         }
@@ -437,12 +399,10 @@ impl Parser<'_> {
 
     /// `void` or a type.
     pub(super) fn return_type(&mut self) -> Parsed<TypeSpec> {
-        match self.take_word("void") {
-            Some(location) => Ok(TypeSpec {
-                location,
-                kind: TypeKind::Basic(Type::Void),
-            }),
-            None => self.type_spec("a declaration"),
-        }
+        let Some(location) = self.take_word("void") else {
+            return self.type_spec("a declaration");
+        };
+        let kind = TypeKind::Basic(Type::Void);
+        Ok(TypeSpec { location, kind })
     }
 }

@@ -8,7 +8,7 @@ use crate::tree::Value;
 
 use super::macros::Macros;
 
-/// True if the expression is not 0; a wrong one is reported and does not hold.
+/// True if the expression is not 0. Reports a wrong expression and returns false.
 pub(super) fn holds(
     line: Vec<Token>,
     at: Location,
@@ -60,7 +60,7 @@ impl Reader<'_> {
 
     fn wrong(&self, label: String) -> Box<Diagnostic> {
         let location = self.peek().map_or(self.end, |token| token.location);
-        Box::new(Diagnostic::error("this condition cannot be understood").at(location, label))
+        Box::new(Diagnostic::error("this condition is not a valid expression").at(location, label))
     }
 
     fn conditional(&mut self) -> Outcome {
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// Operators of at least this level, which counts from the loosest.
+    /// An expression of operators of at least this level; level 0 binds loosest.
     fn binary(&mut self, level: usize) -> Outcome {
         let mut left = self.unary()?;
         while let Some((operator, found)) = self.operator().filter(|&(_, found)| found >= level) {
@@ -220,7 +220,7 @@ fn apply(operator: &str, left: i128, right: i128) -> Option<i128> {
     })
 }
 
-/// C allows suffixes that IDL does not: headers are shared.
+/// Accepts the suffixes of C, because some files are shared with C.
 fn number(text: &str) -> Option<i128> {
     match literal::number(text.trim_end_matches(['u', 'U', 'l', 'L'])) {
         Ok(Value::Integer(value)) => Some(value),
@@ -228,7 +228,7 @@ fn number(text: &str) -> Option<i128> {
     }
 }
 
-/// `defined X` and `defined(X)` are answered before macros are expanded.
+/// Replaces `defined X` and `defined(X)` by 1 or 0, before macros are expanded.
 fn replace_defined(line: Vec<Token>, macros: &Macros) -> Vec<Token> {
     let mut output = Vec::with_capacity(line.len());
     let mut at = 0;
@@ -236,22 +236,23 @@ fn replace_defined(line: Vec<Token>, macros: &Macros) -> Vec<Token> {
         let name = |offset: usize| line.get(at + offset).and_then(Token::word);
         let punct =
             |offset: usize, punct: &str| line.get(at + offset).is_some_and(|token| token.is(punct));
-        let (answer, length) = if !token.is_word("defined") {
+        let (defined, length) = if !token.is_word("defined") {
             (None, 1)
         } else if let Some(name) = name(1) {
             (Some(macros.is_defined(name)), 2)
-        } else if let (true, Some(name), true) = (punct(1, "("), name(2), punct(3, ")")) {
+        } else if let Some(name) = name(2)
+            && punct(1, "(")
+            && punct(3, ")")
+        {
             (Some(macros.is_defined(name)), 4)
         } else {
             (None, 1)
         };
-        match answer {
-            Some(answer) => output.push(Token {
-                kind: TokenKind::Number(if answer { "1".into() } else { "0".into() }),
-                ..token.clone()
-            }),
-            None => output.push(token.clone()),
+        let mut token = token.clone();
+        if let Some(defined) = defined {
+            token.kind = TokenKind::Number(u8::from(defined).to_string().into());
         }
+        output.push(token);
         at += length;
     }
     output

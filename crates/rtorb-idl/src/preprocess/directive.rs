@@ -36,27 +36,22 @@ impl Preprocessor<'_> {
                 }
                 "error" => {
                     let (text, _) = lexer.rest_of_line();
-                    self.diagnostics
-                        .push(Diagnostic::error(format!("#error: {text}")).at(location, ""));
+                    self.error(location, format!("#error: {text}"), "");
                 }
                 "warning" => {
                     let (text, _) = lexer.rest_of_line();
                     self.diagnostics
                         .push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
                 }
-                // Of old compilers: they mean nothing to anyone.
+                // Old compilers have them; they have no effect.
                 "ident" | "sccs" => {}
                 _ => self.diagnostics.push(unknown_directive(word, location)),
             },
-            _ => self.diagnostics.push(
-                Diagnostic::error("this is not a preprocessor directive").at(
-                    location,
-                    format!(
-                        "expected a word like `include` after `#`, found {}",
-                        name.description()
-                    ),
-                ),
-            ),
+            _ => {
+                let found = name.description();
+                let label = format!("expected a word like `include` after `#`, found {found}");
+                self.error(location, "this is not a preprocessor directive", label);
+            }
         }
         lexer.rest_of_line();
     }
@@ -72,8 +67,7 @@ impl Preprocessor<'_> {
             "if" | "ifdef" | "ifndef" => {
                 if conditions.len() >= CONDITIONS_MAX {
                     let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
-                    self.diagnostics
-                        .push(Diagnostic::error(message).at(location, ""));
+                    self.error(location, message, "");
                     lexer.rest_of_line();
                     return;
                 }
@@ -95,12 +89,11 @@ impl Preprocessor<'_> {
             _ => {
                 let Some(open) = conditions.last_mut() else {
                     let message = format!("`#{word}` without `#if`");
-                    self.diagnostics
-                        .push(Diagnostic::error(message).at(location, "no condition is open here"));
+                    self.error(location, message, "no condition is open here");
                     lexer.rest_of_line();
                     return;
                 };
-                // The group before this line was read, so what follows up to the end of the condition is not.
+                // The group before this line was read, so the other groups of the condition are skipped.
                 open.done = true;
                 if self.close_group(lexer, word, location, conditions) {
                     self.skip_group(lexer, conditions);
@@ -139,7 +132,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// At `#elif`, `#else` or `#endif`: true if what follows is to be skipped.
+    /// Handles `#elif`, `#else` or `#endif`. Returns true if the next group is to be skipped.
     fn close_group(
         &mut self,
         lexer: &mut Lexer,
@@ -189,10 +182,7 @@ impl Preprocessor<'_> {
         let found = match name.word() {
             Some(word) => self.macros.is_defined(word),
             None => {
-                let message = format!("`{directive}` needs the name of a macro");
-                let label = format!("expected a name, found {}", name.description());
-                self.diagnostics
-                    .push(Diagnostic::error(message).at(location, label));
+                self.needs_name(directive, &name, location);
                 false
             }
         };
@@ -218,18 +208,18 @@ impl Preprocessor<'_> {
         let name = lexer.clone().next(self.diagnostics);
         match name.word() {
             Some(word) => self.macros.undefine(word),
-            None => {
-                self.diagnostics
-                    .push(Diagnostic::error("`#undef` needs the name of a macro").at(
-                        location,
-                        format!("expected a name, found {}", name.description()),
-                    ))
-            }
+            None => self.needs_name("#undef", &name, location),
         }
     }
 
+    fn needs_name(&mut self, directive: &str, found: &Token, location: Location) {
+        let message = format!("`{directive}` needs the name of a macro");
+        let label = format!("expected a name, found {}", found.description());
+        self.error(location, message, label);
+    }
+
     fn define(&mut self, lexer: &mut Lexer, location: Location) {
-        // A clone, so that the caller finds the end of the line where it expects it.
+        // A clone, because the caller reads the end of the line.
         let mut ahead = lexer.clone();
         let line = self.rest_tokens(&mut ahead);
         self.macros.define(&line, location, self.diagnostics);
@@ -249,15 +239,10 @@ impl Preprocessor<'_> {
         };
         let Some(line) = line else {
             let label = format!("expected a line number, found {}", number.description());
-            self.diagnostics
-                .push(Diagnostic::error("this line directive has no number").at(location, label));
+            self.error(location, "this line directive has no number", label);
             return;
         };
-        let name = rest.first().and_then(|token| match &token.kind {
-            TokenKind::Text { wide: false, text } => literal::characters(text, false).ok(),
-            _ => None,
-        });
-        let name = name.map(|characters| characters.into_iter().collect());
+        let name = rest.first().and_then(text);
         if let Some(file) = self.sources.file_mut(location.file) {
             file.mark(location.line + 1, line, name);
         }
@@ -271,45 +256,51 @@ impl Preprocessor<'_> {
             return;
         };
         let rest = &line[1..];
-        match &**word {
-            "prefix" => match text(rest) {
-                Some(prefix) => self.event(EventKind::Prefix { prefix, location }),
-                None => self.bad_pragma(location, "`#pragma prefix \"omg.org\"`"),
-            },
-            "ID" => match rest.split_last() {
-                Some((last, name))
-                    if is_scoped_name(name) && text(std::slice::from_ref(last)).is_some() =>
-                {
-                    let id = text(std::slice::from_ref(last)).unwrap_or_default();
-                    self.event(EventKind::Id {
-                        name: name.to_vec(),
-                        id,
-                        location,
-                    });
-                }
-                _ => self.bad_pragma(
+        let named = rest.split_last().filter(|(_, name)| is_scoped_name(name));
+        let name = || named.map(|(_, name)| name.to_vec()).unwrap_or_default();
+        let (event, form) = match &**word {
+            "prefix" => {
+                let prefix = if let [prefix] = rest {
+                    text(prefix)
+                } else {
+                    None
+                };
+                let event = prefix.map(|prefix| EventKind::Prefix { prefix, location });
+                (event, "`#pragma prefix \"omg.org\"`")
+            }
+            "ID" => {
+                let id = named.and_then(|(last, _)| text(last));
+                let event = id.map(|id| EventKind::Id {
+                    name: name(),
+                    id,
                     location,
-                    "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`",
-                ),
-            },
-            "version" => match rest.split_last() {
-                Some((last, name)) if is_scoped_name(name) && version(last).is_some() => {
-                    let version = version(last).unwrap_or_default();
-                    self.event(EventKind::Version {
-                        name: name.to_vec(),
-                        version,
-                        location,
-                    });
-                }
-                _ => self.bad_pragma(location, "`#pragma version Module::Name 2.1`"),
-            },
-            "once" => self.once_only(),
-            // A compiler must not refuse a pragma that it does not know (CORBA 3.3 part 1, 14.7.5).
-            _ => self.check_unknown_pragma(word, line[0].location),
+                });
+                (event, "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`")
+            }
+            "version" => {
+                let version = named.and_then(|(last, _)| version(last));
+                let event = version.map(|version| EventKind::Version {
+                    name: name(),
+                    version,
+                    location,
+                });
+                (event, "`#pragma version Module::Name 2.1`")
+            }
+            "once" => return self.once_only(),
+            // A compiler must not reject a pragma that it does not know (CORBA 3.3 part 1, 14.7.5).
+            _ => return self.check_unknown_pragma(word, line[0].location),
+        };
+        match event {
+            Some(event) => self.event(event),
+            None => self.diagnostics.push(
+                Diagnostic::error("this pragma is incomplete")
+                    .at(location, "")
+                    .help(format!("write it as {form}")),
+            ),
         }
     }
 
-    /// Of other compilers' pragmas nothing is said, of a slip of the pen it is.
+    /// Warns about an unknown pragma whose name is close to a known one. Pragmas of other compilers cause no warning.
     fn check_unknown_pragma(&mut self, word: &str, location: Location) {
         let known = ["prefix", "ID", "version", "once"];
         let same = known
@@ -317,25 +308,15 @@ impl Preprocessor<'_> {
             .find(|known| known.eq_ignore_ascii_case(word));
         if let Some(meant) = same.or_else(|| suggest::closest(word, known.into_iter())) {
             self.diagnostics.push(
-                Diagnostic::warning(format!(
-                    "the pragma `{word}` is not known and has no effect"
-                ))
-                .at(location, "")
-                .help(format!("did you mean `#pragma {meant}`?")),
+                Diagnostic::warning(format!("the unknown pragma `{word}` has no effect"))
+                    .at(location, "")
+                    .help(format!("did you mean `#pragma {meant}`?")),
             );
         }
     }
-
-    fn bad_pragma(&mut self, location: Location, form: &str) {
-        self.diagnostics.push(
-            Diagnostic::error("this pragma is not complete")
-                .at(location, "")
-                .help(format!("it is written {form}")),
-        );
-    }
 }
 
-/// Conditions within conditions.
+/// The most levels of nested conditions.
 const CONDITIONS_MAX: usize = 256;
 
 fn unknown_directive(word: &str, location: Location) -> Diagnostic {
@@ -344,21 +325,15 @@ fn unknown_directive(word: &str, location: Location) -> Diagnostic {
     )
 }
 
-fn text(tokens: &[Token]) -> Option<String> {
-    match tokens {
-        [
-            Token {
-                kind: TokenKind::Text { wide: false, text },
-                ..
-            },
-        ] => literal::characters(text, false)
-            .ok()
-            .map(|characters| characters.into_iter().collect()),
-        _ => None,
-    }
+/// The value of a string literal.
+fn text(token: &Token) -> Option<String> {
+    let TokenKind::Text { wide: false, text } = &token.kind else {
+        return None;
+    };
+    Some(literal::characters(text, false).ok()?.into_iter().collect())
 }
 
-/// `1.2`, which the lexer takes for a floating-point number.
+/// A version such as `1.2`, which the lexer reads as a floating-point number.
 fn version(token: &Token) -> Option<String> {
     let TokenKind::Number(text) = &token.kind else {
         return None;

@@ -1,4 +1,4 @@
-//! `#include`: which file is meant, and how many there may be.
+//! `#include`: finds and reads files, within limits.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,8 @@ use super::Preprocessor;
 impl Preprocessor<'_> {
     /// Reads a file that the user gave, unless an earlier one has included it.
     pub(super) fn main_file(&mut self, path: &Path) {
-        let known = self
-            .sources
-            .files()
-            .iter()
-            .any(|file| file.path().is_some_and(|known| same_file(known, path)));
-        if known {
+        let mut known = self.sources.files().iter().filter_map(SourceFile::path);
+        if known.any(|known| same_file(known, path)) {
             return;
         }
         match read_text(path) {
@@ -52,28 +48,27 @@ impl Preprocessor<'_> {
             (Some((name, _)), _) if !name.is_empty() => self.include(name, true, location),
             (_, Some((name, _))) if !name.is_empty() => self.include(name, false, location),
             _ => {
-                self.diagnostics
-                    .push(Diagnostic::error("`#include` needs the name of a file").at(
-                        if spelled.is_empty() {
-                            directive
-                        } else {
-                            location
-                        },
-                        "expected \"file.idl\" or <file.idl>",
-                    ))
+                let at = if spelled.is_empty() {
+                    directive
+                } else {
+                    location
+                };
+                let label = "expected \"file.idl\" or <file.idl>";
+                self.error(at, "`#include` needs the name of a file", label);
             }
         }
     }
 
-    /// The file being read is not to be read again.
+    /// Handles `#pragma once`: the current file is not read again.
     pub(super) fn once_only(&mut self) {
-        let path = self
-            .open
-            .last()
-            .and_then(|&file| self.sources.files()[file as usize].path());
-        if let Some(path) = path {
-            self.once.push(path.to_owned());
-        }
+        let path = self.current_path().map(Path::to_path_buf);
+        self.once.extend(path);
+    }
+
+    /// The path of the file that is being read.
+    fn current_path(&self) -> Option<&Path> {
+        let file = *self.open.last()?;
+        self.sources.files()[file as usize].path()
     }
 
     fn expanded_name(&mut self, text: &str, location: Location) -> String {
@@ -97,7 +92,7 @@ impl Preprocessor<'_> {
         if self.gave_up {
             return;
         }
-        // Files from Windows may separate folders its way.
+        // Files from Windows may separate folders with a backslash.
         let found = self
             .find(name, quoted)
             .or_else(|| self.find(&name.replace('\\', "/"), quoted));
@@ -136,32 +131,22 @@ impl Preprocessor<'_> {
             Err(reason) => {
                 self.output.incomplete = true;
                 let message = format!("cannot read `{}`: {reason}", path.display());
-                self.diagnostics
-                    .push(Diagnostic::error(message).at(location, "included here"));
+                self.error(location, message, "included here");
             }
         }
     }
 
     /// Quoted names are looked for beside the including file first (CORBA 3.3 part 1, 7.3: as in C++).
     fn find(&self, name: &str, quoted: bool) -> Option<PathBuf> {
-        let including = self
-            .open
-            .last()
-            .and_then(|&file| self.sources.files()[file as usize].path());
-        let beside = including.and_then(Path::parent).filter(|_| quoted);
-        let beside = beside.into_iter().map(Path::to_path_buf);
-        let mut folders = beside.chain(self.options.include_dirs.iter().cloned());
-        if Path::new(name).is_absolute() {
-            return Some(PathBuf::from(name)).filter(|path| path.is_file());
-        }
-        folders.find_map(|folder| {
-            let path = if folder.as_os_str().is_empty() {
-                PathBuf::from(name)
-            } else {
-                folder.join(name)
-            };
-            path.is_file().then_some(path)
-        })
+        let beside = self
+            .current_path()
+            .and_then(Path::parent)
+            .filter(|_| quoted);
+        let dirs = self.options.include_dirs.iter().map(PathBuf::as_path);
+        // `join` ignores the folder if the name is absolute.
+        let anywhere = Path::new(name).is_absolute().then_some(Path::new(""));
+        let mut paths = beside.into_iter().chain(dirs).chain(anywhere);
+        paths.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
     }
 
     fn is_given(&self, path: &Path) -> bool {
@@ -172,25 +157,20 @@ impl Preprocessor<'_> {
         self.output.incomplete = true;
         let mut diagnostic = Diagnostic::error(format!("cannot find the file `{name}`"))
             .at(location, "included here");
-        let folders: Vec<String> = self
-            .options
-            .include_dirs
-            .iter()
-            .map(|dir| format!("`{}`", dir.display()))
-            .collect();
-        diagnostic = match (folders.is_empty(), quoted) {
-            (true, true) => {
-                diagnostic.note("looked beside the including file; no include directory is given")
-            }
-            (true, false) => diagnostic.note("no include directory is given"),
-            (false, true) => diagnostic.note(format!(
-                "looked beside the including file and in {}",
-                folders.join(", ")
-            )),
-            (false, false) => diagnostic.note(format!("looked in {}", folders.join(", "))),
-        };
+        let beside = quoted.then(|| "the folder of the including file".to_owned());
+        let dirs = self.options.include_dirs.iter();
+        let searched = beside
+            .into_iter()
+            .chain(dirs.map(|dir| format!("`{}`", dir.display())));
+        let searched = searched.collect::<Vec<_>>().join(", ");
+        if !searched.is_empty() {
+            diagnostic = diagnostic.note(format!("searched: {searched}"));
+        }
+        if self.options.include_dirs.is_empty() {
+            diagnostic = diagnostic.note("no include directory is given");
+        }
         self.diagnostics
-            .push(diagnostic.help("add the directory that holds it: `-I DIRECTORY`"));
+            .push(diagnostic.help("add the directory that contains it: `-I DIRECTORY`"));
     }
 
     fn too_deep(&mut self, path: &Path, location: Location) {
@@ -207,12 +187,8 @@ impl Preprocessor<'_> {
                     .help("guard the file: `#ifndef NAME`, `#define NAME`, its text, `#endif`; or write `#pragma once`"),
             );
         } else {
-            self.give_up(
-                location,
-                "files are included too deep",
-                INCLUDES_MAX,
-                "files within each other",
-            );
+            let message = "files are included too deep";
+            self.give_up(location, message, INCLUDES_MAX, "files within each other");
         }
     }
 }
@@ -232,7 +208,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
         }
 }
 
-/// Old IDL files carry ISO 8859-1 in their comments: what is not UTF-8 is read as that.
+/// Reads a file as UTF-8, or else as ISO 8859-1, which old IDL files have in comments.
 fn read_text(path: &Path) -> Result<String, String> {
     let length = std::fs::metadata(path)
         .map_err(|error| error.to_string())?
@@ -241,11 +217,6 @@ fn read_text(path: &Path) -> Result<String, String> {
         return Err(format!("it is longer than {BYTES_MAX} bytes"));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
-        error
-            .into_bytes()
-            .iter()
-            .map(|&byte| char::from(byte))
-            .collect()
-    }))
+    let latin1 = |bytes: Vec<u8>| bytes.into_iter().map(char::from).collect();
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.into_bytes())))
 }

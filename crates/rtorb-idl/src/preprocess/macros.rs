@@ -1,4 +1,4 @@
-//! Macros: expansion, with bounds on both depth and size.
+//! Macro expansion, with limits on depth and size.
 
 mod definition;
 
@@ -9,11 +9,11 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::Location;
 
-/// The macros that are defined now.
+/// The macros that are currently defined.
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     table: HashMap<Rc<str>, Rc<Macro>>,
-    /// Tokens that expansion has made so far.
+    /// How many tokens expansion has produced so far.
     produced: usize,
     exhausted: bool,
 }
@@ -81,14 +81,14 @@ impl Macros {
     }
 }
 
-/// Tokens that expansion may make in a run.
+/// The most tokens that expansion may produce in a run.
 const PRODUCED_MAX: usize = 1_000_000;
-/// Macro arguments within macro arguments.
+/// The most levels of macro arguments within macro arguments.
 const DEPTH_MAX: usize = 50;
 
 enum Pending {
     Token(Token),
-    /// What the macro made ends here: its name may be expanded again.
+    /// The end of the tokens of a macro. From here on its name is expanded again.
     Leave(Rc<str>),
 }
 
@@ -178,13 +178,13 @@ impl Expansion<'_> {
         self.macros.exhausted = true;
         self.pending.clear();
         self.diagnostics
-            .push(Diagnostic::error("macros expand to too much").at(
+            .push(Diagnostic::error("macros expand to too many tokens").at(
                 location,
                 format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens"),
             ));
     }
 
-    /// Steps over an opening parenthesis if it is the next token.
+    /// Skips an opening parenthesis if it is the next token. Returns true if it was.
     fn opens(&mut self) -> bool {
         let next = self
             .pending
@@ -375,7 +375,7 @@ impl Expansion<'_> {
         output
     }
 
-    /// `##`: the last token made and the first of `made` become one.
+    /// `##`: joins the last token of `output` and the first of `made`.
     fn paste(&mut self, output: &mut Vec<Token>, made: Vec<Token>, call: Location) {
         let mut made = made.into_iter();
         let Some(right) = made.next() else { return };

@@ -1,4 +1,4 @@
-//! What the preprocessor makes of texts; the files under `tests/` show the rest.
+//! Tests of the preprocessor. The files in `tests/` test its messages.
 
 use super::*;
 
@@ -75,15 +75,18 @@ fn conditions_choose_one_group() {
 }
 
 #[test]
-fn wrong_directives_are_reported_and_the_rest_is_read() {
+fn wrong_directives_are_reported_and_parsing_continues() {
     for (text, message) in [
-        ("#if 1 +\n#endif\na", "this condition cannot be understood"),
+        (
+            "#if 1 +\n#endif\na",
+            "this condition is not a valid expression",
+        ),
         ("#if 1 / 0\n#endif\na", "this condition has no value"),
         ("#endif\na", "`#endif` without `#if`"),
         ("#if 1\na", "`#if` has no `#endif`"),
         ("#if 1\n#else\n#else\n#endif\na", "`#else` after `#else`"),
         ("#frob\na", "unknown preprocessor directive `#frob`"),
-        ("#define 3\na", "this cannot be a macro"),
+        ("#define 3\na", "this cannot be the name of a macro"),
         ("#define\na", "`#define` needs the name of a macro"),
         ("#undef\na", "`#undef` needs the name of a macro"),
         ("#ifdef\n#endif\na", "`#ifdef` needs the name of a macro"),
@@ -99,7 +102,7 @@ fn wrong_directives_are_reported_and_the_rest_is_read() {
         ("#error don't\na", "#error: don't"),
         ("#include\na", "`#include` needs the name of a file"),
         ("#include <none.idl>\na", "cannot find the file `none.idl`"),
-        ("#pragma prefix omg\na", "this pragma is not complete"),
+        ("#pragma prefix omg\na", "this pragma is incomplete"),
         ("#line x\na", "this line directive has no number"),
     ] {
         assert_eq!(
@@ -111,14 +114,14 @@ fn wrong_directives_are_reported_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_macro_bomb_is_defused() {
+fn exponential_macros_are_stopped() {
     let mut text = String::from("#define A0 x x x x x x x x x x\n");
     for level in 1..12 {
         let before = format!("A{} ", level - 1).repeat(10);
         text.push_str(&format!("#define A{level} {before}\n"));
     }
     let (_, messages) = run(&format!("{text}A11"));
-    assert_eq!(messages, ["macros expand to too much"]);
+    assert_eq!(messages, ["macros expand to too many tokens"]);
 }
 
 #[test]

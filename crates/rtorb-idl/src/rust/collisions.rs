@@ -1,16 +1,18 @@
-//! IDL names that become one Rust name: found before anything is generated.
+//! Finds IDL names of one scope that become the same Rust name, before anything is generated.
 
 use std::collections::BTreeMap;
 
 use proc_macro2::Ident;
 
 use super::scope::Scope;
-use super::{enums, names, operations, unions, values};
+use super::{enums, names, operations, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree};
+use crate::tree::{
+    Direction, InterfaceFlavour, Item, ItemId, ItemKind, Member, Operation, Parameter, Tree,
+};
 
-/// A diagnostic for every pair of names in `scope` and below that Rust cannot tell apart.
+/// A diagnostic for each pair of names in `scope` and below that become the same Rust name.
 pub(super) fn find(scope: Scope<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     find_below(scope, &mut found);
@@ -25,182 +27,145 @@ fn find_below(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What one Rust namespace holds already: for a Rust name what it is made of.
+/// The names of one Rust namespace, each with its first origin.
 #[derive(Default)]
 struct Namespace {
     taken: BTreeMap<String, Origin>,
 }
 
-/// What a Rust name is made of.
+/// The IDL declaration that a Rust name comes from.
 struct Origin {
-    what: String,
+    description: String,
     location: Location,
 }
 
-impl Origin {
-    fn name(idl: &str, location: Location) -> Self {
-        Self {
-            what: format!("`{idl}`"),
-            location,
-        }
-    }
-}
-
 impl Namespace {
-    fn claim(&mut self, rust: Ident, origin: Origin, found: &mut Vec<Diagnostic>) {
-        let rust = rust.to_string();
-        if let Some(first) = self.taken.get(&rust) {
-            found.push(
-                Diagnostic::error(format!(
-                    "{} and {} would both be `{rust}` in Rust",
-                    first.what, origin.what
-                ))
-                .at(origin.location, format!("becomes `{rust}`"))
-                .at(first.location, format!("`{rust}` is made of this already"))
-                .help("rename one of them in the IDL"),
-            );
-        } else {
-            self.taken.insert(rust, origin);
+    /// Adds a Rust name made from the IDL name `idl`.
+    fn claim(&mut self, rust: &Ident, idl: &str, location: Location, found: &mut Vec<Diagnostic>) {
+        self.claim_for(rust, format!("`{idl}`"), location, found);
+    }
+
+    fn claim_members<'m>(
+        &mut self,
+        members: impl IntoIterator<Item = &'m Member>,
+        rust: fn(&str) -> Ident,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        for Member { name, location, .. } in members {
+            self.claim(&rust(name), name, *location, found);
         }
+    }
+
+    /// Adds a Rust name that has no IDL name of its own.
+    fn claim_for(
+        &mut self,
+        rust: &Ident,
+        description: String,
+        location: Location,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let rust = rust.to_string();
+        let Some(first) = self.taken.get(&rust) else {
+            let origin = Origin {
+                description,
+                location,
+            };
+            self.taken.insert(rust, origin);
+            return;
+        };
+        let message = format!(
+            "{} and {description} would both be `{rust}` in Rust",
+            first.description
+        );
+        found.push(
+            Diagnostic::error(message)
+                .at(location, format!("becomes `{rust}`"))
+                .at(first.location, format!("also becomes `{rust}`"))
+                .help("rename one of them in the IDL"),
+        );
     }
 }
 
-/// Among the items of one scope. Types and modules share a namespace; constants and tuple structs share another.
+/// Searches the items of one scope. Types and modules share a namespace; constants and tuple structs share another.
 fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
     let tree = scope.tree;
     let mut types = Namespace::default();
     let mut in_expressions = Namespace::default();
     for id in scope.items() {
         let item = tree.item(id);
-        let name = names::item_ident(item);
-        let itself = || Origin::name(&item.name, item.location);
-        match &item.kind {
-            ItemKind::Constant { .. } => in_expressions.claim(name, itself(), found),
-            ItemKind::Interface(interface) => {
-                types.claim(name.clone(), itself(), found);
-                in_expressions.claim(name, itself(), found);
-                if interface.flavour == InterfaceFlavour::Plain {
-                    let what = format!("the servant trait of `{}`", item.name);
-                    types.claim(
-                        names::servant_ident(item),
-                        Origin {
-                            what,
-                            location: item.location,
-                        },
-                        found,
-                    );
-                }
-                for call in operations::own(tree, id)
-                    .iter()
-                    .filter(|call| !call.raises.is_empty())
-                {
-                    let what = format!("the error type of `{}`", call.wire_name);
-                    types.claim(
-                        call.error_ident(tree),
-                        Origin {
-                            what,
-                            location: call.location,
-                        },
-                        found,
-                    );
-                }
-            }
-            ItemKind::Valuetype(_) => {
-                types.claim(name, itself(), found);
-                if values::has_operations(tree, id) {
-                    let what = format!("the operations of `{}`", item.name);
-                    types.claim(
-                        values::operations_ident(item),
-                        Origin {
-                            what,
-                            location: item.location,
-                        },
-                        found,
-                    );
-                }
-            }
-            _ => types.claim(name, itself(), found),
+        let Item { name, location, .. } = item;
+        let rust = names::item_ident(item);
+        if let ItemKind::Constant { .. } = item.kind {
+            in_expressions.claim(&rust, name, *location, found);
+            continue;
         }
-        if !matches!(item.kind, ItemKind::Module { .. })
-            && scope.within(id).items().next().is_some()
-        {
-            let what = format!("the module of what `{}` declares", item.name);
-            types.claim(
-                names::module_ident(&item.name),
-                Origin {
-                    what,
-                    location: item.location,
-                },
-                found,
-            );
+        types.claim(&rust, name, *location, found);
+        match &item.kind {
+            ItemKind::Interface(interface) => {
+                in_expressions.claim(&rust, name, *location, found);
+                if interface.flavour == InterfaceFlavour::Plain {
+                    let servant = format!("the servant trait of `{name}`");
+                    types.claim_for(&names::servant_ident(item), servant, *location, found);
+                }
+                for call in operations::own(tree, id) {
+                    if !call.raises.is_empty() {
+                        let error = format!("the error type of `{}`", call.wire_name);
+                        types.claim_for(&call.error_ident(tree), error, call.location, found);
+                    }
+                }
+            }
+            ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
+                let operations = format!("the operations of `{name}`");
+                types.claim_for(
+                    &values::operations_ident(item),
+                    operations,
+                    *location,
+                    found,
+                );
+            }
+            _ => {}
+        }
+        let is_module = matches!(item.kind, ItemKind::Module { .. });
+        if !is_module && scope.within(id).items().next().is_some() {
+            let module = format!("the module of the declarations inside `{name}`");
+            types.claim_for(&names::module_ident(name), module, *location, found);
         }
     }
 }
 
-/// Among the members, enumerators, methods and parameters of one item.
+/// Searches the members, enumerators, methods and parameters of one item.
 fn find_inside(tree: &Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
     let item = tree.item(id);
     let mut taken = Namespace::default();
     match &item.kind {
-        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-            for Member { name, location, .. } in members {
-                taken.claim(
-                    names::value_ident(name),
-                    Origin::name(name, *location),
-                    found,
-                );
-            }
+        ItemKind::Struct { .. } | ItemKind::Exception { .. } => {
+            taken.claim_members(structs::members(item), names::value_ident, found);
         }
         ItemKind::Valuetype(_) => {
-            for Member { name, location, .. } in values::state(tree, id) {
-                taken.claim(
-                    names::value_ident(name),
-                    Origin::name(name, *location),
-                    found,
-                );
-            }
+            taken.claim_members(values::state(tree, id), names::value_ident, found);
         }
         ItemKind::Union(union) => {
             if unions::has_no_member_variant(union) {
-                let what = "a discriminator without a member".to_owned();
-                taken.claim(
-                    names::type_ident(unions::NO_MEMBER),
-                    Origin {
-                        what,
-                        location: item.location,
-                    },
-                    found,
-                );
+                let variant = names::type_ident(unions::NO_MEMBER);
+                let description = "the variant without a member".to_owned();
+                taken.claim_for(&variant, description, item.location, found);
             }
-            for Member { name, location, .. } in union.cases.iter().map(|case| &case.member) {
-                taken.claim(
-                    names::type_ident(name),
-                    Origin::name(name, *location),
-                    found,
-                );
-            }
+            let members = union.cases.iter().map(|case| &case.member);
+            taken.claim_members(members, names::type_ident, found);
         }
         ItemKind::Enum { enumerators } => {
             for enumerator in enumerators {
-                taken.claim(
-                    enums::variant(enumerator),
-                    Origin::name(&enumerator.name, enumerator.location),
-                    found,
-                );
+                let variant = enums::variant(enumerator);
+                taken.claim(&variant, &enumerator.name, enumerator.location, found);
             }
         }
         ItemKind::Interface(interface) => {
             for call in operations::all(tree, id) {
-                taken.claim(
-                    call.method,
-                    Origin::name(&call.wire_name, call.location),
-                    found,
-                );
+                taken.claim(&call.method, &call.wire_name, call.location, found);
             }
-            interface
-                .operations
-                .iter()
-                .for_each(|operation| find_among_parameters(operation, found));
+            for operation in &interface.operations {
+                find_among_parameters(operation, found);
+            }
         }
         _ => {}
     }
@@ -208,15 +173,15 @@ fn find_inside(tree: &Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
 
 fn find_among_parameters(operation: &Operation, found: &mut Vec<Diagnostic>) {
     let mut taken = Namespace::default();
-    for parameter in operation
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.direction != Direction::Out)
+    for Parameter {
+        name,
+        location,
+        direction,
+        ..
+    } in &operation.parameters
     {
-        taken.claim(
-            names::value_ident(&parameter.name),
-            Origin::name(&parameter.name, parameter.location),
-            found,
-        );
+        if *direction != Direction::Out {
+            taken.claim(&names::value_ident(name), name, *location, found);
+        }
     }
 }

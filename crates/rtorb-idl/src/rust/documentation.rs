@@ -18,7 +18,7 @@ pub(super) fn attributes_or(lines: &[String], otherwise: &str) -> TokenStream {
     }
 }
 
-/// The lines without what rustdoc would take for Rust code to be tested: indented blocks, and fences without a language.
+/// The lines without blocks that rustdoc would run as Rust code: indented blocks, and fences without a language.
 fn as_markdown(lines: &[String]) -> Vec<String> {
     let lines: Vec<String> = lines.iter().map(|line| printable(line)).collect();
     let indent = |line: &String| line.len() - line.trim_start().len();
@@ -92,7 +92,7 @@ impl Fence {
     }
 }
 
-/// Four spaces where a line or an item of a list begins make code of what follows them.
+/// Removes wide gaps: four spaces at the beginning of a line or of a list item begin a block of code.
 fn without_wide_gaps(line: &str) -> String {
     let mut shown = line.to_owned();
     while let Some(at) = shown.find("    ") {
@@ -101,8 +101,8 @@ fn without_wide_gaps(line: &str) -> String {
     shown
 }
 
-/// The line with tabs as spaces and without what a doc comment may not hold: control characters and those that change
-/// the direction of writing.
+/// The line with tabs as spaces, and without characters that a doc comment may not contain: control characters, and those
+/// that change the direction of writing.
 fn printable(line: &str) -> String {
     let changes_direction =
         |letter| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn common_indentation_and_blank_ends_go_away() {
+    fn removes_common_indentation_and_blank_ends() {
         assert_eq!(markdown("\n  First.\n    More.\n\n"), " First.\n   More.");
     }
 
     #[test]
-    fn nothing_in_a_comment_becomes_a_documentation_test() {
+    fn comments_contain_no_documentation_tests() {
         assert_eq!(markdown("Use:\n\n      call();\n"), " Use:\n\n    call();");
         assert_eq!(markdown("# Use\n\tcall();\n"), " # Use\n    call();");
         assert_eq!(markdown("-      call();\n"), " -   call();");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_doc_comment_may_not_hold_is_replaced() {
+    fn forbidden_characters_are_replaced() {
         assert_eq!(markdown("a\rb \u{202e}c\r"), " a\u{fffd}b \u{fffd}c");
     }
 }

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::{documentation, names, type_codes};
 use crate::tree::{Enumerator, ItemId};
 
-/// The enum `id` and what makes it a value on the wire.
+/// The enum `id`, its encoding and its TypeCode.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, enumerators: &[Enumerator]) -> TokenStream {
     let item = scope.tree.item(id);
     let documentation = documentation::attributes(&item.documentation);

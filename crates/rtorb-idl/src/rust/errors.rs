@@ -4,12 +4,20 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::operations::Call;
-use super::scope::{Scope, idl_name};
+use super::scope::Scope;
 use super::{names, types};
 use crate::tree::{ItemId, Tree};
 
-/// The enum of what `call` may raise: a variant an exception, and `System`.
-pub(super) fn generate(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+/// An error enum for each of `calls` that raises exceptions: a variant for each exception, and `System`.
+pub(super) fn generate<'c>(
+    scope: Scope<'_>,
+    calls: impl IntoIterator<Item = &'c Call<'c>>,
+) -> TokenStream {
+    let raising = calls.into_iter().filter(|call| !call.raises.is_empty());
+    raising.map(|call| error_enum(scope, call)).collect()
+}
+
+fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let name = call.error_ident(scope.tree);
     let variants = variants(scope.tree, &call.raises);
     let names: Vec<&Ident> = variants.iter().map(|(name, _)| name).collect();
@@ -19,7 +27,7 @@ pub(super) fn generate(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let summary = format!(
         " Why `{}` of `{}` failed.",
         call.wire_name,
-        idl_name(scope.tree, call.owner)
+        scope.tree.full_name(call.owner)
     );
     quote! {
         #[doc = #summary]

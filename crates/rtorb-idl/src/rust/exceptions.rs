@@ -3,19 +3,20 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::scope::{Scope, idl_name};
+use super::scope::Scope;
 use super::{names, structs, type_codes};
 use crate::tree::{ItemId, Member};
 
-/// The exception `id` and what makes it one.
+/// The exception `id`, its encoding, its TypeCode and its `Error` impl.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, members: &[Member]) -> TokenStream {
     let item = scope.tree.item(id);
-    let definition = structs::define(scope, id, &members.iter().collect::<Vec<_>>());
-    let coding = structs::encode_and_decode(scope, item, &members.iter().collect::<Vec<_>>());
+    let members: Vec<&Member> = members.iter().collect();
+    let definition = structs::define(scope, id, &members);
+    let coding = structs::encode_and_decode(scope, item, &members);
     let typed = type_codes::typed(scope, id);
     let name = names::item_ident(item);
     let repository_id = &item.repository_id;
-    let shown_name = idl_name(scope.tree, id);
+    let shown_name = scope.tree.full_name(id);
     let fields: Vec<_> = members
         .iter()
         .map(|member| names::value_ident(&member.name))

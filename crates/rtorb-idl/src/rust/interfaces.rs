@@ -1,27 +1,23 @@
-//! The client's side of IDL interfaces: reference types and their methods.
+//! The client side of IDL interfaces: reference types and their methods.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::operations::{self, Argument, Call};
-use super::scope::{Scope, idl_name};
+use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{documentation, errors, names, servants, timings, type_codes};
 use crate::tree::{ItemId, Tree};
 
-/// Everything that the interface `id` gives, apart from what is declared inside it.
+/// The reference type, the servant trait and the error enums of the interface `id`.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let reference = reference(scope, id);
     let servant = servants::generate(scope, id);
-    let own = operations::own(scope.tree, id);
-    let errors = own
-        .iter()
-        .filter(|call| !call.raises.is_empty())
-        .map(|call| errors::generate(scope, call));
-    quote!(#reference #servant #(#errors)*)
+    let errors = errors::generate(scope, &operations::own(scope.tree, id));
+    quote!(#reference #servant #errors)
 }
 
-/// The reference type of an interface, or of one that is only declared: its operations are then unknown.
+/// The reference type of an interface. A type that is declared but not defined has no operations.
 pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let name = names::item_ident(item);
@@ -34,7 +30,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         &item.documentation,
         &format!(
             "A reference to an object of the IDL interface `{}`.",
-            idl_name(scope.tree, id)
+            scope.tree.full_name(id)
         ),
     );
     let calls = operations::all(scope.tree, id);
@@ -105,19 +101,18 @@ fn upcast(scope: Scope<'_>, name: &Ident, base: ItemId) -> TokenStream {
     }
 }
 
-/// The method of a call, which is at `place` among the timed ones of the interface if it is one of them.
+/// The method of a call. `place` is its index among the timed calls of the interface, if it is timed.
 fn method(scope: Scope<'_>, call: &Call<'_>, place: Option<usize>) -> TokenStream {
     let documentation = documentation::attributes(&call.documentation);
     let signature = call.signature(scope);
     let wire_name = &call.wire_name;
     let arguments = arguments(scope.tree, call);
+    let results = results(call);
     let invocation = if call.oneway {
         quote!(invoke_oneway(#wire_name, #arguments))
     } else if call.raises.is_empty() {
-        let results = results(call);
         quote!(invoke(#wire_name, #arguments, #results))
     } else {
-        let results = results(call);
         let exceptions = exceptions(scope, call);
         quote!(invoke_raising(#wire_name, #arguments, #results, #exceptions))
     };
@@ -135,7 +130,7 @@ fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
     in_turn(&w, &encode.collect::<Vec<_>>())
 }
 
-/// A reference to the argument, which `Encode` wants: what is lent already is one.
+/// The argument as a reference, as `Encode` requires.
 fn lent_value(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
     let name = &argument.name;
     match types::lending(tree, argument.ty) {
@@ -144,7 +139,7 @@ fn lent_value(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
     }
 }
 
-/// A closure over `w` that does the steps one after the other and stops at an error.
+/// A closure over `w` that executes the steps in order and stops at an error.
 pub(super) fn in_turn(w: &Ident, steps: &[TokenStream]) -> TokenStream {
     match steps {
         [] => quote!(|_| ::core::result::Result::Ok(())),
@@ -166,7 +161,7 @@ fn results(call: &Call<'_>) -> TokenStream {
     }
 }
 
-/// The closure that reads a user exception; an undeclared one is nobody's.
+/// The closure that reads a user exception. It returns `None` for an undeclared one.
 fn exceptions(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let error = call.error(scope);
     let arms = errors::variants(scope.tree, &call.raises).into_iter().map(|(variant, id)| {

@@ -1,4 +1,4 @@
-//! What an IDL name becomes in Rust.
+//! The Rust names of IDL names.
 
 use proc_macro2::{Ident, Span};
 
@@ -45,9 +45,9 @@ pub(super) fn constant_ident(name: &str) -> Ident {
     ident(&screaming(name))
 }
 
-/// The name of the Rust module that holds what is declared inside `name`.
+/// The name of the Rust module for the declarations inside `name`.
 ///
-/// Modules share a namespace with types, so one named `str` or `u8` would hide the primitive type.
+/// Modules and types share a namespace, so a module `str` or `u8` would hide the primitive type.
 pub(super) fn module_ident(name: &str) -> Ident {
     let snake = snake(name);
     if PRIMITIVES.contains(&snake.as_str()) {
@@ -57,7 +57,7 @@ pub(super) fn module_ident(name: &str) -> Ident {
     }
 }
 
-/// The name that `item` itself has in Rust.
+/// The Rust name of `item`.
 pub(super) fn item_ident(item: &Item) -> Ident {
     match item.kind {
         ItemKind::Module { .. } => module_ident(&item.name),
@@ -66,7 +66,7 @@ pub(super) fn item_ident(item: &Item) -> Ident {
     }
 }
 
-/// The trait that an application implements to serve `interface`.
+/// The name of the servant trait of `interface`.
 pub(super) fn servant_ident(interface: &Item) -> Ident {
     Ident::new(
         &format!("{}Servant", upper_camel(&interface.name)),
@@ -76,7 +76,7 @@ pub(super) fn servant_ident(interface: &Item) -> Ident {
 
 /// A name for a local variable of generated code that none of `taken` has.
 ///
-/// A trailing underscore is enough: conversion to snake case leaves none, but for the few names such as `self_`.
+/// A trailing underscore is enough: except for names such as `self_`, snake case has none.
 pub(super) fn fresh(wanted: &str, taken: &[Ident]) -> Ident {
     let mut name = wanted.to_owned();
     while taken.iter().any(|other| *other == name) {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_of_generated_code_avoids_the_parameters() {
+    fn local_names_avoid_parameter_names() {
         assert_eq!(
             fresh("w", &[value_ident("w"), value_ident("r")]).to_string(),
             "w_"

@@ -1,4 +1,4 @@
-//! Operations as both sides of a call see them: attributes made into operations, parameters sorted by direction.
+//! Operations as client and server code need them: attributes as operations, parameters sorted by direction.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -10,34 +10,34 @@ use crate::tree::{Attribute, Direction, ItemId, ItemKind, Operation, Timing, Tre
 
 /// An operation, or one half of an attribute.
 #[derive(Clone, Debug)]
-pub(super) struct Call<'t> {
+pub(crate) struct Call<'t> {
     /// The interface that declares it.
     pub(super) owner: ItemId,
-    /// What goes on the wire.
-    pub(super) wire_name: String,
+    /// Its name on the wire.
+    pub(crate) wire_name: String,
     /// The Rust method.
     pub(super) method: Ident,
-    /// Where its IDL name stands.
-    pub(super) location: Location,
-    /// The comment lines above it, and what its annotations say of its timing.
+    /// The location of its IDL name.
+    pub(crate) location: Location,
+    /// The comment lines above it, and its annotations on timing.
     pub(super) documentation: Vec<String>,
-    /// The same for the ORB.
-    pub(super) timing: Timing,
-    /// True if nothing comes back.
+    /// Its timing.
+    pub(crate) timing: Timing,
+    /// True if there is no reply.
     pub(super) oneway: bool,
     /// `in` and `inout`, in order.
     pub(super) arguments: Vec<Argument<'t>>,
     /// The return value if there is one, then `inout` and `out` in order.
     pub(super) results: Vec<&'t Type>,
-    /// What it may raise, each once.
+    /// The exceptions that it may raise, each once.
     pub(super) raises: Vec<ItemId>,
-    /// True if it changes a value, which is done in place; an object is shared.
+    /// True if it takes `&mut self`: it changes a valuetype. Objects are shared and take `&self`.
     changes: bool,
-    /// The name of its error enum is made of this: `Resolve`, `SetX`.
+    /// Its part of the name of the error enum: `Resolve`, `SetX`.
     stem: String,
 }
 
-/// What goes to the servant.
+/// A parameter that goes to the servant.
 #[derive(Clone, Debug)]
 pub(super) struct Argument<'t> {
     /// The Rust parameter.
@@ -47,7 +47,7 @@ pub(super) struct Argument<'t> {
 }
 
 /// The operations that the interface or valuetype `id` itself declares.
-pub(super) fn own(tree: &Tree, id: ItemId) -> Vec<Call<'_>> {
+pub(crate) fn own(tree: &Tree, id: ItemId) -> Vec<Call<'_>> {
     let (operations, attributes) = match &tree.item(id).kind {
         ItemKind::Interface(interface) => (&interface.operations, &interface.attributes),
         ItemKind::Valuetype(value) => (&value.operations, &value.attributes),
@@ -83,19 +83,16 @@ pub(super) fn ancestors(tree: &Tree, id: ItemId) -> Vec<ItemId> {
 impl<'t> Call<'t> {
     /// An operation, or a factory.
     pub(super) fn of_operation(owner: ItemId, operation: &'t Operation) -> Self {
-        let way_there = operation
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::Out);
-        let way_back = operation
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction != Direction::In);
+        let without = |direction| {
+            let parameters = operation.parameters.iter();
+            parameters.filter(move |parameter| parameter.direction != direction)
+        };
         let returned = (operation.returns != Type::Void).then_some(&operation.returns);
-        let arguments = way_there.map(|parameter| Argument {
+        let arguments = without(Direction::Out).map(|parameter| Argument {
             name: names::value_ident(&parameter.name),
             ty: &parameter.ty,
         });
+        let results = without(Direction::In).map(|parameter| &parameter.ty);
         Self {
             owner,
             wire_name: operation.name.clone(),
@@ -105,10 +102,7 @@ impl<'t> Call<'t> {
             timing: operation.timing,
             oneway: operation.oneway,
             arguments: arguments.collect(),
-            results: returned
-                .into_iter()
-                .chain(way_back.map(|parameter| &parameter.ty))
-                .collect(),
+            results: returned.into_iter().chain(results).collect(),
             raises: each_once(&operation.raises),
             changes: false,
             stem: names::upper_camel(&operation.name),
@@ -134,13 +128,8 @@ impl<'t> Call<'t> {
 
     fn of_set(tree: &Tree, owner: ItemId, attribute: &'t Attribute) -> Self {
         Self {
-            owner,
             wire_name: format!("_set_{}", attribute.name),
             method: format_ident!("set_{}", names::snake(&attribute.name)),
-            location: attribute.location,
-            documentation: timings::documented(&attribute.documentation, &attribute.annotations),
-            timing: attribute.timing,
-            oneway: false,
             arguments: vec![Argument {
                 name: format_ident!("value"),
                 ty: &attribute.ty,
@@ -149,15 +138,16 @@ impl<'t> Call<'t> {
             raises: each_once(&attribute.set_raises),
             changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
             stem: format!("Set{}", names::upper_camel(&attribute.name)),
+            ..Self::of_get(owner, attribute)
         }
     }
 
     /// True if its calls are timed.
-    pub(super) fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         !self.timing.is_empty()
     }
 
-    /// The name of the enum of what may go wrong, for a call that raises.
+    /// The name of the error enum of a call that raises exceptions.
     pub(super) fn error_ident(&self, tree: &Tree) -> Ident {
         format_ident!(
             "{}{}Error",
@@ -166,7 +156,7 @@ impl<'t> Call<'t> {
         )
     }
 
-    /// The type of what may go wrong.
+    /// The error type.
     pub(super) fn error(&self, scope: Scope<'_>) -> TokenStream {
         if self.raises.is_empty() {
             quote!(::rtorb::codegen::SystemException)
@@ -231,7 +221,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// What every reference type has besides its operations; an operation of such a name gets a trailing underscore.
+/// The methods of every reference type. An operation with one of these names gets a trailing underscore.
 pub(super) const REFERENCE_METHODS: [&str; 3] = ["narrow", "unchecked_narrow", "as_object"];
 
 fn method_ident(name: &str) -> Ident {

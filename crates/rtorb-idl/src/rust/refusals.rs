@@ -1,8 +1,7 @@
-//! What the back end does not generate yet: found and named, so that nothing is dropped in silence.
+//! Finds and reports constructs that the back end does not generate yet, so that none is dropped silently.
 
 use std::collections::BTreeMap;
 
-use super::scope::idl_name;
 use super::types::{self, made_of, named};
 use super::values;
 use crate::diagnostic::Diagnostic;
@@ -12,16 +11,22 @@ use crate::tree::{
     Valuetype,
 };
 
-/// A construct of IDL that there is no Rust for yet.
+/// A construct of IDL that has no Rust form yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotGenerated {
-    /// What it is called in messages and in the list of `docs/mapping.md`.
+    /// Its name in messages and in the list of `docs/mapping.md`.
     pub construct: &'static str,
-    /// What to write instead.
+    /// A replacement for it.
     pub help: &'static str,
 }
 
-/// Everything that is refused; `docs/mapping.md` lists the same.
+impl NotGenerated {
+    const fn new(construct: &'static str, help: &'static str) -> Self {
+        Self { construct, help }
+    }
+}
+
+/// All constructs that the back end rejects; `docs/mapping.md` lists the same.
 pub const NOT_GENERATED: [NotGenerated; 9] = [
     ABSTRACT_INTERFACE,
     ABSTRACT_VALUE,
@@ -34,54 +39,44 @@ pub const NOT_GENERATED: [NotGenerated; 9] = [
     CONTEXT_CLAUSE,
 ];
 
-const ABSTRACT_INTERFACE: NotGenerated = NotGenerated {
-    construct: "abstract interface",
-    help: "make it an ordinary interface",
-};
-const ABSTRACT_VALUE: NotGenerated = NotGenerated {
-    construct: "abstract valuetype as the type of something",
-    help: "say which valuetype it is: an abstract one can be inherited from",
-};
-const CUSTOM_VALUETYPE: NotGenerated = NotGenerated {
-    construct: "custom valuetype",
-    help: "leave `custom` out: its state is then sent member by member",
-};
-const VALUE_BASE: NotGenerated = NotGenerated {
-    construct: "ValueBase",
-    help: "use `any`",
-};
-const MAP: NotGenerated = NotGenerated {
-    construct: "map",
-    help: "use a sequence of key and value structs",
-};
-const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated {
-    construct: "local interface in a type or operation that goes on the wire",
-    help: "local interfaces, and structs and unions of them, are for the operations of local interfaces",
-};
-const NATIVE_ON_THE_WIRE: NotGenerated = NotGenerated {
-    construct: "native type in a type or operation that goes on the wire",
-    help: "native types, and structs and unions of them, are for the operations of local interfaces",
-};
-const UNDEFINED: NotGenerated = NotGenerated {
-    construct: "declaration without a definition",
-    help: "define it, or include the file that does",
-};
-const CONTEXT_CLAUSE: NotGenerated = NotGenerated {
-    construct: "context clause",
-    help: "pass what the operation needs as a parameter",
-};
+const ABSTRACT_INTERFACE: NotGenerated =
+    NotGenerated::new("abstract interface", "make it an ordinary interface");
+const ABSTRACT_VALUE: NotGenerated = NotGenerated::new(
+    "abstract valuetype used as a type",
+    "use a concrete valuetype: an abstract one can only be inherited from",
+);
+const CUSTOM_VALUETYPE: NotGenerated = NotGenerated::new(
+    "custom valuetype",
+    "remove `custom`: the state is then sent member by member",
+);
+const VALUE_BASE: NotGenerated = NotGenerated::new("ValueBase", "use `any`");
+const MAP: NotGenerated = NotGenerated::new("map", "use a sequence of key and value structs");
+const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated::new(
+    "local interface in a type or operation that goes on the wire",
+    "only operations of local interfaces can use local interfaces, and structs and unions that contain them",
+);
+const NATIVE_ON_THE_WIRE: NotGenerated = NotGenerated::new(
+    "native type in a type or operation that goes on the wire",
+    "only operations of local interfaces can use native types, and structs and unions that contain them",
+);
+const UNDEFINED: NotGenerated = NotGenerated::new(
+    "declaration without a definition",
+    "define it, or include the file that defines it",
+);
+const CONTEXT_CLAUSE: NotGenerated =
+    NotGenerated::new("context clause", "pass the values as parameters");
 
-/// What of a tree cannot be generated.
+/// The parts of a tree that cannot be generated.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// One for everything in the main file that cannot be generated, or that uses what cannot.
+    /// One for each item of the main file that cannot be generated, or that uses such an item.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// What included files declare and nothing can be made of: it is left out, and the text says so.
+    /// Items of included files that cannot be generated, with the reason. They are omitted, and the text names them.
     pub(super) left_out: BTreeMap<ItemId, String>,
 }
 
 impl Refusals {
-    /// Looks at everything in `tree`.
+    /// Checks everything in `tree`.
     pub(super) fn of(tree: &Tree) -> Self {
         let mut search = Search {
             tree,
@@ -89,7 +84,7 @@ impl Refusals {
             reported: Vec::new(),
             reasons: BTreeMap::new(),
         };
-        for id in ids(tree) {
+        for id in tree.ids() {
             search.item(id);
             if let Some(first) = search.found.first() {
                 search.reasons.insert(id, first.message.clone());
@@ -122,7 +117,7 @@ struct Search<'t> {
     reasons: BTreeMap<ItemId, String>,
 }
 
-/// Whether what a type is used for leaves the process.
+/// Whether values of a type go on the wire in some use.
 #[derive(Clone, Copy, PartialEq)]
 enum Reach {
     Wire,
@@ -150,9 +145,9 @@ impl<'t> Search<'t> {
             ItemKind::Other { what, .. } => {
                 self.found.push(refusal(
                     what,
-                    "use what CORBA has a wire form for",
+                    "use a construct that CORBA has a wire form for",
                     item.location,
-                    &idl_name(self.tree, id),
+                    &self.tree.full_name(id),
                 ));
             }
             ItemKind::Module { .. }
@@ -209,7 +204,7 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// `location` is where the name stands that has the type.
+    /// Checks the type of a member or parameter whose name is at `location`.
     fn ty(&mut self, ty: &'t Type, reach: Reach, location: Location) {
         match self.tree.resolved(ty) {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
@@ -218,7 +213,7 @@ impl<'t> Search<'t> {
             Type::Map { .. } => self.refuse(MAP, location, "map"),
             Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
             Type::Named(id) if values::is_abstract(self.tree, *id) => {
-                self.refuse(ABSTRACT_VALUE, location, &idl_name(self.tree, *id));
+                self.refuse(ABSTRACT_VALUE, location, &self.tree.full_name(*id));
             }
             Type::Named(id) if reach == Reach::Wire => {
                 if let Some(keeper) = types::kept_inside_by(self.tree, *id) {
@@ -228,17 +223,20 @@ impl<'t> Search<'t> {
                     } else {
                         NATIVE_ON_THE_WIRE
                     };
-                    self.refuse(what, location, &idl_name(self.tree, keeper));
+                    self.refuse(what, location, &self.tree.full_name(keeper));
                 }
             }
             _ => {}
         }
     }
 
-    /// Finds what uses something that cannot be generated, until there is no more of it.
+    /// Finds the items that use an item that cannot be generated, directly or not.
     fn spread(&mut self) {
-        let uses: Vec<(ItemId, Vec<ItemId>)> =
-            ids(self.tree).map(|id| (id, uses(self.tree, id))).collect();
+        let uses: Vec<(ItemId, Vec<ItemId>)> = self
+            .tree
+            .ids()
+            .map(|id| (id, uses(self.tree, id)))
+            .collect();
         let mut before = 0;
         while self.reasons.len() > before {
             before = self.reasons.len();
@@ -254,26 +252,26 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// Reports an item of the main file that uses something of an included one; the rest follows from other reports.
+    /// Reports an item of the main file that uses an item of an included file. Other uses follow from other reports.
     fn report_use(&mut self, id: ItemId, used: ItemId) {
         let (item, used_item) = (self.tree.item(id), self.tree.item(used));
         if item.in_main_file && !used_item.in_main_file {
-            let used_name = idl_name(self.tree, used);
+            let used_name = self.tree.full_name(used);
             self.reported.push(
                 Diagnostic::error(format!(
-                    "`{}` uses `{used_name}`, which has no Rust",
+                    "`{}` uses `{used_name}`, which has no Rust form",
                     item.name
                 ))
                 .at(item.location, format!("uses `{used_name}`"))
                 .at(used_item.location, "declared here")
                 .note(self.reasons[&used].clone())
-                .help("leave it out, or use a type that can be generated"),
+                .help("remove it, or use a type that has a Rust form"),
             );
         }
     }
 
     fn refuse_item(&mut self, id: ItemId, what: NotGenerated) {
-        self.refuse(what, self.tree.item(id).location, &idl_name(self.tree, id));
+        self.refuse(what, self.tree.item(id).location, &self.tree.full_name(id));
     }
 
     fn refuse(&mut self, what: NotGenerated, location: Location, name: &str) {
@@ -283,28 +281,23 @@ impl<'t> Search<'t> {
 }
 
 fn refusal(construct: &str, help: &str, location: Location, name: &str) -> Diagnostic {
-    Diagnostic::error(format!(
-        "no Rust is generated yet for this {construct}: `{name}`"
-    ))
-    .at(location, construct)
-    .note("the specification itself is accepted: `rtorb idl check` passes")
-    .help(help)
+    Diagnostic::error(format!("`{name}` has no Rust form yet: {construct}"))
+        .at(location, construct)
+        .note("the IDL itself is correct: `rtorb idl check` accepts it")
+        .help(help)
 }
 
-fn ids(tree: &Tree) -> impl Iterator<Item = ItemId> + use<> {
-    let count = u32::try_from(tree.items.len()).expect("an arena of items is far smaller");
-    (0..count).map(ItemId)
-}
-
-/// The items without which `id` cannot be generated.
+/// The items that the Rust code of `id` needs.
 fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     let item = tree.item(id);
-    let mut used = Vec::new();
-    // What is declared inside an interface or struct is generated with it.
-    used.extend(
-        item.scope
-            .filter(|scope| !matches!(tree.item(*scope).kind, ItemKind::Module { .. })),
-    );
+    // Declarations inside an interface or struct are generated with it.
+    let is_module = |scope: &ItemId| matches!(tree.item(*scope).kind, ItemKind::Module { .. });
+    let mut used: Vec<ItemId> = item
+        .scope
+        .into_iter()
+        .filter(|scope| !is_module(scope))
+        .collect();
+    used.extend(made_of(&item.kind));
     match &item.kind {
         ItemKind::Interface(interface) => {
             used.extend(&interface.bases);
@@ -312,33 +305,21 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
             used.extend(interface.attributes.iter().flat_map(used_by_attribute));
         }
         ItemKind::Valuetype(value) => {
+            let operations = value.operations.iter().chain(&value.factories);
             used.extend(&value.supports);
-            used.extend(
-                value
-                    .operations
-                    .iter()
-                    .chain(&value.factories)
-                    .flat_map(used_by_operation),
-            );
+            used.extend(operations.flat_map(used_by_operation));
             used.extend(value.attributes.iter().flat_map(used_by_attribute));
-            used.extend(made_of(&item.kind));
         }
         ItemKind::Constant { ty, .. } => used.extend(named(ty)),
-        kind => used.extend(made_of(kind)),
+        _ => {}
     }
     used
 }
 
 fn used_by_operation(operation: &Operation) -> Vec<ItemId> {
-    let types = operation
-        .parameters
-        .iter()
-        .map(|parameter| &parameter.ty)
-        .chain([&operation.returns]);
-    types
-        .filter_map(named)
-        .chain(operation.raises.iter().copied())
-        .collect()
+    let types = operation.parameters.iter().map(|parameter| &parameter.ty);
+    let used = types.chain([&operation.returns]).filter_map(named);
+    used.chain(operation.raises.iter().copied()).collect()
 }
 
 fn used_by_attribute(attribute: &Attribute) -> Vec<ItemId> {

@@ -1,4 +1,4 @@
-//! Where generated code stands, and how it names from there what stands elsewhere.
+//! The Rust module of generated code, and the paths from it to other generated items.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::names;
-use crate::tree::{Item, ItemId, ItemKind, Tree};
+use crate::tree::{ItemId, Tree};
 
 /// The Rust module that code is generated into.
 ///
 /// Paths lead over `super::` and never begin at `crate::`, so that the text works inside any module that includes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'t> {
-    /// What is generated.
+    /// The tree to generate from.
     pub(super) tree: &'t Tree,
     /// The IDL scope whose module it is; `None` for the outermost.
     inside: Option<ItemId>,
-    /// What cannot be generated and is not needed, with the reason.
+    /// Items that are omitted because they cannot be generated and are not used, with the reason.
     left_out: &'t BTreeMap<ItemId, String>,
 }
 
@@ -31,7 +31,7 @@ impl<'t> Scope<'t> {
         }
     }
 
-    /// The module of what is declared inside `id`.
+    /// The module of the declarations inside `id`.
     pub(super) fn within(self, id: ItemId) -> Self {
         Self {
             inside: Some(id),
@@ -42,8 +42,8 @@ impl<'t> Scope<'t> {
     /// The items of this scope that are generated.
     pub(super) fn items(self) -> impl Iterator<Item = ItemId> + Clone + use<'t> {
         let declared = match self.inside {
-            None => &self.tree.roots,
-            Some(id) => items_inside(self.tree.item(id)),
+            None => self.tree.roots.as_slice(),
+            Some(id) => self.tree.item(id).kind.items(),
         };
         declared
             .iter()
@@ -51,13 +51,13 @@ impl<'t> Scope<'t> {
             .filter(move |id| !self.left_out.contains_key(id))
     }
 
-    /// The item `id` as it is named from here.
+    /// The path of the item `id` from this module.
     pub(super) fn path(self, id: ItemId) -> TokenStream {
         let name = names::item_ident(self.tree.item(id));
         self.path_beside(id, &name)
     }
 
-    /// What is called `name` and stands in the same module as the item `id`.
+    /// The path of the Rust item `name` in the module of the item `id`.
     pub(super) fn path_beside(self, id: ItemId, name: &Ident) -> TokenStream {
         let here = modules(self.tree, self.inside);
         let there = modules(self.tree, self.tree.item(id).scope);
@@ -83,28 +83,6 @@ impl<'t> Scope<'t> {
         };
         Ident::new(&name, proc_macro2::Span::call_site())
     }
-}
-
-/// The items declared inside `item`.
-pub(super) fn items_inside(item: &Item) -> &[ItemId] {
-    match &item.kind {
-        ItemKind::Module { items }
-        | ItemKind::Struct { items, .. }
-        | ItemKind::Exception { items, .. }
-        | ItemKind::Other { items, .. } => items,
-        ItemKind::Interface(interface) => &interface.items,
-        ItemKind::Union(union) => &union.items,
-        ItemKind::Valuetype(valuetype) => &valuetype.items,
-        _ => &[],
-    }
-}
-
-/// `CosNaming::NamingContext` for messages and `Display`.
-pub(crate) fn idl_name(tree: &Tree, id: ItemId) -> String {
-    let names = modules(tree, Some(id))
-        .into_iter()
-        .map(|id| tree.item(id).name.as_str());
-    names.collect::<Vec<_>>().join("::")
 }
 
 /// The scopes from the outermost to `scope`.

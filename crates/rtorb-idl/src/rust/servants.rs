@@ -1,15 +1,15 @@
-//! The server's side of IDL interfaces: servant traits and dispatch.
+//! The server side of IDL interfaces: servant traits and dispatch.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::operations::{self, Argument, Call};
-use super::scope::{Scope, idl_name};
+use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{errors, interfaces, names, timings};
 use crate::tree::{ItemId, ItemKind, Tree};
 
-/// The servant trait of interface `id`, and how requests reach what implements it.
+/// The servant trait of interface `id`, its implementation for `Arc`, and the dispatch of requests to it.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let declared = declare(scope, id);
     let shared = serve_behind_arc(scope, id);
@@ -47,7 +47,7 @@ fn declare(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .map(|call| call.declaration(scope));
     let documentation = format!(
         " Implements objects of the IDL interface `{}`.",
-        idl_name(scope.tree, id)
+        scope.tree.full_name(id)
     );
     quote! {
         #[doc = #documentation]
@@ -89,14 +89,6 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
         operation,
         ..
     } = &locals;
-    let arms = if calls.is_empty() {
-        quote!({ let _ = (#servant, #operation, #call); ::core::result::Result::Err(::rtorb::codegen::unknown_operation()) })
-    } else {
-        quote!(match #operation {
-            #(#arms)*
-            _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
-        })
-    };
     quote! {
         impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
             fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
@@ -108,13 +100,16 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
                 #operation: usize,
                 #call: &mut ::rtorb::codegen::ServerCall<'_>,
             ) -> ::core::result::Result<(), ::rtorb::codegen::SystemException> {
-                #arms
+                match #operation {
+                    #(#arms)*
+                    _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
+                }
             }
         }
     }
 }
 
-/// Looks the operation up: a hash table of at least four slots a name, so that it is one probe nearly always.
+/// Looks the operation up in a hash table. It has at least four slots for each name, so one probe is nearly always enough.
 fn table(calls: &[Call<'_>]) -> TokenStream {
     let names = calls.iter().map(|call| &call.wire_name);
     let count = Literal::usize_unsuffixed(calls.len());
@@ -129,7 +124,7 @@ fn table(calls: &[Call<'_>]) -> TokenStream {
 
 const SLOTS_PER_NAME: usize = 4;
 
-/// The variables of the dispatch function, none of them a parameter's name.
+/// The local variables of the dispatch function. No parameter has one of these names.
 struct Locals {
     servant: Ident,
     call: Ident,
@@ -154,7 +149,7 @@ impl Locals {
     }
 }
 
-/// Reads the arguments, asks the servant, sends the answer.
+/// Reads the arguments, calls the servant, and sends the reply.
 fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
     let Locals {
         servant,
@@ -180,18 +175,19 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
             let name = &argument.name;
             quote!(#server_call.recycle(#name);)
         });
-    let answer = answer(scope, call, locals);
+    let reply = handle_result(scope, call, locals);
     let executed = call.is_timed().then(|| quote!(#server_call.executed();));
     quote! {
         #(#read)*
         let #result = #servant_trait::#method(#servant, #(#lent),*);
         #executed
         #(#recycled)*
-        #answer
+        #reply
     }
 }
 
-fn answer(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
+/// Sends the results, or the exception that the servant returned.
+fn handle_result(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
     let Locals {
         call: server_call,
         result,
@@ -211,14 +207,14 @@ fn answer(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
     let variants = errors::variants(scope.tree, &call.raises)
         .into_iter()
         .map(|(variant, _)| variant);
-    let answered = if call.results.is_empty() {
+    let returned = if call.results.is_empty() {
         quote!(())
     } else {
         quote!(#result)
     };
     quote! {
         match #result {
-            ::core::result::Result::Ok(#answered) => #reply,
+            ::core::result::Result::Ok(#returned) => #reply,
             #(::core::result::Result::Err(#error::#variants(#exception)) => #server_call.raise(&#exception),)*
             ::core::result::Result::Err(#error::System(#exception)) => ::core::result::Result::Err(#exception),
         }
@@ -245,7 +241,7 @@ fn reply(call: &Call<'_>, locals: &Locals) -> TokenStream {
     quote!(#server_call.reply(#closure))
 }
 
-/// Takes an argument out of the request.
+/// Reads an argument from the request.
 fn read(scope: Scope<'_>, argument: &Argument<'_>, call: &Ident) -> TokenStream {
     let name = &argument.name;
     match types::lending(scope.tree, argument.ty) {
@@ -267,7 +263,7 @@ fn read(scope: Scope<'_>, argument: &Argument<'_>, call: &Ident) -> TokenStream 
     }
 }
 
-/// The argument as the servant takes it.
+/// The argument in the form that the servant takes.
 fn lend(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
     let name = &argument.name;
     match types::lending(tree, argument.ty) {
@@ -277,12 +273,12 @@ fn lend(tree: &Tree, argument: &Argument<'_>) -> TokenStream {
     }
 }
 
-/// True if the argument's memory serves the next call.
+/// True if the next call reuses the memory of the argument.
 fn is_recycled(tree: &Tree, argument: &Argument<'_>) -> bool {
     matches!(types::lending(tree, argument.ty), Lending::Slice(element) if !types::is_primitive(tree.resolved(element)))
 }
 
-/// The trait of a local interface `id`: what a servant trait is, without anything on the wire.
+/// The trait of a local interface `id`. Unlike a servant trait, it has nothing on the wire.
 pub(super) fn local(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let name = names::item_ident(item);
@@ -300,13 +296,10 @@ pub(super) fn local(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let supertraits = supertraits(bases.collect());
     let own = operations::own(scope.tree, id);
     let methods = own.iter().map(|call| call.declaration(scope));
-    let errors = own
-        .iter()
-        .filter(|call| !call.raises.is_empty())
-        .map(|call| errors::generate(scope, call));
+    let errors = errors::generate(scope, &own);
     quote! {
         #documentation
         pub trait #name: #supertraits { #(#methods)* }
-        #(#errors)*
+        #errors
     }
 }

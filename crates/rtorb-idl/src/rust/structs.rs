@@ -1,13 +1,13 @@
-//! IDL structs, and what exceptions share with them: fields, derives, encoding.
+//! IDL structs, and the fields, derives and encoding that other types share with them.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
 use super::{documentation, names, type_codes, types};
-use crate::tree::{Item, ItemId, ItemKind, Member};
+use crate::tree::{Item, ItemId, ItemKind, Member, Type};
 
-/// The struct `id` and what makes it a value on the wire.
+/// The struct `id`, its encoding and its TypeCode.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let members: Vec<&Member> = members(item).iter().collect();
@@ -15,7 +15,7 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     if types::kept_inside_by(scope.tree, id).is_some() {
         return definition;
     }
-    let coding = if types::has_fixed_layout(scope.tree, &crate::tree::Type::Named(id)) {
+    let coding = if types::has_fixed_layout(scope.tree, &Type::Named(id)) {
         fixed_layout(scope, item)
     } else {
         encode_and_decode(scope, item, &members)
@@ -50,12 +50,12 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId, members: &[&Member]) -> Token
     quote!(#documentation #derives pub struct #name { #(#fields,)* })
 }
 
-/// What the struct or union `id` derives: a trait object is neither shown nor compared.
+/// The derives of the struct or union `id`. A type with a trait object inside derives only `Clone`.
 pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
     if types::kept_inside_by(scope.tree, id).is_some() {
         return quote!(#[derive(Clone)]);
     }
-    let copy = types::is_copy(scope.tree, &crate::tree::Type::Named(id)).then(|| quote!(Copy,));
+    let copy = types::is_copy(scope.tree, &Type::Named(id)).then(|| quote!(Copy,));
     let eq = types::is_eq(scope.tree, id).then(|| quote!(, Eq));
     let hash = types::is_hash(scope.tree, id).then(|| quote!(, Hash));
     quote!(#[derive(Clone, #copy Debug, PartialEq #eq #hash)])
@@ -69,27 +69,53 @@ pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item, members: &[&Membe
         .iter()
         .map(|member| scope.owned(&member.ty))
         .collect();
-    let (w, r) = if members.is_empty() {
-        (quote!(_), quote!(_))
-    } else {
-        (quote!(w), quote!(r))
+    let coding = Coding {
+        encode: quote! {
+            #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
+            ::core::result::Result::Ok(())
+        },
+        octets_min: quote!(0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*),
+        decode: quote! {
+            ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
+        },
     };
-    quote! {
-        impl ::rtorb::codegen::Encode for #name {
-            fn encode<'a>(
-                &'a self,
-                #w: &mut ::rtorb::codegen::Writer<'a>,
-            ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
-                #(::rtorb::codegen::Encode::encode(&self.#fields, #w)?;)*
-                ::core::result::Result::Ok(())
+    coding.generate(&name)
+}
+
+/// The parts of a type's `Encode` and `Decode`.
+pub(super) struct Coding {
+    /// Writes `self` to `w`.
+    pub(super) encode: TokenStream,
+    /// The fewest bytes of an encoded value.
+    pub(super) octets_min: TokenStream,
+    /// Reads a value from `r`.
+    pub(super) decode: TokenStream,
+}
+
+impl Coding {
+    /// Both impls, for the type `name`.
+    pub(super) fn generate(&self, name: &Ident) -> TokenStream {
+        let Self {
+            encode,
+            octets_min,
+            decode,
+        } = self;
+        quote! {
+            impl ::rtorb::codegen::Encode for #name {
+                fn encode<'a>(
+                    &'a self,
+                    w: &mut ::rtorb::codegen::Writer<'a>,
+                ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
+                    #encode
+                }
             }
-        }
-        impl ::rtorb::codegen::Decode for #name {
-            const OCTETS_MIN: usize = 0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*;
-            fn decode(
-                #r: &mut ::rtorb::codegen::Reader<'_>,
-            ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
-                ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(#r)?,)* })
+            impl ::rtorb::codegen::Decode for #name {
+                const OCTETS_MIN: usize = #octets_min;
+                fn decode(
+                    r: &mut ::rtorb::codegen::Reader<'_>,
+                ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
+                    #decode
+                }
             }
         }
     }

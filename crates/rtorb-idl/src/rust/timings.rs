@@ -1,15 +1,15 @@
-//! The timing of annotated operations in generated code: a description of each, and the calls that are timed by it.
+//! The timing of annotated operations in generated code: a description of each, and timed calls.
 //!
-//! Nothing here gives any text for an interface without annotations.
+//! Interfaces without annotations get no code from here.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use super::names;
 use super::operations::{self, Call};
-use super::scope::idl_name;
-use crate::tree::{Annotation, Criticality, ItemId, TIMING_ANNOTATIONS, Tree};
+use crate::tree::{Annotation, ItemId, TIMING_ANNOTATIONS, Tree};
 
-/// The method of `Interface` that shows them, for interface `id`.
+/// The method of `Interface` that returns the timings, for interface `id`.
 pub(super) fn table(tree: &Tree, id: ItemId) -> TokenStream {
     let calls = operations::all(tree, id);
     let descriptions: Vec<_> = calls
@@ -54,17 +54,16 @@ pub(super) fn finder(calls: &[Call<'_>]) -> TokenStream {
     }
 }
 
-/// A reference for the type of interface `id`: its ORB is told which calls to expect.
+/// The object inside a reference of interface `id`. Its ORB learns the timings of the interface.
 pub(super) fn prepared(tree: &Tree, id: ItemId) -> TokenStream {
-    match operations::all(tree, id).iter().any(Call::is_timed) {
-        true => {
-            quote!(object.with_timings(<Self as ::rtorb::codegen::Interface>::timings()))
-        }
-        false => quote!(object),
+    if operations::all(tree, id).iter().any(Call::is_timed) {
+        quote!(object.with_timings(<Self as ::rtorb::codegen::Interface>::timings()))
+    } else {
+        quote!(object)
     }
 }
 
-/// The call `invocation` of the operation at `place` among the timed ones of its interface, timed where something comes back.
+/// The call `invocation`, timed if it has a reply and is among the timed calls of its interface, there at index `place`.
 pub(super) fn timed(
     place: Option<usize>,
     call: &Call<'_>,
@@ -111,7 +110,7 @@ fn as_written(annotation: &Annotation) -> String {
 }
 
 fn description(tree: &Tree, id: ItemId, call: &Call<'_>) -> TokenStream {
-    let name = format!("{}::{}", idl_name(tree, id), call.wire_name);
+    let name = format!("{}::{}", tree.full_name(id), call.wire_name);
     let timing = call.timing;
     let times = [
         ("worst_case_ns", timing.worst_ns),
@@ -124,13 +123,7 @@ fn description(tree: &Tree, id: ItemId, call: &Call<'_>) -> TokenStream {
         Some(quote!(.#method(#ns)))
     });
     let critical = timing.criticality.map(|criticality| {
-        let name = match criticality {
-            Criticality::VeryLow => format_ident!("VeryLow"),
-            Criticality::Low => format_ident!("Low"),
-            Criticality::Medium => format_ident!("Medium"),
-            Criticality::High => format_ident!("High"),
-            Criticality::VeryHigh => format_ident!("VeryHigh"),
-        };
+        let name = names::type_ident(&criticality.name().replace('-', "_"));
         quote!(.critical(::rtorb::codegen::Criticality::#name))
     });
     let oneway = call.oneway.then(|| quote!(.oneway()));

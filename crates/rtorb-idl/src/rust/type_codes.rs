@@ -1,4 +1,4 @@
-//! TypeCodes of generated types, so that their values go into an `any`.
+//! TypeCodes of generated types. An `any` needs them to hold values of these types.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -6,7 +6,7 @@ use quote::quote;
 use super::scope::Scope;
 use super::types::everything_in;
 use super::{names, structs, values};
-use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Union, UnionCase, Value, Valuetype};
+use crate::tree::{Item, ItemId, ItemKind, Member, Type, Union, UnionCase, Value, Valuetype};
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
 pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
@@ -23,7 +23,7 @@ pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
 }
 
-/// Describes types at one place inside a type.
+/// Generates TypeCodes at one place inside a type.
 struct Description<'t> {
     scope: Scope<'t>,
     /// The types around the place, outermost first.
@@ -38,10 +38,7 @@ impl<'t> Description<'t> {
             Type::String { bound } => bounded(&quote!(#type_code::string), *bound),
             Type::WString { bound } => bounded(&quote!(#type_code::wstring), *bound),
             Type::Fixed { digits, scale } => {
-                let (digits, scale) = (
-                    Literal::u16_unsuffixed(*digits),
-                    Literal::u16_unsuffixed(*scale),
-                );
+                let [digits, scale] = [digits, scale].map(|count| Literal::u16_unsuffixed(*count));
                 quote!(#type_code::fixed(#digits, #scale))
             }
             Type::Sequence { element, bound } => {
@@ -82,11 +79,10 @@ impl<'t> Description<'t> {
             _ if self.enclosing.contains(&id) => {
                 quote!(::rtorb::codegen::TypeCode::recursive(#repository_id))
             }
-            // Asking a type that leads back here for its own TypeCode would never end.
-            _ if self
-                .enclosing
+            // Calling `type_code` of a type that contains this one would never end.
+            _ if everything_in(self.scope.tree, id)
                 .iter()
-                .any(|&outer| leads_to(self.scope.tree, id, outer)) =>
+                .any(|part| self.enclosing.contains(part)) =>
             {
                 self.declared(id)
             }
@@ -97,7 +93,7 @@ impl<'t> Description<'t> {
         }
     }
 
-    /// The item `id` spelled out.
+    /// The whole TypeCode of the item `id`.
     fn declared(&self, id: ItemId) -> TokenStream {
         let item = self.scope.tree.item(id);
         let (repository_id, name) = (&item.repository_id, &item.name);
@@ -144,7 +140,8 @@ impl<'t> Description<'t> {
         quote!([#(#members),*])
     }
 
-    /// A member with several labels is there once for each; the default once more, with a label that means nothing.
+    /// A member with several labels appears once for each label. The default appears once more, with a label that has no
+    /// meaning.
     fn union(&self, item: &Item, union: &Union) -> TokenStream {
         let (repository_id, name) = (&item.repository_id, &item.name);
         let discriminator = self.used(&union.discriminator);
@@ -185,16 +182,16 @@ impl<'t> Description<'t> {
             None => quote!(::rtorb::codegen::TypeCode::NULL),
         };
         let constructor = if value.is_event {
-            "event_type_code"
+            quote!(event_type_code)
         } else {
-            "type_code"
+            quote!(type_code)
         };
-        let constructor = quote::format_ident!("{constructor}");
-        let modifier = Literal::i16_unsuffixed(if value.is_truncatable {
+        let modifier = if value.is_truncatable {
             TRUNCATABLE
         } else {
             NO_MODIFIER
-        });
+        };
+        let modifier = Literal::i16_unsuffixed(modifier);
         let members = value.state.iter().map(|(is_public, member)| {
             let name = &member.name;
             let ty = self.used(&member.ty);
@@ -246,7 +243,7 @@ fn plain_constant(ty: &Type) -> proc_macro2::Ident {
         Type::ULong => "ULONG",
         Type::LongLong => "LONG_LONG",
         Type::ULongLong => "ULONG_LONG",
-        // CORBA has no kind for an 8-bit integer; an octet travels the same way.
+        // CORBA has no TypeCode kind for an 8-bit integer. `octet` has the same encoding.
         Type::Int8 | Type::Octet => "OCTET",
         Type::Float => "FLOAT",
         Type::Double => "DOUBLE",
@@ -259,9 +256,4 @@ fn plain_constant(ty: &Type) -> proc_macro2::Ident {
         _ => "VOID",
     };
     quote::format_ident!("{name}")
-}
-
-/// True if the type `from` has the type `to` somewhere inside it.
-fn leads_to(tree: &Tree, from: ItemId, to: ItemId) -> bool {
-    everything_in(tree, from)[1..].contains(&to)
 }

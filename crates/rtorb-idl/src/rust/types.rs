@@ -1,4 +1,4 @@
-//! The Rust types of IDL types, and what is known of them.
+//! The Rust types of IDL types, and their properties.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -117,7 +117,7 @@ impl Scope<'_> {
     }
 }
 
-/// How a parameter is handed to an operation.
+/// How a parameter is passed to an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Lending<'t> {
     /// Small and `Copy`.
@@ -134,7 +134,7 @@ pub(super) enum Lending<'t> {
     Borrowed,
 }
 
-/// How a parameter of type `ty` is handed to an operation.
+/// How a parameter of type `ty` is passed to an operation.
 pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
     match tree.resolved(ty) {
         Type::String { bound: None } => Lending::Str,
@@ -161,7 +161,7 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
     }
 }
 
-/// True if values of `ty` are copied by the machine: the generated type is `Copy`.
+/// True if the Rust type of `ty` is `Copy`.
 pub(super) fn is_copy(tree: &Tree, ty: &Type) -> bool {
     match tree.resolved(ty) {
         Type::Fixed { .. } | Type::Char | Type::WChar | Type::LongDouble => true,
@@ -181,7 +181,7 @@ pub(super) fn is_copy(tree: &Tree, ty: &Type) -> bool {
     }
 }
 
-/// True if `ty` is the same octets every time, padding apart: the generated type implements `FixedLayout`.
+/// True if all values of `ty` have the same size and alignment on the wire: the generated type implements `FixedLayout`.
 pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
     match tree.resolved(ty) {
         Type::Array { element, .. } => has_fixed_layout(tree, element),
@@ -199,7 +199,7 @@ pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
     }
 }
 
-/// The items that a type is made of, its bases included.
+/// The items that a type contains, and its bases.
 pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
     let bases: &[ItemId] = match kind {
         ItemKind::Valuetype(value) => &value.bases,
@@ -256,7 +256,7 @@ fn innermost(ty: &Type) -> &Type {
     }
 }
 
-/// The local interface or native type inside the type `id` that keeps its values from leaving the process.
+/// The local interface or native type inside the type `id`, if there is one. It keeps values of `id` inside the process.
 pub(super) fn kept_inside_by(tree: &Tree, id: ItemId) -> Option<ItemId> {
     let never_leaves =
         |id: ItemId| is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native);
@@ -265,7 +265,7 @@ pub(super) fn kept_inside_by(tree: &Tree, id: ItemId) -> Option<ItemId> {
         .find(|&part| never_leaves(part))
 }
 
-/// The type `id` and everything that it is made of, each once.
+/// The type `id` and all items that it contains, each once.
 pub(super) fn everything_in(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     let mut found = vec![id];
     let mut next = 0;
@@ -288,31 +288,19 @@ fn is_value(tree: &Tree, id: ItemId) -> bool {
     )
 }
 
-/// True if `id` is an interface that never leaves the process.
+/// True if `id` is a local interface.
 pub(super) fn is_local_interface(tree: &Tree, id: ItemId) -> bool {
     matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local)
 }
 
-/// True for the types that every machine has, booleans included; `char` is not one, since not every `char` can be sent.
+/// True for numbers and booleans, but not for `char`, because not every `char` can be sent.
 pub(super) fn is_number(ty: &Type) -> bool {
     is_primitive(ty) || *ty == Type::Boolean
 }
 
-/// True for the numbers whose sequences are lent to a servant as they lie in the message.
+/// True for numbers: a servant borrows a sequence of them from the message.
 pub(super) fn is_primitive(ty: &Type) -> bool {
-    matches!(
-        ty,
-        Type::Short
-            | Type::UShort
-            | Type::Long
-            | Type::ULong
-            | Type::LongLong
-            | Type::ULongLong
-            | Type::Int8
-            | Type::Octet
-            | Type::Float
-            | Type::Double
-    )
+    ty.is_integer() || matches!(ty, Type::Float | Type::Double)
 }
 
 fn optional(ty: &TokenStream) -> TokenStream {

@@ -1,31 +1,38 @@
-//! IDL unions: an enum with a variant a member.
+//! IDL unions: an enum with one variant for each member.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
+use super::structs::Coding;
 use super::{constants, documentation, names, structs, type_codes, types};
 use crate::tree::{ItemId, Type, Union, UnionCase};
 
-/// The union `id` and what makes it a value on the wire.
+/// The union `id`, its encoding and its TypeCode.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStream {
     let item = scope.tree.item(id);
     let shape = Shape::new(scope, union);
-    let definition = shape.define(&names::item_ident(item), &item.documentation, id);
-    let discriminator = shape.discriminator(&names::item_ident(item));
+    let name = names::item_ident(item);
+    let definition = shape.define(&name, &item.documentation, id);
+    let discriminator = shape.discriminator(&name);
     if types::kept_inside_by(scope.tree, id).is_some() {
         return quote!(#definition #discriminator);
     }
-    let encode = shape.encode(&names::item_ident(item));
-    let decode = shape.decode(&names::item_ident(item));
+    let selector = &shape.selector;
+    let coding = Coding {
+        encode: shape.encode(),
+        octets_min: quote!(<#selector as ::rtorb::codegen::Decode>::OCTETS_MIN),
+        decode: shape.decode(),
+    };
+    let coding = coding.generate(&name);
     let typed = type_codes::typed(scope, id);
-    quote!(#definition #discriminator #encode #decode #typed)
+    quote!(#definition #discriminator #coding #typed)
 }
 
-/// The variant for discriminators that no member has, if there are any.
+/// The variant for discriminators that select no member.
 pub(super) const NO_MEMBER: &str = "NoMember";
 
-/// True if the union can hold no member at all.
+/// True if some discriminators select no member.
 pub(super) fn has_no_member_variant(union: &Union) -> bool {
     !union.covers_all && !union.cases.iter().any(|case| case.is_default)
 }
@@ -119,7 +126,7 @@ impl<'t> Shape<'t> {
         }
     }
 
-    fn encode(&self, name: &Ident) -> TokenStream {
+    fn encode(&self) -> TokenStream {
         let arms = self.variants.iter().map(|variant| {
             let name = &variant.name;
             let labels = &variant.labels;
@@ -150,19 +157,10 @@ impl<'t> Shape<'t> {
                 }
             }
         });
-        quote! {
-            impl ::rtorb::codegen::Encode for #name {
-                fn encode<'a>(
-                    &'a self,
-                    w: &mut ::rtorb::codegen::Writer<'a>,
-                ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
-                    match self { #(#arms)* #no_member }
-                }
-            }
-        }
+        quote!(match self { #(#arms)* #no_member })
     }
 
-    fn decode(&self, name: &Ident) -> TokenStream {
+    fn decode(&self) -> TokenStream {
         let selector = &self.selector;
         let labelled = self.labelled().map(|variant| {
             let labels = &variant.labels;
@@ -180,15 +178,8 @@ impl<'t> Shape<'t> {
         let otherwise = default.or(no_member).or_else(|| self.never());
         let otherwise = otherwise.map(|made| quote!(_ => #made,));
         quote! {
-            impl ::rtorb::codegen::Decode for #name {
-                const OCTETS_MIN: usize = <#selector as ::rtorb::codegen::Decode>::OCTETS_MIN;
-                fn decode(
-                    r: &mut ::rtorb::codegen::Reader<'_>,
-                ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
-                    let discriminator: #selector = ::rtorb::codegen::Decode::decode(r)?;
-                    ::core::result::Result::Ok(match discriminator { #(#labelled)* #otherwise })
-                }
-            }
+            let discriminator: #selector = ::rtorb::codegen::Decode::decode(r)?;
+            ::core::result::Result::Ok(match discriminator { #(#labelled)* #otherwise })
         }
     }
 
@@ -202,7 +193,8 @@ impl<'t> Shape<'t> {
             .filter(|variant| !variant.case.is_default)
     }
 
-    /// A `char` has more values than IDL's, so that labels which cover IDL's leave the match open.
+    /// An arm that rejects other values. A Rust `char` has more values than IDL's `char`, so labels that cover the IDL type
+    /// do not cover the match.
     fn never(&self) -> Option<TokenStream> {
         let is_char = matches!(
             self.scope.tree.resolved(&self.union.discriminator),
@@ -213,7 +205,7 @@ impl<'t> Shape<'t> {
         })
     }
 
-    /// Refuses a discriminator that another variant than `variant` stands for.
+    /// Code that rejects a discriminator of another variant than `variant`.
     fn refuse_foreign(&self, variant: &Variant<'_>) -> TokenStream {
         if variant.case.is_default {
             self.refuse_labelled()
@@ -223,7 +215,7 @@ impl<'t> Shape<'t> {
         }
     }
 
-    /// Refuses a discriminator that is the label of some variant.
+    /// Code that rejects a discriminator that is the label of some variant.
     fn refuse_labelled(&self) -> TokenStream {
         let labels: Vec<_> = self
             .labelled()

@@ -1,10 +1,11 @@
-//! IDL valuetypes: structs that are handed over behind an `Arc`, shared ones once.
+//! IDL valuetypes: structs that are passed behind an `Arc`. A shared value is sent once.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::operations::{self, Call};
-use super::scope::{Scope, idl_name};
+use super::scope::Scope;
+use super::structs::Coding;
 use super::{documentation, errors, names, servants, structs, type_codes};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Valuetype};
 
@@ -26,38 +27,24 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> Token
     quote!(#definition #coding #identity #typed #(#upcasts)* #operations)
 }
 
-/// The boxed valuetype `id`: a tuple struct around what it boxes.
+/// The boxed valuetype `id`: a tuple struct around the boxed type.
 pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStream {
     let item = scope.tree.item(id);
     let documentation = documentation::attributes(&item.documentation);
     let name = names::item_ident(item);
     let ty = scope.owned(ty);
+    let coding = Coding {
+        encode: quote!(::rtorb::codegen::Encode::encode(&self.0, w)),
+        octets_min: quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN),
+        decode: quote!(::core::result::Result::Ok(Self(
+            ::rtorb::codegen::Decode::decode(r)?
+        ))),
+    };
+    let coding = coding.generate(&name);
     let identity = identity(item);
     let typed = type_codes::typed(scope, id);
     let derives = structs::derives(scope, id);
-    quote! {
-        #documentation
-        #derives
-        pub struct #name(pub #ty);
-        impl ::rtorb::codegen::Encode for #name {
-            fn encode<'a>(
-                &'a self,
-                w: &mut ::rtorb::codegen::Writer<'a>,
-            ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
-                ::rtorb::codegen::Encode::encode(&self.0, w)
-            }
-        }
-        impl ::rtorb::codegen::Decode for #name {
-            const OCTETS_MIN: usize = <#ty as ::rtorb::codegen::Decode>::OCTETS_MIN;
-            fn decode(
-                r: &mut ::rtorb::codegen::Reader<'_>,
-            ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
-                ::core::result::Result::Ok(Self(::rtorb::codegen::Decode::decode(r)?))
-            }
-        }
-        #identity
-        #typed
-    }
+    quote!(#documentation #derives pub struct #name(pub #ty); #coding #identity #typed)
 }
 
 /// The members of a valuetype in wire order: those of its bases first.
@@ -71,12 +58,12 @@ pub(super) fn state(tree: &Tree, id: ItemId) -> Vec<&Member> {
         .collect()
 }
 
-/// The trait of what an application does with values of `item`.
+/// The trait for the operations of the valuetype `item`.
 pub(super) fn operations_ident(item: &Item) -> Ident {
     format_ident!("{}Operations", names::upper_camel(&item.name))
 }
 
-/// True if there is such a trait: for what the valuetype or one of its bases can do.
+/// True if the valuetype or one of its bases has operations, and so such a trait.
 pub(super) fn has_operations(tree: &Tree, id: ItemId) -> bool {
     let ItemKind::Valuetype(value) = &tree.item(id).kind else {
         return false;
@@ -85,12 +72,12 @@ pub(super) fn has_operations(tree: &Tree, id: ItemId) -> bool {
     own + value.supports.len() > 0 || value.bases.iter().any(|&base| has_operations(tree, base))
 }
 
-/// True if `id` is a valuetype that has no values of its own.
+/// True if `id` is an abstract valuetype.
 pub(super) fn is_abstract(tree: &Tree, id: ItemId) -> bool {
     matches!(&tree.item(id).kind, ItemKind::Valuetype(value) if value.is_abstract)
 }
 
-/// Every valuetype with values that `id` inherits from, nearest first.
+/// The concrete valuetypes that `id` inherits from, nearest first.
 fn bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     let ItemKind::Valuetype(value) = &tree.item(id).kind else {
         return Vec::new();
@@ -132,7 +119,7 @@ fn upcast(scope: Scope<'_>, id: ItemId, base: ItemId) -> TokenStream {
     }
 }
 
-/// Operations are code of the application's own: they never go over the wire.
+/// The trait of the operations. The application implements it; the operations never go over the wire.
 fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
     if !has_operations(scope.tree, id) {
         return TokenStream::new();
@@ -141,7 +128,7 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
     let name = operations_ident(item);
     let documentation = format!(
         " The operations of the IDL valuetype `{}`.",
-        idl_name(scope.tree, id)
+        scope.tree.full_name(id)
     );
     let own = operations::own(scope.tree, id);
     let methods = own.iter().map(|call| call.declaration(scope));
@@ -155,11 +142,7 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
         let constructor = call.constructor(scope);
         quote!(#documentation #constructor;)
     });
-    let raising = own
-        .iter()
-        .chain(&factories)
-        .filter(|call| !call.raises.is_empty());
-    let errors = raising.map(|call| errors::generate(scope, call));
+    let errors = errors::generate(scope, own.iter().chain(&factories));
     let inherited = value
         .bases
         .iter()
@@ -178,6 +161,6 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
             #(#constructors)*
             #(#methods)*
         }
-        #(#errors)*
+        #errors
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rtorb_sched::model::{
-    BehaviourBound, ChainBound, Checked, ComponentLoading, LaneLoading, Loading, Standing, System,
-    Timing,
+    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Loading, Standing,
+    System, Timing,
 };
 
 /// A system of a file's text.
@@ -37,7 +37,7 @@ pub(super) fn example(name: &str) -> System {
 
 /// Every behaviour has this bound, from every root, and every chain. Priorities go down from 60 in the order of the file, and each
 /// component has a lane for each of them.
-pub(super) fn checked(system: &System, bound_ns: Option<u64>) -> Checked {
+pub(super) fn checked(system: &System, bound_ns: Option<u64>) -> CheckReport {
     let names = || system.behaviours.iter().map(|behaviour| &behaviour.name);
     let priorities: Vec<i16> = (0..61).rev().take(system.behaviours.len()).collect();
     let own: Vec<(String, i16)> = names().cloned().zip(priorities.iter().copied()).collect();
@@ -60,7 +60,7 @@ pub(super) fn checked(system: &System, bound_ns: Option<u64>) -> Checked {
         priorities: own.clone(),
         ..ComponentLoading::default()
     };
-    Checked {
+    CheckReport {
         schema: "rtorb-model/1",
         system: system.name.clone(),
         standing: Standing::Holds,

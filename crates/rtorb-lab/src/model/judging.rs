@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtorb_sched::model::{CallWay, Checked, Standing, System};
+use rtorb_sched::model::{CallWay, CheckReport, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
 use super::judgement::{CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier};
@@ -16,7 +16,7 @@ use super::timeline::{CROWD_NS, CROWD_TIMES, Caused, Taken, Timeline};
 pub(super) struct Ran<'a> {
     pub(super) system: &'a System,
     pub(super) plan: &'a Plan,
-    pub(super) checked: &'a Checked,
+    pub(super) checked: &'a CheckReport,
     pub(super) places: &'a Places,
 }
 
@@ -298,11 +298,9 @@ fn by_place(ran: Ran<'_>, evidence: &Evidence) -> Vec<Vec<Job>> {
 }
 
 fn host_cpu(ran: Ran<'_>, behaviour: usize) -> usize {
-    ran.places
-        .of
-        .get(&ran.system.place(behaviour))
-        .copied()
-        .unwrap_or(0)
+    let at = ran.system.placement(behaviour);
+    let host_cpu = ran.places.of.get(&(at.node, at.cpu));
+    host_cpu.copied().unwrap_or(0)
 }
 
 /// The CPUs by which a place is called from its caller on: the channel's, if it is by an event, and its own.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rtorb_sched::model::{
-    CallWay, Checked, ComponentLoading, Execution, Locking, Scheduling, System, Trigger,
+    CallWay, CheckReport, ComponentLoading, Execution, Locking, SchedulingPolicy, System, Trigger,
 };
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +139,7 @@ impl Plan {
     /// In words, what of the system cannot be run, and what to do.
     pub(crate) fn of(
         system: &System,
-        checked: &Checked,
+        checked: &CheckReport,
         (duration_ns, seed): (u64, u64),
     ) -> Result<Self, String> {
         refuse_deadline_scheduling(system)?;
@@ -172,7 +172,7 @@ impl Plan {
 
 fn refuse_deadline_scheduling(system: &System) -> Result<(), String> {
     let mut nodes = system.nodes.iter();
-    match nodes.find(|node| node.scheduling == Scheduling::EarliestDeadline) {
+    match nodes.find(|node| node.scheduling == SchedulingPolicy::EarliestDeadline) {
         None => Ok(()),
         Some(node) => Err(format!(
             "node {} schedules by earliest deadlines: that can be analysed and not be run, for a call of RT-CORBA has a fixed priority. \
@@ -183,7 +183,7 @@ fn refuse_deadline_scheduling(system: &System) -> Result<(), String> {
 }
 
 /// The file's, or what the analysis assigned. With the native mapping they are the host's too.
-fn own_priorities(system: &System, checked: &Checked) -> Result<Vec<Option<u8>>, String> {
+fn own_priorities(system: &System, checked: &CheckReport) -> Result<Vec<Option<u8>>, String> {
     let assigned = |name: &str| {
         let mut known = checked
             .loading
@@ -356,7 +356,7 @@ fn calls(system: &System, behaviour: usize, sources: &Sources) -> Vec<CallPlan> 
                         source: sources.of_call(behaviour, index),
                     },
                 },
-                payload_octets: call.payload_octets,
+                payload_octets: call.payload_bytes,
                 count: call.count.max(1),
             }
         })

@@ -1,6 +1,6 @@
 //! What people see of a run: its tables, and the numbers and plots that its page draws.
 
-use rtorb_sched::model::{Checked, Layer, rounded_up};
+use rtorb_sched::model::{CheckReport, Layer, rounded_up};
 use rtorb_sched::times::text_of_ns;
 
 use super::judgement::{Judgement, Observed, ObservedStanding};
@@ -153,7 +153,7 @@ fn row(one: &Observed) -> Vec<String> {
 
 /// The numbers beside the series: bounds and deadlines, what bounds are made of, and the worst that was observed.
 #[must_use]
-pub fn derived(checked: &Checked, judgement: &Judgement) -> Vec<Derived> {
+pub fn derived(checked: &CheckReport, judgement: &Judgement) -> Vec<Derived> {
     let mut all: Vec<Derived> = judgement.all().flat_map(of_observed).collect();
     let behaviours = checked.behaviours.iter();
     let behaviours = behaviours.map(|one| {

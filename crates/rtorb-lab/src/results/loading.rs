@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rtorb_sched::model::{Checked, System};
+use rtorb_sched::model::{CheckReport, System};
 use rtorb_services::scheduling::Schedule;
 
 use crate::error::LabError;
@@ -12,7 +12,11 @@ use crate::results::write_atomically;
 ///
 /// # Errors
 /// What the file system said.
-pub fn write(folder: &Path, system: &System, checked: &Checked) -> Result<Vec<PathBuf>, LabError> {
+pub fn write(
+    folder: &Path,
+    system: &System,
+    checked: &CheckReport,
+) -> Result<Vec<PathBuf>, LabError> {
     let mut files = Vec::new();
     for component in &checked.loading.components {
         let name = format!("{}.orb.toml", file_name(&component.component));
@@ -33,13 +37,13 @@ pub fn write(folder: &Path, system: &System, checked: &Checked) -> Result<Vec<Pa
 ///
 /// # Errors
 /// What the file system said.
-pub fn write_answer(folder: &Path, checked: &Checked) -> Result<PathBuf, LabError> {
+pub fn write_answer(folder: &Path, checked: &CheckReport) -> Result<PathBuf, LabError> {
     let path = folder.join(ANSWER);
     write_atomically(&path, answer(checked).as_bytes()).map_err(LabError::file(&path))?;
     Ok(path)
 }
 
-fn answer(checked: &Checked) -> String {
+fn answer(checked: &CheckReport) -> String {
     let text = serde_json::to_string_pretty(checked);
     format!("{}\n", text.expect("texts and numbers are JSON"))
 }

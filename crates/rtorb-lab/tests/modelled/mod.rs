@@ -6,7 +6,9 @@ use rtorb_lab::model::judgement::{
 use rtorb_lab::model::shown;
 use rtorb_lab::results::statistics::Recorder;
 use rtorb_lab::results::{Results, Series, labels, report};
-use rtorb_sched::model::{BehaviourBound, ChainBound, Checked, Layer, Loading, Share, Standing};
+use rtorb_sched::model::{
+    BehaviourBound, ChainBound, CheckReport, Layer, Loading, Share, Standing,
+};
 
 /// A run of two behaviours and a chain: one reached its bound, and one was above it while the host had taken the CPU.
 pub(crate) fn results() -> Results {
@@ -36,7 +38,7 @@ pub(crate) fn results() -> Results {
     }
 }
 
-fn checked() -> Checked {
+fn checked() -> CheckReport {
     let share = |layer, ns| Share {
         layer,
         what: "execution".to_owned(),
@@ -66,7 +68,7 @@ fn checked() -> Checked {
         sensitivity: None,
         explanation: String::new(),
     };
-    Checked {
+    CheckReport {
         schema: "rtorb-model/1",
         system: "plant".to_owned(),
         standing: Standing::Holds,

@@ -1,62 +1,69 @@
-//! The worst response of a step where the earliest deadline goes first (Spuri 1996).
+//! The worst-case response time of a step under earliest deadline first (Spuri 1996).
 //!
-//! The latest job of a step need not be one that is released together with all others: every arrival within the longest busy
-//! period may be the worst, as far as a count grows with it. They are looked at from the last one backwards. An arrival that
-//! is earlier has a window that is not longer, so a window tells how early an arrival must be to have a longer response than
-//! the longest so far: all between are passed over, as Zhang and Burns (2009) do in the demand test.
+//! The job with the longest response need not be released together with all others: every arrival within the longest busy period
+//! at which a number of jobs grows may be the worst. The search visits arrivals from the last one backwards. An earlier arrival
+//! has no longer window. So a window tells how early an arrival must be to have a longer response than the longest so far, and
+//! the search skips all between, as Zhang and Burns (2009) do in the demand test.
 
 use std::collections::HashMap;
 
 use super::Step;
-use super::counts::{Place, Runs, lead_ns};
-use super::fixed::fixed_point;
-use super::rounds::{Budget, Subject, Worst};
-use crate::limits::Limits;
+use super::counts::{Interferer, lead_ns};
+use super::relatives::Relation;
+use super::search::{Budget, LatestJob, Subject, fixed_point};
+use crate::limits::SearchLimits;
+use crate::stream::Stream;
 
-/// A processor's steps: those of one period, deadline and jitter as one.
-pub(super) struct DeadlineLane {
-    streams: Vec<Stream>,
-    blockings: Vec<Blocking>,
-    /// The longest time that the processor can be busy; `None` if that is not known.
+/// The demand of a processor's steps. Steps of one period, deadline and jitter are one stream.
+pub(super) struct DeadlineDemand {
+    streams: Vec<DeadlineStream>,
+    blockings: Vec<BlockingTerm>,
+    /// The length of the longest busy period; `None` if it is unknown.
     busy_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
-struct Stream {
-    period_ns: u64,
-    jitter_ns: u64,
+struct DeadlineStream {
+    jobs: Stream,
     deadline_ns: u64,
-    worst_ns: u64,
 }
 
-/// A blocking, and the first deadline of the step that it delays, from the beginning of a window.
-struct Blocking {
+/// A blocking, and the first deadline of the step that it delays, relative to the beginning of a window.
+struct BlockingTerm {
     due_ns: i128,
     ns: u64,
 }
 
-impl DeadlineLane {
-    pub(super) fn new(steps: &[Step], jitter_ns: &[u64], order: &[usize], limits: Limits) -> Self {
-        let mut streams: Vec<Stream> = Vec::new();
+impl DeadlineDemand {
+    pub(super) fn new(
+        steps: &[Step],
+        jitter_ns: &[u64],
+        order: &[usize],
+        limits: SearchLimits,
+    ) -> Self {
+        let mut streams: Vec<DeadlineStream> = Vec::new();
         let mut places = HashMap::new();
         let mut overflowed = false;
         for &index in order {
             let (task, jitter_ns) = (&steps[index].task, jitter_ns[index]);
             let key = (task.period_ns, jitter_ns, task.deadline_ns);
             let place = *places.entry(key).or_insert_with(|| {
-                streams.push(Stream {
-                    period_ns: task.period_ns,
-                    jitter_ns,
+                streams.push(DeadlineStream {
+                    jobs: Stream {
+                        period_ns: task.period_ns,
+                        jitter_ns,
+                        worst_ns: 0,
+                    },
                     deadline_ns: task.deadline_ns,
-                    worst_ns: 0,
                 });
                 streams.len() - 1
             });
-            let (sum, over) = streams[place].worst_ns.overflowing_add(task.worst_ns);
-            streams[place].worst_ns = sum;
+            let worst_ns = &mut streams[place].jobs.worst_ns;
+            let (sum, over) = worst_ns.overflowing_add(task.worst_ns);
+            *worst_ns = sum;
             overflowed |= over;
         }
-        let blocking = |&index: &usize| Blocking {
+        let blocking = |&index: &usize| BlockingTerm {
             due_ns: i128::from(steps[index].task.deadline_ns) - i128::from(jitter_ns[index]),
             ns: steps[index].task.blocking_ns,
         };
@@ -70,16 +77,16 @@ impl DeadlineLane {
         lane
     }
 
-    /// The job that is latest of those that were looked at, and whether those were all. `known` is what was found with jitters
-    /// that were not longer: it stands unless some job is later.
+    /// Returns the job with the longest response of those analysed, and whether all candidates were analysed. `known` is the
+    /// result for jitters that were not longer: it stands unless another job has a longer response.
     pub(super) fn worst(
         &self,
         subject: &Subject<'_>,
-        known: Worst,
+        known: LatestJob,
         budget: &mut Budget,
-    ) -> (Worst, bool) {
+    ) -> (LatestJob, bool) {
         let mut latest = known;
-        let complete = Search::new(self, subject).all_jobs(budget, &mut latest);
+        let complete = DeadlineSearch::new(self, subject).all_jobs(budget, &mut latest);
         (latest, complete.is_some())
     }
 
@@ -88,24 +95,24 @@ impl DeadlineLane {
         let mut busy_ns = 1;
         fixed_point(&mut busy_ns, budget, |window| {
             self.streams.iter().try_fold(blocking_ns, |sum, stream| {
-                let jobs = stream.arriving_in(window)?;
-                sum.checked_add(jobs.checked_mul(stream.worst_ns)?)
+                let jobs = stream.jobs.jobs_in(window)?;
+                sum.checked_add(jobs.checked_mul(stream.jobs.worst_ns)?)
             })
         })?;
         Some(busy_ns)
     }
 
-    /// What all ask of a window if none has more jobs than are due.
+    /// Returns the demand of a window if no stream has more jobs than are due.
     fn asked_ns(&self, jobs_due: &[u64], window_ns: u64) -> Option<u64> {
         let mut sum: u64 = 0;
         for (stream, &due) in self.streams.iter().zip(jobs_due) {
-            let jobs = stream.arriving_in(window_ns)?.min(due);
-            sum = sum.checked_add(jobs.checked_mul(stream.worst_ns)?)?;
+            let jobs = stream.jobs.jobs_in(window_ns)?.min(due);
+            sum = sum.checked_add(jobs.checked_mul(stream.jobs.worst_ns)?)?;
         }
         Some(sum)
     }
 
-    /// The longest blocking of a step with a deadline until then.
+    /// Returns the longest blocking of a step with a deadline until then.
     fn blocking_ns(&self, due_ns: i128) -> u64 {
         let due = self
             .blockings
@@ -115,70 +122,65 @@ impl DeadlineLane {
     }
 }
 
-impl Stream {
-    fn arriving_in(&self, window_ns: u64) -> Option<u64> {
-        Some(
-            window_ns
-                .checked_add(self.jitter_ns)?
-                .div_ceil(self.period_ns),
-        )
-    }
-
-    fn runs(&self) -> Runs {
-        Runs {
-            place: Place::Stranger,
-            period_ns: self.period_ns,
-            jitter_ns: self.jitter_ns,
+impl DeadlineStream {
+    fn interferer(&self) -> Interferer {
+        Interferer {
+            relation: Relation::Stranger,
+            period_ns: self.jobs.period_ns,
+            jitter_ns: self.jobs.jitter_ns,
         }
     }
 }
 
-struct Search<'a> {
-    lane: &'a DeadlineLane,
+struct DeadlineSearch<'a> {
+    lane: &'a DeadlineDemand,
     deadline_ns: u64,
     jitter_ns: u64,
     family: Vec<Relative>,
-    /// From which arrival on, and how often then, counts grow.
+    /// The first arrival at which each number of jobs grows, and the period of further growth.
     growths: Vec<(i128, u64)>,
 }
 
-/// The step itself, or another of its chain.
+/// The step itself, or a relative.
 #[derive(Clone, Copy)]
 struct Relative {
-    runs: Runs,
+    interferer: Interferer,
     lead_ns: i128,
     worst_ns: u64,
 }
 
-impl<'a> Search<'a> {
-    fn new(lane: &'a DeadlineLane, subject: &Subject<'_>) -> Self {
+impl<'a> DeadlineSearch<'a> {
+    fn new(lane: &'a DeadlineDemand, subject: &Subject<'_>) -> Self {
         let own = &subject.steps[subject.index];
-        let relative = |(index, place): (usize, Place)| Relative {
-            runs: Runs {
-                place,
+        let relative = |(index, relation): (usize, Relation)| Relative {
+            interferer: Interferer {
+                relation,
                 period_ns: own.task.period_ns,
                 jitter_ns: subject.jitter_ns[index],
             },
             lead_ns: lead_ns(own, &subject.steps[index]),
             worst_ns: subject.steps[index].task.worst_ns,
         };
-        let itself = core::iter::once((subject.index, Place::Itself));
+        let itself = core::iter::once((subject.index, Relation::Itself));
         let family: Vec<Relative> = itself
             .chain(subject.relatives.each())
             .map(relative)
             .collect();
         let strangers = lane.streams.iter().map(|stream| {
             let lead = i128::from(stream.deadline_ns) - i128::from(own.task.deadline_ns);
-            (lead - i128::from(stream.jitter_ns), stream.period_ns)
+            (
+                lead - i128::from(stream.jobs.jitter_ns),
+                stream.jobs.period_ns,
+            )
         });
-        // As strangers all of them are there already.
+        // The streams already contain all of them as strangers.
         let growth = |relative: &Relative| {
-            let earliest = match relative.runs.place {
-                Place::After => i128::from(relative.runs.period_ns),
+            let earliest = match relative.interferer.relation {
+                Relation::After => i128::from(relative.interferer.period_ns),
                 _ => 0,
             };
-            let from = relative.lead_ns.max(earliest) - i128::from(relative.runs.jitter_ns);
-            (from, relative.runs.period_ns)
+            let from = relative.lead_ns.max(earliest) - i128::from(relative.interferer.jitter_ns);
+            (from, relative.interferer.period_ns)
         };
         let growths = strangers.chain(family.iter().map(growth)).collect();
         Self {
@@ -190,8 +192,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks at each arrival that may be the worst; `None` when the search ended early.
-    fn all_jobs(&self, budget: &mut Budget, latest: &mut Worst) -> Option<()> {
+    /// Analyses each arrival that may be the worst; `None` if the search ended early.
+    fn all_jobs(&self, budget: &mut Budget, latest: &mut LatestJob) -> Option<()> {
         let first = -i128::from(self.jitter_ns);
         self.look_at(first, budget, latest)?;
         let mut limit = i128::from(self.lane.busy_ns?);
@@ -205,12 +207,17 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Finds the window of the job that arrives then, and keeps it if it is the latest.
-    fn look_at(&self, arrival_ns: i128, budget: &mut Budget, latest: &mut Worst) -> Option<u64> {
+    /// Computes the window of the job with this arrival, and keeps the job if its response is the longest.
+    fn look_at(
+        &self,
+        arrival_ns: i128,
+        budget: &mut Budget,
+        latest: &mut LatestJob,
+    ) -> Option<u64> {
         let due_ns = arrival_ns + i128::from(self.deadline_ns);
-        let due = |stream: &Stream| {
-            let runs = stream.runs();
-            runs.jobs_due(i128::from(stream.deadline_ns), due_ns, u64::MAX)
+        let due = |stream: &DeadlineStream| {
+            let interferer = stream.interferer();
+            interferer.jobs_due(i128::from(stream.deadline_ns), due_ns, u64::MAX)
         };
         let jobs_due: Vec<u64> = self.lane.streams.iter().map(due).collect();
         let blocking_ns = self.lane.blocking_ns(due_ns);
@@ -220,7 +227,7 @@ impl<'a> Search<'a> {
             self.with_family(asked_ns, arrival_ns, window)?
                 .checked_add(blocking_ns)
         });
-        let worst = Worst {
+        let worst = LatestJob {
             arrival_ns,
             window_ns,
         };
@@ -230,23 +237,25 @@ impl<'a> Search<'a> {
         complete.map(|()| window_ns)
     }
 
-    /// What is asked for when the chain's steps are no strangers, from what is asked for when they are.
+    /// Corrects the demand for relatives, which it counts as strangers.
     fn with_family(&self, mut asked_ns: u64, arrival_ns: i128, window_ns: u64) -> Option<u64> {
         for each in &self.family {
-            let stranger = Runs {
-                place: Place::Stranger,
-                ..each.runs
+            let stranger = Interferer {
+                relation: Relation::Stranger,
+                ..each.interferer
             };
             asked_ns -= stranger.jobs_due(each.lead_ns, arrival_ns, window_ns) * each.worst_ns;
         }
         for each in &self.family {
-            let jobs = each.runs.jobs_due(each.lead_ns, arrival_ns, window_ns);
+            let jobs = each
+                .interferer
+                .jobs_due(each.lead_ns, arrival_ns, window_ns);
             asked_ns = asked_ns.checked_add(jobs.checked_mul(each.worst_ns)?)?;
         }
         Some(asked_ns)
     }
 
-    /// The last arrival before the limit with which a count grows.
+    /// Returns the last arrival before the limit at which a number of jobs grows.
     fn last_growth_before(&self, limit: i128) -> Option<i128> {
         let last = |&(from, period_ns): &(i128, u64)| {
             let since = limit - 1 - from;

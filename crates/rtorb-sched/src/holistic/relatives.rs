@@ -1,14 +1,13 @@
-//! Which steps of its own transaction share a step's processor: what comes before it in its chain, and what after.
+//! The predecessors and successors of a step on its own processor.
 
-use super::counts::Place;
-use super::{Policy, Step};
+use super::{SchedulingPolicy, Step};
 
 /// The relatives of a step that may run in its window, on the same processor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relatives {
-    /// Between the root and the step, the nearest first.
+    /// The predecessors, the nearest first.
     pub(crate) before: Vec<usize>,
-    /// All that its end leads to.
+    /// All direct and indirect successors.
     pub(crate) after: Vec<usize>,
 }
 
@@ -17,17 +16,30 @@ impl Relatives {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    pub(super) fn each(&self) -> impl Iterator<Item = (usize, Place)> {
-        let before = self.before.iter().map(|&index| (index, Place::Before));
-        before.chain(self.after.iter().map(|&index| (index, Place::After)))
+    pub(super) fn each(&self) -> impl Iterator<Item = (usize, Relation)> {
+        let before = self.before.iter().map(|&index| (index, Relation::Before));
+        before.chain(self.after.iter().map(|&index| (index, Relation::After)))
     }
 }
 
-/// The relatives of every step.
+/// The relation of a step to the step whose window is analysed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// The step itself.
+    Itself,
+    /// Precedes it in its chain.
+    Before,
+    /// Follows it in its chain.
+    After,
+    /// Of another transaction, or of a parallel branch.
+    Stranger,
+}
+
+/// Returns the relatives of every step.
 ///
 /// # Panics
-/// If steps follow each other in a circle, or follow one that is not there.
-pub(super) fn relatives(steps: &[Step], processors: &[Policy]) -> Vec<Relatives> {
+/// If the order of steps has a cycle or names a missing step.
+pub(super) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<Relatives> {
     let mut all = vec![Relatives::default(); steps.len()];
     for (index, step) in steps.iter().enumerate() {
         let mut next = step.after;
@@ -47,8 +59,13 @@ pub(super) fn relatives(steps: &[Step], processors: &[Policy]) -> Vec<Relatives>
     all
 }
 
-/// How a step stands to another that runs on the same processor and may go before it.
-pub(super) fn place(steps: &[Step], policy: Policy, of: usize, other: usize) -> Place {
+/// Returns the relation of `other` to `of`; both run on the same processor.
+pub(super) fn relation(
+    steps: &[Step],
+    policy: SchedulingPolicy,
+    of: usize,
+    other: usize,
+) -> Relation {
     let follows = |later: usize, earlier: usize| {
         let before = |index: &usize| steps[*index].after;
         let mut chain = core::iter::successors(Some(later), before)
@@ -57,17 +74,17 @@ pub(super) fn place(steps: &[Step], policy: Policy, of: usize, other: usize) -> 
         counts(steps, policy, of, other) && chain.any(|index| index == earlier)
     };
     match other {
-        _ if of == other => Place::Itself,
-        _ if follows(of, other) => Place::Before,
-        _ if follows(other, of) => Place::After,
-        _ => Place::Stranger,
+        _ if of == other => Relation::Itself,
+        _ if follows(of, other) => Relation::Before,
+        _ if follows(other, of) => Relation::After,
+        _ => Relation::Stranger,
     }
 }
 
-/// Whether a relative may go before a step. One of another period would be a stranger: chains keep their rate.
-fn counts(steps: &[Step], policy: Policy, index: usize, relative: usize) -> bool {
+/// Returns whether a relative may delay a step. A relative of another period counts as a stranger: a chain has one rate.
+fn counts(steps: &[Step], policy: SchedulingPolicy, index: usize, relative: usize) -> bool {
     let (step, relative) = (&steps[index], &steps[relative]);
-    let urgent = policy == Policy::EarliestDeadline || relative.level <= step.level;
+    let urgent = policy == SchedulingPolicy::EarliestDeadline || relative.level <= step.level;
     urgent
         && relative.processor == step.processor
         && relative.transaction == step.transaction

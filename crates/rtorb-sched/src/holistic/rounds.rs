@@ -1,149 +1,111 @@
-//! Jitter and responses in turn, until neither changes.
+//! The fixed point of jitters and responses.
 
 use std::sync::Arc;
 
-use super::earliest::DeadlineLane;
-use super::fixed::Streams;
+use super::earliest::DeadlineDemand;
+use super::fixed::LevelDemand;
 use super::relatives::{Relatives, relatives};
-use super::{Found, Policy, Step};
-use crate::limits::Limits;
+use super::search::{Budget, LatestJob, Subject};
+use super::{SchedulingPolicy, Step, StepResponse};
+use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::utilisation::Utilisation;
 
-/// What does not depend on times.
+/// The part of an analysis that does not depend on times.
 pub(crate) struct Layout {
-    lanes: Vec<Placed>,
+    processors: Vec<ProcessorLayout>,
     pub(crate) relatives: Vec<Relatives>,
-    /// The steps that each one's end releases.
+    /// The successors of each step.
     pub(crate) followers: Vec<Vec<usize>>,
 }
 
-/// A processor, and its steps: the most urgent first.
-pub(crate) struct Placed {
-    pub(crate) policy: Policy,
+/// The policy of a processor, and its steps, the most urgent first.
+pub(crate) struct ProcessorLayout {
+    pub(crate) policy: SchedulingPolicy,
     pub(crate) order: Vec<usize>,
 }
 
-/// The state of an analysis. Jitters only grow, so what was found for smaller ones is a lower bound for larger ones.
+/// The state of an analysis. Jitters only grow, so a result for smaller jitters is a lower bound for larger ones.
 #[derive(Clone)]
 pub(crate) struct Rounds<'a> {
     steps: &'a [Step],
     layout: Arc<Layout>,
-    limits: Limits,
-    lanes: Vec<Lane>,
-    /// The first step that was found to miss its deadline.
+    limits: SearchLimits,
+    processors: Vec<ProcessorState>,
+    /// The first step that is known to miss its deadline.
     missed: Option<usize>,
     jitter_ns: Vec<u64>,
-    /// The jitters that the responses were found with, last.
+    /// The jitters used for the latest responses.
     seen_ns: Vec<u64>,
-    /// What is known of the jitters: a number, or why not.
-    standing: Vec<Standing>,
-    worst: Vec<Worst>,
+    /// Whether each jitter is known.
+    release: Vec<ReleaseState>,
+    worst: Vec<LatestJob>,
     responses: Vec<Response>,
 }
 
-/// How far the analysis of a processor is.
+/// The progress of the analysis on a processor.
 #[derive(Clone, Copy)]
-struct Lane {
-    /// From which level on its steps ask for more than there is.
+struct ProcessorState {
+    /// The first level at which the utilisation exceeds 1.
     overload_from: Option<u32>,
-    /// From which level on something has changed.
+    /// The most urgent level that must be analysed again.
     changed_from: Option<u32>,
 }
 
-/// What is known of a release.
+/// Whether the latest release of a step is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(super) enum ReleaseState {
     Bounded,
     Undecided,
     Unbounded,
 }
 
-/// The job of a step that is latest: it arrives so long after the window begins, and the window is so long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Worst {
-    pub(super) arrival_ns: i128,
-    pub(super) window_ns: u64,
-}
-
-impl Worst {
-    /// `None` over 2^64 ns.
-    pub(super) fn response_ns(self) -> Option<u64> {
-        u64::try_from(i128::from(self.window_ns) - self.arrival_ns).ok()
-    }
-}
-
-/// One step and what it must be set against.
-#[derive(Clone, Copy)]
-pub(super) struct Subject<'a> {
-    pub(super) index: usize,
-    pub(super) steps: &'a [Step],
-    pub(super) jitter_ns: &'a [u64],
-    pub(super) relatives: &'a Relatives,
-}
-
-impl Subject<'_> {
-    pub(super) fn own_jitter_ns(&self) -> u64 {
-        self.jitter_ns[self.index]
-    }
-}
-
-/// How many more evaluations of demand there may be for one step.
-#[derive(Clone, Copy)]
-pub(super) struct Budget(pub(super) u32);
-
-impl Budget {
-    pub(super) fn spend(&mut self) -> Option<()> {
-        self.0 = self.0.checked_sub(1)?;
-        Some(())
-    }
-}
-
 impl<'a> Rounds<'a> {
-    pub(crate) fn new(steps: &'a [Step], layout: &Arc<Layout>, limits: Limits) -> Self {
-        let lane = |placed: &Placed| Lane {
-            overload_from: overload_from(steps, &placed.order),
-            changed_from: placed.order.first().map(|&first| steps[first].level),
+    pub(crate) fn new(steps: &'a [Step], layout: &Arc<Layout>, limits: SearchLimits) -> Self {
+        let processor = |processor: &ProcessorLayout| ProcessorState {
+            overload_from: overload_from(steps, &processor.order),
+            changed_from: processor.order.first().map(|&first| steps[first].level),
         };
         let mut rounds = Self {
             steps,
             layout: Arc::clone(layout),
             limits,
-            lanes: layout.lanes.iter().map(lane).collect(),
+            processors: layout.processors.iter().map(processor).collect(),
             missed: None,
             jitter_ns: steps.iter().map(|step| step.task.jitter_ns).collect(),
             seen_ns: vec![0; steps.len()],
-            standing: vec![Standing::Bounded; steps.len()],
-            worst: vec![Worst::default(); steps.len()],
+            release: vec![ReleaseState::Bounded; steps.len()],
+            worst: vec![LatestJob::default(); steps.len()],
             responses: vec![Response::Bounded { ns: 0 }; steps.len()],
         };
-        // Delays are jitter from the beginning.
+        // The initial jitters include the delays.
         let roots = (0..steps.len()).filter(|&index| steps[index].after.is_none());
         let mut all: Vec<usize> = roots.collect();
         while let Some(index) = all.pop() {
-            rounds.hand_on(index);
+            rounds.propagate(index);
             all.extend(&layout.followers[index]);
         }
         rounds
     }
 
-    /// Goes on from here with the same steps, of which these execute longer.
+    /// Continues from this state, with longer execution of some steps.
     pub(crate) fn grown<'b>(&self, steps: &'b [Step], grown: &[usize]) -> Rounds<'b> {
         let mut rounds = self.clone().with_steps(steps);
         for &index in grown {
             rounds.change(index);
-            let lane = steps[index].processor;
-            rounds.lanes[lane].overload_from = overload_from(steps, &self.layout.lanes[lane].order);
+            let processor = steps[index].processor;
+            rounds.processors[processor].overload_from =
+                overload_from(steps, &self.layout.processors[processor].order);
         }
         rounds
     }
 
-    /// Looks at what has changed until nothing changes any more.
+    /// Analyses until nothing changes any more.
     pub(crate) fn run(&mut self) {
         self.run_while(|_| true);
     }
 
-    /// The same until a deadline is known to be missed: whose, if there is one. Without one, all hold or are undecided.
+    /// Analyses until a deadline is known to be missed, and returns that step. Without one, all deadlines hold or are undecided.
     pub(crate) fn run_to_miss(&mut self) -> Option<usize> {
         self.run_while(|rounds| rounds.missed.is_none());
         self.missed
@@ -151,26 +113,30 @@ impl<'a> Rounds<'a> {
 
     fn run_while(&mut self, go_on: impl Fn(&Self) -> bool) {
         for round in 0..self.limits.rounds_max {
-            // Jitters that still chase each other then are for nothing, where a deadline is missed anyway.
+            // Further rounds are useless if a deadline is missed anyway.
             if round > self.limits.rounds_max / 10 && self.missed.is_some() {
                 break;
             }
             let changed = self
-                .lanes
+                .processors
                 .iter()
-                .position(|lane| lane.changed_from.is_some());
+                .position(|processor| processor.changed_from.is_some());
             let Some(first) = changed else {
                 return;
             };
-            for lane in first..self.lanes.len() {
-                self.analyse(lane);
+            for processor in first..self.processors.len() {
+                self.analyse(processor);
                 if !go_on(self) {
                     return;
                 }
             }
         }
-        if self.lanes.iter().any(|lane| lane.changed_from.is_some()) {
-            // Jitter only grows from round to round, so each of these is a time that is really reached in the bound.
+        if self
+            .processors
+            .iter()
+            .any(|processor| processor.changed_from.is_some())
+        {
+            // Jitter only grows from round to round, so each of these values is a lower bound of the final one.
             self.responses
                 .iter_mut()
                 .for_each(|response| *response = at_least(*response));
@@ -189,55 +155,55 @@ impl<'a> Rounds<'a> {
         self.worst[index].window_ns
     }
 
-    /// The same state, for these steps.
+    /// Returns the same state for other steps.
     pub(crate) fn with_steps(self, steps: &[Step]) -> Rounds<'_> {
         Rounds {
             steps,
             layout: self.layout,
             limits: self.limits,
-            lanes: self.lanes,
+            processors: self.processors,
             missed: self.missed,
             jitter_ns: self.jitter_ns,
             seen_ns: self.seen_ns,
-            standing: self.standing,
+            release: self.release,
             worst: self.worst,
             responses: self.responses,
         }
     }
 
-    pub(crate) fn found(&self) -> Vec<Found> {
+    pub(crate) fn found(&self) -> Vec<StepResponse> {
         let each = (0..self.steps.len()).map(|index| self.found_of(index));
         each.collect()
     }
 
-    /// Looks again at what has changed on a processor.
-    fn analyse(&mut self, lane: usize) {
-        let Some(from) = self.lanes[lane].changed_from.take() else {
+    /// Analyses the changed levels of a processor.
+    fn analyse(&mut self, processor: usize) {
+        let Some(from) = self.processors[processor].changed_from.take() else {
             return;
         };
         let layout = Arc::clone(&self.layout);
-        let placed = &layout.lanes[lane];
-        match placed.policy {
-            Policy::FixedPriority => self.analyse_levels(lane, &placed.order, from),
-            Policy::EarliestDeadline => self.analyse_deadlines(lane, &placed.order),
+        let state = &layout.processors[processor];
+        match state.policy {
+            SchedulingPolicy::FixedPriority => self.analyse_levels(processor, &state.order, from),
+            SchedulingPolicy::EarliestDeadline => self.analyse_deadlines(processor, &state.order),
         }
     }
 
-    fn analyse_levels(&mut self, lane: usize, order: &[usize], from: u32) {
-        let mut streams = Streams::default();
-        let mut standing = Standing::Bounded;
+    fn analyse_levels(&mut self, processor: usize, order: &[usize], from: u32) {
+        let mut demand = LevelDemand::default();
+        let mut release = ReleaseState::Bounded;
         for level in order.chunk_by(|&a, &b| self.steps[a].level == self.steps[b].level) {
             for &index in level {
                 self.seen_ns[index] = self.jitter_ns[index];
-                streams.add(&self.steps[index].task, self.seen_ns[index]);
-                standing = standing.max(self.standing[index]);
+                demand.add(&self.steps[index].task, self.seen_ns[index]);
+                release = release.max(self.release[index]);
             }
             let current = self.steps[level[0]].level;
-            if self.lanes[lane]
+            if self.processors[processor]
                 .overload_from
                 .is_some_and(|overload| current >= overload)
             {
-                standing = Standing::Unbounded;
+                release = ReleaseState::Unbounded;
             }
             if current < from {
                 continue;
@@ -245,34 +211,34 @@ impl<'a> Rounds<'a> {
             for &index in level {
                 let mut budget = Budget(self.limits.steps_max);
                 let subject = self.subject(index);
-                let decided = match standing {
-                    Standing::Unbounded => None,
-                    _ => Some(streams.worst(&subject, &mut budget)),
+                let decided = match release {
+                    ReleaseState::Unbounded => None,
+                    _ => Some(demand.worst(&subject, &mut budget)),
                 };
-                self.answer(index, decided, standing);
+                self.answer(index, decided, release);
             }
         }
     }
 
-    fn analyse_deadlines(&mut self, lane: usize, order: &[usize]) {
-        let mut standing = order.iter().map(|&index| self.standing[index]).max();
-        if self.lanes[lane].overload_from.is_some() {
-            standing = Some(Standing::Unbounded);
+    fn analyse_deadlines(&mut self, processor: usize, order: &[usize]) {
+        let mut release = order.iter().map(|&index| self.release[index]).max();
+        if self.processors[processor].overload_from.is_some() {
+            release = Some(ReleaseState::Unbounded);
         }
-        let standing = standing.unwrap_or(Standing::Bounded);
+        let release = release.unwrap_or(ReleaseState::Bounded);
         order
             .iter()
             .for_each(|&index| self.seen_ns[index] = self.jitter_ns[index]);
-        let all = DeadlineLane::new(self.steps, &self.seen_ns, order, self.limits);
+        let all = DeadlineDemand::new(self.steps, &self.seen_ns, order, self.limits);
         for &index in order {
             let mut budget = Budget(self.limits.steps_max);
             let known = self.worst[index];
             let subject = self.subject(index);
-            let decided = match standing {
-                Standing::Unbounded => None,
+            let decided = match release {
+                ReleaseState::Unbounded => None,
                 _ => Some(all.worst(&subject, known, &mut budget)),
             };
-            self.answer(index, decided, standing);
+            self.answer(index, decided, release);
         }
     }
 
@@ -285,14 +251,14 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Takes a step's answer: the latest job, and whether it is known to be the latest of all.
-    fn answer(&mut self, index: usize, decided: Option<(Worst, bool)>, standing: Standing) {
+    /// Records the result of a step: the latest job, and whether all candidates were analysed.
+    fn answer(&mut self, index: usize, decided: Option<(LatestJob, bool)>, release: ReleaseState) {
         let response = match decided {
             None => Response::Unbounded,
             Some((worst, complete)) => {
                 self.worst[index] = worst;
                 match worst.response_ns() {
-                    Some(ns) if complete && standing == Standing::Bounded => {
+                    Some(ns) if complete && release == ReleaseState::Bounded => {
                         Response::Bounded { ns }
                     }
                     Some(at_least_ns) => Response::Undecided { at_least_ns },
@@ -307,50 +273,50 @@ impl<'a> Rounds<'a> {
         }
         if response != self.responses[index] {
             self.responses[index] = response;
-            self.hand_on(index);
+            self.propagate(index);
         }
     }
 
-    /// Gives what follows a step the jitter that its response means.
-    fn hand_on(&mut self, index: usize) {
+    /// Propagates a step's response to the jitter of its successors.
+    fn propagate(&mut self, index: usize) {
         let layout = Arc::clone(&self.layout);
         for &follower in &layout.followers[index] {
             let step = &self.steps[follower];
-            let (mut standing, before_ns) = match self.responses[index] {
-                Response::Bounded { ns } => (Standing::Bounded, ns),
-                Response::Undecided { at_least_ns } => (Standing::Undecided, at_least_ns),
-                Response::Unbounded => (Standing::Unbounded, 0),
+            let (mut release, before_ns) = match self.responses[index] {
+                Response::Bounded { ns } => (ReleaseState::Bounded, ns),
+                Response::Undecided { at_least_ns } => (ReleaseState::Undecided, at_least_ns),
+                Response::Unbounded => (ReleaseState::Unbounded, 0),
             };
             let sum = before_ns
                 .checked_add(step.delay_ns)
                 .and_then(|sum| sum.checked_add(step.task.jitter_ns));
             if sum.is_none() {
-                standing = standing.max(Standing::Undecided);
+                release = release.max(ReleaseState::Undecided);
             }
             let jitter_ns = sum
                 .unwrap_or(self.jitter_ns[follower])
                 .max(self.jitter_ns[follower]);
-            let standing = standing.max(self.standing[follower]);
-            if jitter_ns != self.jitter_ns[follower] || standing != self.standing[follower] {
+            let release = release.max(self.release[follower]);
+            if jitter_ns != self.jitter_ns[follower] || release != self.release[follower] {
                 self.jitter_ns[follower] = jitter_ns;
-                self.standing[follower] = standing;
+                self.release[follower] = release;
                 self.change(follower);
             }
         }
     }
 
-    /// Has a step, and what it may go before, looked at again.
+    /// Marks a step, and those that it may delay, for another analysis.
     fn change(&mut self, index: usize) {
         let step = &self.steps[index];
-        let changed = &mut self.lanes[step.processor].changed_from;
+        let changed = &mut self.processors[step.processor].changed_from;
         *changed = Some(changed.map_or(step.level, |level| level.min(step.level)));
     }
 
-    /// The blocking in a step's window.
+    /// Returns the blocking in a step's window.
     fn blocking_ns(&self, index: usize) -> u64 {
         let step = &self.steps[index];
-        let lane = &self.layout.lanes[step.processor];
-        if lane.policy == Policy::FixedPriority {
+        let processor = &self.layout.processors[step.processor];
+        if processor.policy == SchedulingPolicy::FixedPriority {
             return step.task.blocking_ns;
         }
         let due_ns = self.worst[index].arrival_ns + i128::from(step.task.deadline_ns);
@@ -358,13 +324,13 @@ impl<'a> Rounds<'a> {
             let first_ns = i128::from(self.steps[**other].task.deadline_ns);
             first_ns - i128::from(self.seen_ns[**other]) <= due_ns
         };
-        let due = lane.order.iter().filter(is_due);
+        let due = processor.order.iter().filter(is_due);
         let blocking = due.map(|&other| self.steps[other].task.blocking_ns);
         blocking.max().unwrap_or_default()
     }
 
-    /// The answer in the terms of jitter, periods, and what is left.
-    fn found_of(&self, index: usize) -> Found {
+    /// Returns the result in terms of jitter and periods.
+    fn found_of(&self, index: usize) -> StepResponse {
         let worst = self.worst[index];
         let period = i128::from(self.steps[index].task.period_ns);
         let since = |step: usize| worst.arrival_ns + i128::from(self.seen_ns[step]);
@@ -373,7 +339,7 @@ impl<'a> Rounds<'a> {
             core::iter::once(index).chain(self.layout.relatives[index].before.iter().copied());
         let begins_with = chain.clone().find(whole).unwrap_or(index);
         let number = |value: i128| u64::try_from(value).unwrap_or_default();
-        Found {
+        StepResponse {
             response: self.responses[index],
             window_ns: worst.window_ns,
             begins_with,
@@ -389,10 +355,10 @@ impl<'a> Rounds<'a> {
 impl Layout {
     /// # Panics
     /// As [`holistic`](super::holistic()).
-    pub(crate) fn new(steps: &[Step], processors: &[Policy]) -> Self {
-        let mut lanes: Vec<Placed> = processors
+    pub(crate) fn new(steps: &[Step], policies: &[SchedulingPolicy]) -> Self {
+        let mut processors: Vec<ProcessorLayout> = policies
             .iter()
-            .map(|&policy| Placed {
+            .map(|&policy| ProcessorLayout {
                 policy,
                 order: Vec::new(),
             })
@@ -400,30 +366,30 @@ impl Layout {
         let mut followers = vec![Vec::new(); steps.len()];
         for (index, step) in steps.iter().enumerate() {
             assert!(step.task.period_ns > 0, "a step has a period");
-            lanes[step.processor].order.push(index);
+            processors[step.processor].order.push(index);
             if let Some(before) = step.after {
                 followers[before].push(index);
             }
         }
-        for lane in &mut lanes {
-            lane.order.sort_by_key(|&index| steps[index].level);
+        for processor in &mut processors {
+            processor.order.sort_by_key(|&index| steps[index].level);
         }
         Self {
-            lanes,
-            relatives: relatives(steps, processors),
+            processors,
+            relatives: relatives(steps, policies),
             followers,
         }
     }
 
-    pub(crate) fn lane(&self, processor: usize) -> &Placed {
-        &self.lanes[processor]
+    pub(crate) fn processor(&self, processor: usize) -> &ProcessorLayout {
+        &self.processors[processor]
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "about")]
-/// The level with which steps, from the most urgent on, ask for more than the processor has.
+/// Returns the first level, from the most urgent on, at which the utilisation exceeds 1.
 fn overload_from(steps: &[Step], order: &[usize]) -> Option<u32> {
-    // Rounding is far less than what is left.
+    // The rounding error is far smaller than the margin.
     let share =
         |&index: &usize| steps[index].task.worst_ns as f64 / steps[index].task.period_ns as f64;
     if order.iter().map(share).sum::<f64>() < 1.0 - 1e-6 {

@@ -1,38 +1,40 @@
-//! Priorities, bounds, and what they are made of: the answer of the model.
+//! The check of a system: priorities, bounds and their shares.
 
 mod advice;
 mod blocking;
+mod bounds;
+mod explanations;
 mod goals;
 mod growth;
-mod judged;
 mod loading;
 mod order;
 mod priorities;
+mod processor_use;
 mod shares;
 mod steps;
-mod used;
-mod words;
+
+use core::fmt;
 
 use thiserror::Error;
 
-use super::checked::{Checked, Standing};
 use super::compose::{ComposeError, compose};
-use super::composed::Composed;
+use super::composition::Composition;
 use super::platform::Platform;
+use super::report::{CheckReport, Standing};
 use super::system::System;
-use crate::Limits;
+use crate::SearchLimits;
 use crate::levels::Strategy;
 use goals::Goals;
 use steps::View;
 
-/// How a system is checked.
+/// The options of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// Whether to find out how much longer each behaviour may execute (default: yes).
+    /// Whether to compute how much each behaviour's execution may grow (default: yes).
     pub sensitivity: bool,
-    /// How long the analysis may search.
-    pub limits: Limits,
-    /// How priorities are made where the file gives none; `None` takes the file's way.
+    /// The limits of every search.
+    pub limits: SearchLimits,
+    /// The strategy for behaviours without a priority; `None` takes the file's.
     pub strategy: Option<Strategy>,
 }
 
@@ -40,125 +42,132 @@ impl Default for CheckOptions {
     fn default() -> Self {
         Self {
             sensitivity: true,
-            limits: Limits::default(),
+            limits: SearchLimits::default(),
             strategy: None,
         }
     }
 }
 
-/// Why a system cannot be checked.
+/// An error of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// It cannot be composed with the platforms.
+    /// The system does not fit the platforms.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// The strategy gives no fixed priorities.
+    /// The strategy assigns no fixed priorities.
     #[error(
-        "{strategy} gives no fixed priorities, which RT-CORBA has: choose rms, dms, muf or optimal; where the earliest deadline \
-         shall go first, say `scheduling = \"edf\"` of the node"
+        "{strategy} assigns no fixed priorities, and RT-CORBA has no others: choose rms, dms, muf or optimal. For earliest \
+         deadline first, write `scheduling = \"edf\"` at the node"
     )]
     Strategy {
-        /// What was asked for.
+        /// The requested strategy.
         strategy: Strategy,
     },
-    /// The range of priorities is none.
+    /// The range of priorities is invalid.
     #[error(
-        "`priorities` from {least_urgent} to {most_urgent} are none: CORBA priorities are 0 to 32767, the least urgent first"
+        "`priorities` from {least_urgent} to {most_urgent} is not a range: CORBA priorities are 0 to 32767, and the least urgent comes first"
     )]
     Range {
-        /// The first.
+        /// The least urgent priority.
         least_urgent: i32,
-        /// The last.
+        /// The most urgent priority.
         most_urgent: i32,
     },
-    /// There are more levels than priorities for them.
-    #[error("{}", too_few(*needed, *free, (*above, *below), *range))]
-    Priorities {
-        /// How many levels go there.
-        needed: u32,
-        /// How many priorities are free there.
-        free: u32,
-        /// The given priority above them, if there is one.
-        above: Option<i16>,
-        /// The given priority below them, if there is one.
-        below: Option<i16>,
-        /// What may be given out.
-        range: (i16, i16),
-    },
+    /// There are more levels than free priorities.
+    #[error(transparent)]
+    Priorities(#[from] TooFewPriorities),
 }
 
-fn too_few(
-    needed: u32,
-    free: u32,
-    (above, below): (Option<i16>, Option<i16>),
-    range: (i16, i16),
-) -> String {
-    let place = match (above, below) {
-        (Some(above), Some(below)) => format!(" between {above} and {below}, which are given"),
-        (Some(above), None) => format!(" below {above}, which is given"),
-        (None, Some(below)) => format!(" above {below}, which is given"),
-        (None, None) => String::new(),
-    };
-    let are = if needed == 1 {
-        "priority is"
-    } else {
-        "priorities are"
-    };
-    let is = if free == 1 { "is" } else { "are" };
-    format!(
-        "{needed} {are} needed{place}, and {free} {is} free there, for `priorities` allows {} to {}: allow more, move given ones \
-         apart, or let behaviours share periods, deadlines or criticalities; rms needs the fewest",
-        range.0, range.1
-    )
+/// More levels of one place in the order than free CORBA priorities there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooFewPriorities {
+    /// How many priorities the levels need.
+    pub needed: u32,
+    /// How many priorities are free.
+    pub free: u32,
+    /// The priority above them that the file gives, if there is one.
+    pub above: Option<i16>,
+    /// The priority below them that the file gives, if there is one.
+    pub below: Option<i16>,
+    /// The least urgent priority that may be assigned.
+    pub least_urgent: i16,
+    /// The most urgent priority that may be assigned.
+    pub most_urgent: i16,
 }
 
-/// Checks a system on platforms, one for each of its nodes, in order: whether every deadline holds.
+impl core::error::Error for TooFewPriorities {}
+
+impl fmt::Display for TooFewPriorities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let are = if self.needed == 1 {
+            "priority is"
+        } else {
+            "priorities are"
+        };
+        write!(f, "{} {are} needed", self.needed)?;
+        match (self.above, self.below) {
+            (Some(above), Some(below)) => write!(f, " between the given {above} and {below}")?,
+            (Some(above), None) => write!(f, " below the given {above}")?,
+            (None, Some(below)) => write!(f, " above the given {below}")?,
+            (None, None) => {}
+        }
+        let is = if self.free == 1 { "is" } else { "are" };
+        write!(
+            f,
+            ", but {} {is} free there: `priorities` allows {} to {}. Allow more, move the given ones apart, or let behaviours share \
+             periods, deadlines or criticalities; rms needs the fewest",
+            self.free, self.least_urgent, self.most_urgent
+        )
+    }
+}
+
+/// Checks whether a system meets every deadline on its platforms. `platforms` holds one for each node, in order.
 ///
 /// # Errors
-/// [`ModelError`] if it cannot be composed with them, or there are no priorities to give.
+/// [`ModelError`] if the system does not fit the platforms, or priorities cannot be assigned.
 pub fn check(
     system: &System,
     platforms: &[Platform],
     options: &CheckOptions,
-) -> Result<Checked, ModelError> {
+) -> Result<CheckReport, ModelError> {
     check_composed(system, &compose(system, platforms)?, options)
 }
 
-/// Checks a system that was composed with its platforms: gives priorities to those that have none, bounds every response and chain, and
-/// says what the bounds are made of and what the ORBs load.
+/// Checks a composed system: assigns priorities to behaviours without one, bounds every response and chain, and reports the
+/// shares of the bounds and the configuration of the ORBs.
 ///
 /// # Errors
-/// [`ModelError`] if there are no priorities to give.
+/// [`ModelError`] if priorities cannot be assigned.
 pub fn check_composed(
     system: &System,
-    composed: &Composed,
+    composition: &Composition,
     options: &CheckOptions,
-) -> Result<Checked, ModelError> {
-    let goals = Goals::new(system, composed);
-    let view = View::new(system, composed, &goals, options.limits);
+) -> Result<CheckReport, ModelError> {
+    let goals = Goals::new(system, composition);
+    let view = View::new(system, composition, &goals, options.limits);
     let strategy = options.strategy.unwrap_or(system.strategy);
-    let (analysed, about) = order::analysed(&view, strategy)?;
-    let mut behaviours = judged::behaviours(&view, &analysed);
-    let mut chains = judged::chains(&view, &analysed);
+    let (analysis, about) = order::analysis(&view, strategy)?;
+    let mut behaviours = bounds::behaviours(&view, &analysis);
+    let mut chains = bounds::chains(&view, &analysis);
     if options.sensitivity {
-        growth::add(&view, &analysed, &mut behaviours);
+        growth::add(&view, &analysis, &mut behaviours);
     }
-    words::explain(&view, &analysed, &mut behaviours, &mut chains);
+    explanations::explain(&view, &analysis, &mut behaviours, &mut chains);
     let all = behaviours.iter().map(|each| each.standing);
     let all = all.chain(chains.iter().map(|each| each.standing));
-    let processors = used::processors(&view, &analysed);
-    let mut assumptions = composed.assumptions.clone();
-    assumptions.extend(used::assumptions(&processors));
-    assumptions.extend(words::of_priorities(&view, &analysed, about));
-    Ok(Checked {
+    let processors = processor_use::processors(&view, &analysis);
+    let mut assumptions = composition.assumptions.clone();
+    assumptions.extend(processor_use::assumptions(&processors));
+    assumptions.extend(explanations::of_priorities(&view, &analysis, about));
+    Ok(CheckReport {
         schema: "rtorb-model/1",
         system: system.name.clone(),
         standing: all.max().unwrap_or(Standing::Holds),
-        first_miss: judged::first_miss(&view, &behaviours, &chains),
+        first_miss: bounds::first_miss(&view, &behaviours, &chains),
         strategy: strategy.to_string(),
         processors,
-        loading: loading::loading(&view, &analysed),
+        loading: loading::loading(&view, &analysis),
         behaviours,
         chains,
         assumptions,

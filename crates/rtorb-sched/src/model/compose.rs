@@ -1,7 +1,8 @@
-//! A system and its platforms, composed layer by layer (P3 section 3, Figure 2): what each CPU executes, and what each cost of it is.
+//! Composes a system with its platforms layer by layer (P3 section 3, Figure 2): what each CPU executes, and the cause of each
+//! cost.
 //!
-//! docs/model.md has the table of rules. Every root (a periodic or sporadic behaviour) becomes a tree of segments: what one CPU executes
-//! without suspending itself.
+//! docs/model.md has the table of rules. Every root (a periodic or sporadic behaviour) becomes a tree of segments. A CPU executes
+//! a segment without suspending it.
 
 mod costs;
 mod expansion;
@@ -12,90 +13,90 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::checked::Layer;
-use super::composed::{Composed, Interrupt, Part, Processor};
+use super::composition::{Composition, Interrupt, Part, Processor};
 use super::platform::Platform;
-use super::system::{CallWay, System, Trigger};
+use super::report::Layer;
+use super::system::{CallWay, Placement, System, Trigger};
 use costs::Costs;
 use expansion::Expansion;
 
-/// How many segments there may be, and how many calls are followed.
+/// The maximum number of segments, and of calls followed.
 pub const SEGMENTS_MAX: usize = 100_000;
 
-/// How many behaviours one call may begin after another, from the root on.
+/// The maximum length of a call path, from the root on.
 pub const PATH_MAX: usize = 128;
 
-/// Why a system cannot be composed with these platforms.
+/// An error of the composition of a system with platforms.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComposeError {
-    /// Each node has one.
+    /// The numbers of nodes and platforms differ.
     #[error(
-        "the system has {nodes} nodes, and {platforms} platforms were given: give one a node, in order"
+        "the system has {nodes} nodes but {platforms} platforms: give one for each node, in order"
     )]
     Platforms {
-        /// Of the system.
+        /// The number of nodes.
         nodes: usize,
-        /// Given.
+        /// The number of platforms.
         platforms: usize,
     },
-    /// Nothing carries the call.
+    /// There is no link for a call.
     #[error(
-        "line {line}: {caller} calls {called}, and there is no link between their nodes {from} and {to}: describe it as a [[link]]"
+        "line {line}: {caller} calls {called}, but there is no link between their nodes {from} and {to}: add a [[link]]"
     )]
     NoLink {
         /// The call's line in the system's file.
         line: usize,
         /// The behaviour that calls.
         caller: String,
-        /// What it calls, or the channel.
+        /// The callee, or the channel.
         called: String,
         /// The node that the call leaves.
         from: String,
         /// The node that it must reach.
         to: String,
     },
-    /// Calls of calls, or counts, beyond what is followed.
+    /// There are more calls than the limit.
     #[error(
-        "line {line}: {root} begins more than {SEGMENTS_MAX} calls or segments, with those of the roots before it: make `count` less, or \
-         let fewer calls call others"
+        "line {line}: {root} and the roots before it cause more than {SEGMENTS_MAX} calls or segments: lower `count`, or remove \
+         calls"
     )]
     TooMany {
         /// The root's line in the system's file.
         line: usize,
-        /// The behaviour that begins them.
+        /// The root.
         root: String,
     },
-    /// Calls of calls of calls, or calls in a circle.
+    /// A call path is too long, or is a cycle.
     #[error(
-        "line {line}: {root} begins calls that follow each other further than {PATH_MAX} behaviours, to {behaviour}: calls may not go in \
-         a circle"
+        "line {line}: a call path from {root} to {behaviour} is longer than {PATH_MAX} behaviours: calls may not form a \
+         cycle"
     )]
     TooDeep {
         /// The root's line in the system's file.
         line: usize,
-        /// The behaviour that begins them.
+        /// The root.
         root: String,
-        /// The behaviour that is too deep.
+        /// The end of the path.
         behaviour: String,
     },
-    /// More than 64 bits of nanoseconds.
+    /// A time does not fit into 64 bits of nanoseconds.
     #[error(
-        "line {line}: what {root} begins executes for more than 500 years at one place: make its times or counts less"
+        "line {line}: a segment of {root} executes for more than 500 years: lower its times or counts"
     )]
     TooLong {
         /// The root's line in the system's file.
         line: usize,
-        /// The behaviour that begins it.
+        /// The root.
         root: String,
     },
 }
 
-/// Composes a system with a platform for each of its nodes, in the order of the nodes.
+/// Composes a system with one platform for each of its nodes, in order.
 ///
 /// # Errors
-/// [`ComposeError`]: what cannot be composed, with its line in the system's file.
-pub fn compose(system: &System, platforms: &[Platform]) -> Result<Composed, ComposeError> {
+/// [`ComposeError`] names the cause and its line in the system's file.
+pub fn compose(system: &System, platforms: &[Platform]) -> Result<Composition, ComposeError> {
     if system.nodes.len() != platforms.len() {
         return Err(ComposeError::Platforms {
             nodes: system.nodes.len(),
@@ -115,7 +116,7 @@ pub fn compose(system: &System, platforms: &[Platform]) -> Result<Composed, Comp
         .iter()
         .map(|place| processor(system, *place, &mut costs))
         .collect();
-    Ok(Composed {
+    Ok(Composition {
         processors,
         segments,
         activations,
@@ -123,7 +124,7 @@ pub fn compose(system: &System, platforms: &[Platform]) -> Result<Composed, Comp
     })
 }
 
-/// The periodic and sporadic behaviours, and their periods or gaps.
+/// Returns the periodic and sporadic behaviours with their periods or gaps.
 fn roots(system: &System) -> impl Iterator<Item = (usize, u64)> {
     let behaviours = system.behaviours.iter().enumerate();
     behaviours.filter_map(|(at, behaviour)| match behaviour.trigger {
@@ -133,9 +134,9 @@ fn roots(system: &System) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The CPUs on which something runs: node, and CPU of the node.
-fn places(system: &System) -> Vec<(usize, u32)> {
-    let behaviours = (0..system.behaviours.len()).map(|behaviour| system.place(behaviour));
+/// Returns the CPUs that execute something.
+fn places(system: &System) -> Vec<Placement> {
+    let behaviours = (0..system.behaviours.len()).map(|behaviour| system.placement(behaviour));
     let calls = system
         .behaviours
         .iter()
@@ -143,17 +144,21 @@ fn places(system: &System) -> Vec<(usize, u32)> {
     let channels = calls.filter_map(|call| match call.way {
         CallWay::Event { channel } => {
             let channel = &system.channels[channel];
-            Some((channel.node, channel.cpu))
+            Some(Placement {
+                node: channel.node,
+                cpu: channel.cpu,
+            })
         }
         CallWay::TwoWay | CallWay::OneWay => None,
     });
-    let places: BTreeSet<(usize, u32)> = behaviours.chain(channels).collect();
+    let places: BTreeSet<Placement> = behaviours.chain(channels).collect();
     places.into_iter().collect()
 }
 
-/// A CPU with what goes before all segments: the clock's tick (P3 Equations 1 to 3), and an interrupt for each release of a root there.
-fn processor(system: &System, place: (usize, u32), costs: &mut Costs<'_>) -> Processor {
-    let (node, cpu) = place;
+/// Returns a CPU with the interrupts that preempt all segments: the clock's tick (P3 Equations 1 to 3), and one for each release
+/// of a root there.
+fn processor(system: &System, place: Placement, costs: &mut Costs<'_>) -> Processor {
+    let Placement { node, cpu } = place;
     let mut interrupts = Vec::new();
     let tick_ns = costs.tick(node);
     if tick_ns > 0 {
@@ -162,7 +167,7 @@ fn processor(system: &System, place: (usize, u32), costs: &mut Costs<'_>) -> Pro
             cost: interrupt("tick".to_owned(), tick_ns),
         });
     }
-    for (root, period_ns) in roots(system).filter(|(root, _)| system.place(*root) == place) {
+    for (root, period_ns) in roots(system).filter(|(root, _)| system.placement(*root) == place) {
         let release_ns = costs.release_interrupt(node);
         if release_ns > 0 {
             let what = format!("release of {}", system.behaviours[root].name);

@@ -1,7 +1,7 @@
-//! A system's file: TOML to a [`System`] in which everything is checked, or the line of what is wrong and what would be right.
+//! Reads a system's file: TOML to a checked [`System`], or an error with its line and its correction.
 //!
-//! The file is for people, `docs/model.md` explains it and `docs/system.schema.json` has its form. One thing after the other is
-//! read, each with what it names already there: nodes, links, processes, resources, behaviours, calls, chains.
+//! `docs/model.md` explains the file, and `docs/system.schema.json` is its schema. The reader goes in an order in which all names
+//! are known when they are used: nodes, links, processes, resources, behaviours, calls, chains.
 
 mod behaviours;
 mod calls;
@@ -22,11 +22,12 @@ use super::system::{System, Timing};
 use crate::mapping::PriorityRange;
 use crate::toml_file::{FileError, from_toml, nearest, read_text};
 
-/// The timing of every annotated operation of these IDL files, by `Module::Interface::operation`; or why they cannot be read.
+/// A function that returns the timing of every annotated operation of these IDL files, by `Module::Interface::operation`, or why
+/// they cannot be read.
 pub type Interfaces<'a> = &'a dyn Fn(&[PathBuf]) -> Result<BTreeMap<String, Timing>, String>;
 
 impl System {
-    /// Reads a system's file. `interfaces` is given the IDL files that it names, if any.
+    /// Reads a system's file. `interfaces` reads the IDL files that it names, if any.
     ///
     /// # Errors
     /// [`FileError`] with the line.
@@ -41,10 +42,10 @@ impl System {
         })
     }
 
-    /// The system in a text whose paths are relative to a folder.
+    /// Parses a system's text. Its paths are relative to `folder`.
     ///
     /// # Errors
-    /// The line, from 1, where there is one; and what is wrong, and what would be right.
+    /// The line, from 1, if there is one; and the mistake with its correction.
     pub fn parse(
         text: &str,
         folder: &Path,
@@ -61,9 +62,9 @@ fn system(
     folder: &Path,
     interfaces: Interfaces,
     lines: &Lines,
-) -> Result<System, Wrong> {
+) -> Result<System, LineError> {
     names::check_system(file.name.get_ref())
-        .map_err(|reason| Wrong::at(lines.of(&file.name), reason))?;
+        .map_err(|reason| LineError::at(lines.of(&file.name), reason))?;
     check_sizes(file)?;
     let mut system = System {
         name: file.name.get_ref().clone(),
@@ -80,16 +81,16 @@ fn system(
     let nodes = hardware::nodes(&mut system, &file.node, folder, lines)?;
     hardware::links(&mut system, &file.link, &nodes, lines)?;
     let (resources, channels) = hardware::processes(&mut system, file, &nodes, lines)?;
-    let annotated = timing::annotated(&file.idl, folder, interfaces, lines)?;
-    let behaviours = behaviours::read(&mut system, file, (&resources, &annotated), lines)?;
-    calls::read(&mut system, file, (&behaviours, &channels), lines)?;
-    graph::check(&mut system, file, &annotated, lines)?;
+    let annotations = timing::annotations(&file.idl, folder, interfaces, lines)?;
+    let behaviours = behaviours::read(&mut system, file, &resources, &annotations, lines)?;
+    calls::read(&mut system, file, &behaviours, &channels, lines)?;
+    graph::check(&mut system, file, &annotations, lines)?;
     chains::read(&mut system, &file.chain, &behaviours, lines)?;
     Ok(system)
 }
 
-fn priorities(table: &tables::PrioritiesTable, lines: &Lines) -> Result<PriorityRange, Wrong> {
-    let corba = |given: &Option<Spanned<values::Priority>>, otherwise: i16| {
+fn priorities(table: &tables::PrioritiesTable, lines: &Lines) -> Result<PriorityRange, LineError> {
+    let corba = |given: &Option<Spanned<values::CorbaPriority>>, otherwise: i16| {
         given
             .as_ref()
             .map_or(otherwise, |number| number.get_ref().corba())
@@ -100,10 +101,10 @@ fn priorities(table: &tables::PrioritiesTable, lines: &Lines) -> Result<Priority
     };
     let given = table.least_urgent.as_ref().or(table.most_urgent.as_ref());
     match given {
-        Some(given) if range.least_urgent > range.most_urgent => Err(Wrong::at(
+        Some(given) if range.least_urgent > range.most_urgent => Err(LineError::at(
             lines.of(given),
             format!(
-                "least_urgent is {} and most_urgent {}: of CORBA priorities the larger is the more urgent, so write them the other way round",
+                "least_urgent is {} and most_urgent is {}: a larger CORBA priority is more urgent, so exchange them",
                 range.least_urgent, range.most_urgent
             ),
         )),
@@ -111,8 +112,8 @@ fn priorities(table: &tables::PrioritiesTable, lines: &Lines) -> Result<Priority
     }
 }
 
-/// What a file may hold at most, so that no analysis of it is without end.
-fn check_sizes(file: &tables::File) -> Result<(), Wrong> {
+/// Checks the sizes of a file, so that its analysis is bounded.
+fn check_sizes(file: &tables::File) -> Result<(), LineError> {
     let components = &file.component;
     let behaviours = components.iter().flat_map(|table| &table.behaviour);
     let sections = behaviours.clone().map(|table| table.sections.len());
@@ -132,12 +133,12 @@ fn check_sizes(file: &tables::File) -> Result<(), Wrong> {
     ];
     for (what, count, most) in sizes {
         if count > most {
-            let reason = format!("there are {count} {what}, and {most} are read at most");
-            return Err(Wrong { line: None, reason });
+            let reason = format!("there are {count} {what}; the maximum is {most}");
+            return Err(LineError { line: None, reason });
         }
     }
     let missing = |what: &str, how: &str| {
-        Err(Wrong {
+        Err(LineError {
             line: None,
             reason: format!("there is no {what}: write at least one {how}"),
         })
@@ -154,14 +155,14 @@ fn check_sizes(file: &tables::File) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// What is wrong, in which line.
+/// An error in a line of the file.
 #[derive(Debug)]
-struct Wrong {
+struct LineError {
     line: Option<usize>,
     reason: String,
 }
 
-impl Wrong {
+impl LineError {
     fn at(line: usize, reason: impl Into<String>) -> Self {
         Self {
             line: Some(line),
@@ -170,27 +171,27 @@ impl Wrong {
     }
 }
 
-/// Where the lines of a text begin: a file has many names, and each must find its line soon.
+/// The beginnings of the lines of a text. A file has many names, and each must find its line quickly.
 struct Lines {
     starts: Vec<usize>,
 }
 
 impl Lines {
     fn of_text(text: &str) -> Self {
-        let after = text.match_indices('\n').map(|(octet, _)| octet + 1);
+        let after = text.match_indices('\n').map(|(byte, _)| byte + 1);
         Self {
             starts: core::iter::once(0).chain(after).collect(),
         }
     }
 
-    /// The line of something, from 1.
+    /// Returns the line of a value, from 1.
     fn of<T>(&self, what: &Spanned<T>) -> usize {
-        let octet = what.span().start;
-        self.starts.partition_point(|start| *start <= octet)
+        let byte = what.span().start;
+        self.starts.partition_point(|start| *start <= byte)
     }
 }
 
-/// What the reader of TOML says of fields, as it would be said to an engineer.
+/// Rewords an error of the TOML reader about fields.
 fn clearer(reason: &str) -> String {
     if let Some(field) = quoted(reason, "missing field ") {
         return format!("`{field}` is missing here: write {field} = ...");
@@ -205,10 +206,10 @@ fn clearer(reason: &str) -> String {
     }
 }
 
-/// No more of it than anybody would read: what is quoted may be as long as the file.
+/// Truncates a message: a quotation may be as long as the file.
 fn cut(mut reason: String) -> String {
-    if reason.len() > REASON_OCTETS_MAX {
-        reason.truncate(reason.floor_char_boundary(REASON_OCTETS_MAX));
+    if reason.len() > REASON_BYTES_MAX {
+        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
         reason.push_str(" ...");
     }
     reason
@@ -222,12 +223,12 @@ fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
         .map(|(field, _)| field)
 }
 
-/// The range of a file that gives none leaves the ends of the host's to others, as scheduling files do.
+/// The range of a file that gives none leaves the extremes of the host's to others, as scheduling files do.
 const LEAST_URGENT: i16 = 1;
 const MOST_URGENT: i16 = 80;
 
-/// A circle of calls with its names fits.
-const REASON_OCTETS_MAX: usize = 40_000;
+/// A cycle of calls with its names fits.
+const REASON_BYTES_MAX: usize = 40_000;
 const NODES_MAX: usize = 64;
 const LINKS_MAX: usize = NODES_MAX * (NODES_MAX - 1) / 2;
 const CHANNELS_MAX: usize = 100;

@@ -1,12 +1,12 @@
-//! What an answer says of an ORB, as the text of the file that the ORB reads (`-ORBConfigFile`).
+//! The configuration file of a component's ORB (`-ORBConfigFile`).
 
 use core::fmt::Write as _;
 
-use super::checked::{ComponentLoading, LaneLoading};
+use super::report::{ComponentLoading, LaneLoading};
 
 impl ComponentLoading {
-    /// The text of the component's configuration file: its lanes, and the bands of its connections. What the file leaves out stays
-    /// as the program has it.
+    /// Returns the text of the component's configuration file: its lanes, and the bands of its connections. Options that the file
+    /// omits keep the program's values.
     #[must_use]
     pub fn to_orb_config(&self, system: &str) -> String {
         let mut text = format!(
@@ -36,7 +36,7 @@ impl ComponentLoading {
     }
 }
 
-/// A name in a comment must not end it.
+/// Removes line ends, which would end the comment.
 fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ")
 }

@@ -1,4 +1,4 @@
-//! A platform: what each service of its operating system and its ORB costs, from the profile that was measured there.
+//! A platform: the cost of each service of its operating system and its ORB, from a measured profile.
 
 mod blocking;
 mod cost;
@@ -14,32 +14,32 @@ pub use events::EventCost;
 
 use super::verdict::rounded_up;
 use crate::toml_file::{FileError, read_text};
-use events::Events;
-use kernel::Kernel;
-use orb::Orb;
+use events::EventCosts;
+use kernel::KernelCosts;
+use orb::OrbCosts;
 use profile::Profile;
 
-/// Which of the measured values a cost is.
+/// The statistic that a cost is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
-    /// The largest that was seen.
+    /// The largest measured value.
     Max,
-    /// What 99 of 100 samples are at most.
+    /// The 99th percentile.
     P99,
 }
 
-/// What the services of one node cost.
+/// The costs of one node's services.
 #[derive(Clone, Debug)]
 pub struct Platform {
     profile: Option<Profile>,
     statistic: Statistic,
-    kernel: Kernel,
-    orb: Orb,
-    events: Events,
+    kernel: KernelCosts,
+    orb: OrbCosts,
+    events: EventCosts,
 }
 
 impl Statistic {
-    /// As `--costs` has it.
+    /// Returns the name that `--costs` takes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,11 +50,11 @@ impl Statistic {
 }
 
 impl Platform {
-    /// Reads a profile (docs/profile.md). Costs are its maxima, or its 99th percentiles where it was measured in a virtual machine:
-    /// there a maximum holds what the hypervisor took.
+    /// Reads a profile (docs/profile.md). Costs are its maxima, or its 99th percentiles if it was measured in a virtual machine:
+    /// there a maximum contains what the hypervisor took.
     ///
     /// # Errors
-    /// The file, the line where there is one, and why it is no profile that this program understands.
+    /// The file, the line if there is one, and why it is not a profile that this program can read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let text = read_text(path)?;
@@ -65,24 +65,25 @@ impl Platform {
         })
     }
 
-    /// The same from the text of a profile.
+    /// Parses the text of a profile.
     ///
     /// # Errors
-    /// The line where there is one, and the reason.
+    /// The line if there is one, and the reason.
     pub fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
         let profile = Profile::parse(text)?;
-        let statistic = match profile.is_virtual_machine() {
-            true => Statistic::P99,
-            false => Statistic::Max,
+        let statistic = if profile.is_virtual_machine() {
+            Statistic::P99
+        } else {
+            Statistic::Max
         };
         Ok(Self::of(profile, statistic))
     }
 
     fn of(profile: Profile, statistic: Statistic) -> Self {
         Self {
-            kernel: Kernel::of(&profile, statistic),
-            orb: Orb::of(&profile, statistic),
-            events: Events::of(&profile, statistic),
+            kernel: KernelCosts::of(&profile, statistic),
+            orb: OrbCosts::of(&profile, statistic),
+            events: EventCosts::of(&profile, statistic),
             statistic,
             profile: Some(profile),
         }
@@ -94,13 +95,13 @@ impl Platform {
         Self {
             profile: None,
             statistic: Statistic::Max,
-            kernel: Kernel::default(),
-            orb: Orb::default(),
-            events: Events::default(),
+            kernel: KernelCosts::default(),
+            orb: OrbCosts::default(),
+            events: EventCosts::default(),
         }
     }
 
-    /// The same with another statistic.
+    /// Returns the platform with another statistic.
     #[must_use]
     pub fn with_statistic(self, statistic: Statistic) -> Self {
         match self.profile {
@@ -109,105 +110,106 @@ impl Platform {
         }
     }
 
-    /// Which of the measured values its costs are.
+    /// Returns the statistic of its costs.
     #[must_use]
     pub const fn statistic(&self) -> Statistic {
         self.statistic
     }
 
-    /// Whether it costs nothing, for want of a profile.
+    /// Returns whether it has no profile, so that it costs nothing.
     #[must_use]
     pub const fn is_ideal(&self) -> bool {
         self.profile.is_none()
     }
 
-    /// The longest that the hypervisor was seen to take the CPU away, in ns: in no bound. 0 where there is none.
+    /// Returns the longest time for which the hypervisor was seen to take the CPU, in ns; in no bound. 0 if there is no
+    /// hypervisor.
     #[must_use]
     pub const fn hypervisor_ns(&self) -> u64 {
         self.kernel.hypervisor_ns
     }
 
-    /// One context switch with so many tasks ready.
+    /// Returns the cost of one context switch with this number of ready tasks.
     #[must_use]
     pub fn context_switch(&self, ready_tasks: u64) -> Cost {
         self.kernel.switch.at(ready_tasks)
     }
 
-    /// What one tick of the kernel's clock takes.
+    /// Returns the cost of one tick of the kernel's clock.
     #[must_use]
     pub const fn tick(&self) -> &Cost {
         &self.kernel.tick
     }
 
-    /// From one tick to the next where the file does not say: in ns, at least 1.
+    /// Returns the tick's period if the file does not give one: in ns, at least 1.
     #[must_use]
     pub const fn tick_period(&self) -> &Cost {
         &self.kernel.tick_period
     }
 
-    /// What the interrupt takes that releases a task.
+    /// Returns the cost of the interrupt that releases a task.
     #[must_use]
     pub const fn release_interrupt(&self) -> &Cost {
         &self.kernel.release_interrupt
     }
 
-    /// How much later than its time the most urgent task is released, beyond the interrupt and the switch that are told apart.
+    /// Returns the release jitter of the most urgent task, without the interrupt and the switch, which are separate costs.
     #[must_use]
     pub const fn release_jitter(&self) -> &Cost {
         &self.kernel.release_jitter
     }
 
-    /// How long the kernel keeps the CPU from a more urgent task.
+    /// Returns the longest time for which the kernel keeps the CPU from a more urgent task.
     #[must_use]
     pub const fn blocking(&self) -> &Cost {
         &self.kernel.blocking
     }
 
-    /// What asking for a mutex costs that another holds, beyond the critical section.
+    /// Returns the cost of locking a mutex that another thread holds, without the critical section.
     #[must_use]
     pub const fn contended_lock(&self) -> &Cost {
         &self.kernel.contended_lock
     }
 
-    /// From waking a task on another CPU until it runs there.
+    /// Returns the time from waking a task on another CPU until it runs there.
     #[must_use]
     pub const fn remote_wake(&self) -> &Cost {
         &self.kernel.remote_wake
     }
 
-    /// A two-way call with so many octets of data, both sides, without the servant's work.
+    /// Returns the cost of a two-way call with this payload, on both sides, without the servant's work.
     #[must_use]
-    pub fn call(&self, payload_octets: u32) -> Cost {
-        self.orb.call.at(u64::from(payload_octets))
+    pub fn call(&self, payload_bytes: u32) -> Cost {
+        self.orb.call.at(u64::from(payload_bytes))
     }
 
-    /// Sending a oneway with so many octets of data.
+    /// Returns the cost of sending a oneway with this payload.
     #[must_use]
-    pub fn send(&self, payload_octets: u32) -> Cost {
-        self.orb.send(payload_octets)
+    pub fn send(&self, payload_bytes: u32) -> Cost {
+        self.orb.send(payload_bytes)
     }
 
-    /// An event with so many octets of data through a channel to so many consumers.
+    /// Returns the cost of an event with this payload through a channel to this number of consumers.
     #[must_use]
-    pub fn event(&self, consumers: u64, payload_octets: u32) -> EventCost {
-        self.events.at(&self.orb, consumers, payload_octets)
+    pub fn event(&self, consumers: u64, payload_bytes: u32) -> EventCost {
+        self.events.at(&self.orb, consumers, payload_bytes)
     }
 
-    /// What holds for all of its costs: which statistic they are, what is weak in its profile, what no bound contains. Each cost
-    /// says for itself what it assumes.
+    /// Returns the assumptions of all its costs: their statistic, weaknesses of the profile, and what no bound contains. Each
+    /// cost states its own assumptions.
     #[must_use]
     pub fn assumptions(&self) -> Vec<String> {
         let Some(profile) = &self.profile else {
             return vec![
-                "no profile was given, so the operating system and the ORB cost nothing: `rtorb lab run profile --out DIR` measures \
-                 what they do, and the node's `profile` names it"
+                "there is no profile, so the operating system and the ORB cost nothing: `rtorb lab run profile --out DIR` measures \
+                 their costs, and the node's `profile` names the result"
                     .to_owned(),
             ];
         };
         let mut found = vec![self.about_statistic()];
         if !profile.real_time {
             found.push(
-                "the profile was not measured in real time, so its costs say what is usual and bound nothing: give the user \
+                "the profile was not measured in real time, so its costs are typical values and bound nothing: give the user \
                  real-time priorities and run `rtorb lab run profile` again"
                     .to_owned(),
             );
@@ -220,7 +222,7 @@ impl Platform {
         }));
         if let Some(virtual_time) = &profile.virtual_time {
             found.push(format!(
-                "the profile is of an emulated machine, where a nanosecond is {}: it leaves out {}, so this is no verdict on a \
+                "the profile is of an emulated machine, where a nanosecond is {}: it leaves out {}, so this is no verdict on a real \
                  machine; `rtorb lab run profile` on the machine itself replaces it",
                 virtual_time.nanosecond_is,
                 virtual_time.leaves_out.join(", ")
@@ -250,24 +252,24 @@ impl Platform {
         let fewest = samples.filter(|samples| *samples > 0).min().unwrap_or(0);
         match self.statistic {
             Statistic::Max => format!(
-                "costs are the largest that were measured, of {fewest} samples or more each: the worst that was seen, not the worst \
-                 there is; `rtorb lab run profile --full` takes more samples"
+                "costs are the largest measured values, of at least {fewest} samples each. A worse value may exist; \
+                 `rtorb lab run profile --full` takes more samples"
             ),
             Statistic::P99 => format!(
-                "costs are what 99 of 100 samples were at most, of {fewest} samples or more each; what comes rarely is reckoned by itself \
-                 (ticks, timer interrupts, the kernel's sections). `--costs max` takes the largest that were measured"
+                "costs are 99th percentiles, of at least {fewest} samples each. Rare costs are separate terms \
+                 (ticks, timer interrupts, the kernel's sections). `--costs max` takes the largest measured values"
             ),
         }
     }
 
     fn about_hypervisor(&self, profile: &Profile) -> String {
         let seen = match self.kernel.hypervisor_ns {
-            0 => "it was not seen to".to_owned(),
+            0 => "none was seen".to_owned(),
             ns => format!("up to {} were seen", rounded_up(ns)),
         };
         format!(
-            "the host is a virtual machine ({}), and its hypervisor may take the CPU at any time ({seen}): no bound contains that; only \
-             a profile of bare metal does without",
+            "the host is a virtual machine ({}), and its hypervisor may take the CPU at any time ({seen}): no bound contains that, and only \
+             a profile of bare metal avoids it",
             profile.host.virtualisation
         )
     }

@@ -1,23 +1,23 @@
-//! Which profile each node of a system has: what the user names goes before what the file names.
+//! The profile of each node of a system. The user's choice overrides the file's.
 
 use std::path::PathBuf;
 
 use super::system::System;
 use crate::toml_file::nearest;
 
-/// A profile that somebody named beside the system's file.
+/// A profile that the user names, as the option `--profile`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenProfile {
-    /// The node that it is of; `None` is every node for which no other is named.
+pub struct ProfileOption {
+    /// The node; `None` for every node without a profile of its own.
     pub node: Option<String>,
     /// The file.
     pub file: PathBuf,
 }
 
-impl core::str::FromStr for GivenProfile {
+impl core::str::FromStr for ProfileOption {
     type Err = core::convert::Infallible;
 
-    /// Reads `FILE` or `NODE=FILE`. What has a slash before its `=` is a file.
+    /// Parses `FILE` or `NODE=FILE`. Text with a slash before its `=` is a file.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = text.split_once('=').filter(|(node, _)| !node.contains('/'));
         Ok(match named {
@@ -33,16 +33,16 @@ impl core::str::FromStr for GivenProfile {
     }
 }
 
-/// The file of each node's profile, in the order of the nodes.
+/// Returns the file of each node's profile, in the order of the nodes.
 ///
 /// # Errors
-/// In words: a name that no node has, two profiles for the same, or a node for which nobody names one.
-pub fn profiles_of(system: &System, given: &[GivenProfile]) -> Result<Vec<PathBuf>, String> {
+/// A message: an unknown node, two profiles for one node, or a node without a profile.
+pub fn profiles_of(system: &System, given: &[ProfileOption]) -> Result<Vec<PathBuf>, String> {
     let names = || system.nodes.iter().map(|node| node.name.as_str());
     for (place, one) in given.iter().enumerate() {
         if given[..place].iter().any(|other| other.node == one.node) {
             return Err(match &one.node {
-                Some(node) => format!("two profiles for the node {node}: name one"),
+                Some(node) => format!("the node {node} has two profiles: name one"),
                 None => "two profiles for all nodes: write NODE=FILE for each node".to_owned(),
             });
         }
@@ -52,10 +52,7 @@ pub fn profiles_of(system: &System, given: &[GivenProfile]) -> Result<Vec<PathBu
         if !names().any(|name| name == node) {
             let meant = nearest(node, names())
                 .map_or_else(String::new, |name| format!(": did you mean {name}?"));
-            return Err(format!(
-                "no node of {} is called {node}{meant}",
-                system.name
-            ));
+            return Err(format!("{} has no node {node}{meant}", system.name));
         }
     }
     let of = |node: Option<&str>| given.iter().find(|one| one.node.as_deref() == node);
@@ -64,8 +61,8 @@ pub fn profiles_of(system: &System, given: &[GivenProfile]) -> Result<Vec<PathBu
         let file = named.map(|one| &one.file).or(node.profile.as_ref());
         file.cloned().ok_or_else(|| {
             format!(
-                "the node {0} (line {1}) has no profile: name the file with --profile {0}=FILE or `profile` at the node; `rtorb lab run \
-                 profile` there makes one, and --ideal reckons with a platform that costs nothing",
+                "the node {0} (line {1}) has no profile: name the file with --profile {0}=FILE or `profile` at the node. `rtorb lab run \
+                 profile` on it writes one, and --ideal assumes a platform that costs nothing",
                 node.name, node.line
             )
         })
@@ -76,7 +73,7 @@ pub fn profiles_of(system: &System, given: &[GivenProfile]) -> Result<Vec<PathBu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Node, Scheduling};
+    use crate::model::{Node, SchedulingPolicy};
     use crate::{PriorityRange, Strategy};
 
     fn system(profiles: [Option<&str>; 2]) -> System {
@@ -84,7 +81,7 @@ mod tests {
             name: name.to_owned(),
             cpus: 1,
             profile: profile.map(PathBuf::from),
-            scheduling: Scheduling::FixedPriority,
+            scheduling: SchedulingPolicy::FixedPriority,
             tick_ns: None,
             line: 3,
         };
@@ -109,13 +106,13 @@ mod tests {
         }
     }
 
-    fn given(texts: &[&str]) -> Vec<GivenProfile> {
+    fn given(texts: &[&str]) -> Vec<ProfileOption> {
         let read = |text: &&str| text.parse().expect("any text is one");
         texts.iter().map(read).collect()
     }
 
     #[test]
-    fn what_is_named_goes_before_the_file_and_a_node_before_all() {
+    fn options_override_the_file_and_a_nodes_option_overrides_the_general_one() {
         let of = |profiles, texts: &[&str]| profiles_of(&system(profiles), &given(texts));
         let files = |a: &str, b: &str| Ok(vec![PathBuf::from(a), PathBuf::from(b)]);
         assert_eq!(of([Some("a"), Some("b")], &[]), files("a", "b"));
@@ -126,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_told_with_what_to_do() {
+    fn a_missing_or_unknown_profile_is_an_error_with_advice() {
         for (texts, words) in [
             (&[][..], "rtorb lab run profile"),
             (&["left=a"], "--profile right=FILE"),
             (&["lefd=a"], "did you mean left?"),
             (&["a", "b"], "NODE=FILE"),
-            (&["left=a", "left=b"], "two profiles for the node left"),
+            (&["left=a", "left=b"], "the node left has two profiles"),
         ] {
             let said = profiles_of(&system([None, None]), &given(texts)).unwrap_err();
             assert!(said.contains(words), "{words} in {said}");

@@ -1,31 +1,32 @@
-//! A system: nodes, components, what they do, and how they call each other. Indices are places in the vectors of [`System`].
+//! A system: nodes, components, behaviours and their calls. Indices refer to the vectors of [`System`].
 
 use std::path::PathBuf;
 
+use crate::holistic::SchedulingPolicy;
 use crate::levels::Strategy;
 use crate::mapping::PriorityRange;
 use crate::task::Criticality;
 
-/// A system as its file describes it; what it says is checked: indices are in range, names are unique, calls go in no circle.
+/// A valid system as its file describes it: indices are in range, names are unique, calls form no cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How priorities are made for behaviours that have none: rms, dms, muf or optimal.
+    /// The strategy for behaviours without a priority: rms, dms, muf or optimal.
     pub strategy: Strategy,
-    /// The CORBA priorities that may be given out.
+    /// The CORBA priorities that may be assigned.
     pub priorities: PriorityRange,
     /// The computers.
     pub nodes: Vec<Node>,
-    /// The networks between two of them.
+    /// The networks between two nodes.
     pub links: Vec<Link>,
     /// The event channels.
     pub channels: Vec<Channel>,
     /// The processes.
     pub components: Vec<Component>,
-    /// What they do; all of them, whichever component they are of.
+    /// The behaviours of all components.
     pub behaviours: Vec<Behaviour>,
-    /// What behaviours of one component lock.
+    /// The resources that behaviours of one component lock.
     pub resources: Vec<Resource>,
     /// End-to-end deadlines.
     pub chains: Vec<Chain>,
@@ -36,36 +37,35 @@ pub struct System {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// How many CPUs it has for the system; each component is on one of them (partitioned). At least 1.
+    /// The number of CPUs for the system, at least 1. Each component runs on one of them (partitioned scheduling).
     pub cpus: u32,
-    /// Its platform profile (docs/profile.md), found from the folder of the system's file; `None` where the command names one.
+    /// The platform profile (docs/profile.md), relative to the folder of the system's file; `None` if the command names one.
     pub profile: Option<PathBuf>,
-    /// Who runs first.
-    pub scheduling: Scheduling,
-    /// The period of the kernel's clock tick, in ns (P3 Eq. 1 to 3); `None` takes that of the profile's kernel.
+    /// The scheduling policy of its CPUs.
+    pub scheduling: SchedulingPolicy,
+    /// The period of the kernel's clock tick, in ns (P3 Eq. 1 to 3); `None` takes the period of the profile's kernel.
     pub tick_ns: Option<u64>,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// Who runs first on the CPUs of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduling {
-    /// The higher priority, preemptively (SCHED_FIFO).
-    #[default]
-    FixedPriority,
-    /// The earliest deadline, preemptively. It can be analysed, and not be run: RT-CORBA priorities are fixed.
-    EarliestDeadline,
+/// A CPU of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// The node.
+    pub node: usize,
+    /// The CPU of the node, from 0.
+    pub cpu: u32,
 }
 
-/// The network between two nodes; where none is given, they cannot call each other.
+/// The network between two nodes. Nodes without a link cannot call each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The two, in no order.
+    /// The two nodes, in any order.
     pub between: [usize; 2],
-    /// The longest that a message without payload is on its way, in ns, beyond what both ends execute.
+    /// The longest latency of a message without payload, in ns, besides the execution at both ends.
     pub latency_ns: u64,
-    /// How fast its octets follow each other; `None` adds nothing for size.
+    /// The data rate; `None` adds nothing for size.
     pub bits_per_second: Option<u64>,
     /// Its line in the file.
     pub line: usize,
@@ -76,9 +76,9 @@ pub struct Link {
 pub struct Channel {
     /// Its name.
     pub name: String,
-    /// Where it runs.
+    /// The node.
     pub node: usize,
-    /// On which CPU of the node, from 0.
+    /// The CPU of the node, from 0.
     pub cpu: u32,
     /// Its line in the file.
     pub line: usize,
@@ -91,147 +91,148 @@ pub struct Component {
     pub name: String,
     /// Where it runs.
     pub node: usize,
-    /// On which CPU of the node, from 0; all of its behaviours run there.
+    /// The CPU of the node, from 0; all of its behaviours run there.
     pub cpu: u32,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// Something that a component does, again and again.
+/// A recurring activity of a component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
     /// `COMPONENT.NAME`.
     pub name: String,
     /// The component.
     pub component: usize,
-    /// What makes it run.
+    /// The trigger.
     pub trigger: Trigger,
-    /// How long its own code executes, without the calls that it makes; the sections are within it.
+    /// The execution time of its own code with its critical sections, without the calls that it makes.
     pub execution: Execution,
-    /// From the arrival of what began it (the release of the periodic or sporadic behaviour at the beginning of the calls) until
-    /// it must be done, in ns; `None` is the period of that.
+    /// The deadline, in ns, from the arrival of the root (the periodic or sporadic behaviour at the beginning of the calls);
+    /// `None` stands for the period of the root.
     pub deadline_ns: Option<u64>,
     /// What a missed deadline costs.
     pub criticality: Criticality,
-    /// Its CORBA priority; `None` lets the strategy choose. Never of one that is called two-way: it has its caller's (CLIENT_PROPAGATED).
+    /// The CORBA priority; `None` lets the strategy choose. A callee of a two-way call has none: it runs at its caller's
+    /// (CLIENT_PROPAGATED).
     pub priority: Option<i16>,
-    /// The IDL operation whose annotations say what the file does not, as `Module::Interface::operation`.
+    /// The IDL operation whose annotations supply what the file omits, as `Module::Interface::operation`.
     pub operation: Option<String>,
-    /// How much later than its arrival it may be released, in ns, beyond what the platform adds.
+    /// The release jitter, in ns, besides that of the platform.
     pub jitter_ns: u64,
-    /// What it locks.
+    /// The critical sections.
     pub sections: Vec<Section>,
-    /// What it calls, in this order, after its own code.
+    /// The calls, in this order, after its own code.
     pub calls: Vec<Call>,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// What makes a behaviour run.
+/// The trigger of a behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// The clock.
+    /// The clock releases it.
     Periodic {
-        /// In ns, at least 1.
+        /// The period, in ns, at least 1.
         period_ns: u64,
     },
-    /// Something outside.
+    /// An event outside the system releases it.
     Sporadic {
         /// The least time between two arrivals, in ns, at least 1.
         gap_ns: u64,
     },
-    /// Calls and events of other behaviours.
+    /// Calls and events of other behaviours release it.
     Called,
 }
 
-/// How long something executes.
+/// An execution time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// Always the same.
+    /// A constant.
     Fixed {
         /// In ns.
         ns: u64,
     },
-    /// Anything between two times.
+    /// A range.
     Range {
         /// The shortest, in ns.
         least_ns: u64,
-        /// The longest, in ns.
+        /// Returns the longest execution time, in ns.
         most_ns: u64,
     },
-    /// As it was measured, the shortest first; at least one bucket.
+    /// A measured histogram, the shortest first; at least one bucket.
     Histogram {
-        /// How many took how long.
+        /// The buckets.
         buckets: Vec<Bucket>,
     },
 }
 
-/// How many executions took that long.
+/// A bucket of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// None of them longer than this, in ns.
+    /// The upper bound of the bucket, in ns.
     pub up_to_ns: u64,
-    /// How many; at least 1.
+    /// The number of executions; at least 1.
     pub count: u64,
 }
 
 /// A critical section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What is locked.
+    /// The resource.
     pub resource: usize,
-    /// For how long at most, in ns of execution.
+    /// The longest execution within the section, in ns.
     pub length_ns: u64,
 }
 
 /// A call that a behaviour makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Who is called: one, or for an event all who get it.
+    /// The callees: one, or for an event all consumers.
     pub to: Vec<usize>,
-    /// How.
+    /// The kind of call.
     pub way: CallWay,
-    /// Octets of data with it.
-    pub payload_octets: u32,
-    /// How many times each time; at least 1. Always 1 for what nobody waits for.
+    /// The payload in bytes.
+    pub payload_bytes: u32,
+    /// The number of calls per execution, at least 1. Always 1 if the caller does not wait.
     pub count: u32,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// How a behaviour calls another.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallWay {
-    /// And waits: the called runs at the caller's priority.
+    /// The caller waits; the callee runs at the caller's priority.
     TwoWay,
-    /// And goes on: the called has a priority of its own (SERVER_DECLARED).
+    /// The caller goes on; the callee has its own priority (SERVER_DECLARED).
     OneWay,
-    /// The same through an event channel.
+    /// The caller goes on; an event channel delivers the event.
     Event {
-        /// Which.
+        /// The channel.
         channel: usize,
     },
 }
 
-/// Something that only one behaviour of a component has at a time.
+/// A resource that only one behaviour of a component holds at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// `COMPONENT.NAME`.
     pub name: String,
     /// The component.
     pub component: usize,
-    /// What its mutex does about priorities.
+    /// The protocol of its mutex.
     pub locking: Locking,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// What a mutex does about priorities.
+/// The protocol of a mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locking {
-    /// The holder inherits the priority of whoever waits (PTHREAD_PRIO_INHERIT).
+    /// The holder inherits the priority of waiting threads (PTHREAD_PRIO_INHERIT).
     Inheritance,
-    /// The holder has the highest priority of all who ever lock it (PTHREAD_PRIO_PROTECT).
+    /// The holder has the highest priority of all threads that lock the mutex (PTHREAD_PRIO_PROTECT).
     Ceiling,
 }
 
@@ -242,16 +243,16 @@ pub struct Chain {
     pub name: String,
     /// The behaviours from the first, which is periodic or sporadic, to the last; each calls the next.
     pub through: Vec<usize>,
-    /// From the arrival of the first until the last is done, in ns.
+    /// The deadline, in ns, from the arrival of the first behaviour to the end of the last.
     pub deadline_ns: u64,
     /// Its line in the file.
     pub line: usize,
 }
 
-/// What the annotations of an IDL operation say of its timing.
+/// The timing annotations of an IDL operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Where it is annotated, as `FILE:LINE`, for messages; empty where that is not known.
+    /// The place of the annotations, as `FILE:LINE`, for messages; empty if unknown.
     pub place: String,
     /// `@worst_case_time`, in ns.
     pub worst_ns: Option<u64>,
@@ -276,7 +277,7 @@ impl Execution {
 }
 
 impl System {
-    /// The behaviour of this name.
+    /// Returns the behaviour of this name.
     #[must_use]
     pub fn behaviour(&self, name: &str) -> Option<usize> {
         self.behaviours
@@ -284,10 +285,13 @@ impl System {
             .position(|behaviour| behaviour.name == name)
     }
 
-    /// Where a behaviour runs: node, and CPU of the node.
+    /// Returns the CPU that executes a behaviour.
     #[must_use]
-    pub fn place(&self, behaviour: usize) -> (usize, u32) {
+    pub fn placement(&self, behaviour: usize) -> Placement {
         let component = &self.components[self.behaviours[behaviour].component];
-        (component.node, component.cpu)
+        Placement {
+            node: component.node,
+            cpu: component.cpu,
+        }
     }
 }

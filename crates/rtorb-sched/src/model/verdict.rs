@@ -1,12 +1,12 @@
-//! An answer in words, and by layer: the same for a terminal, a page and a program that refuses to run a system.
+//! The text of a report and its sums by layer: the same for a terminal, a page, and a program that refuses to run a system.
 
 use core::fmt;
 
-use super::checked::{BehaviourBound, ChainBound, Checked, Layer, Share, Standing};
+use super::report::{BehaviourBound, ChainBound, CheckReport, Layer, Share, Standing};
 use crate::times::text_of_ns;
 
 impl Layer {
-    /// All of them, from the ground up.
+    /// All layers, from the lowest up.
     pub const ALL: [Self; 4] = [
         Self::Hardware,
         Self::OperatingSystem,
@@ -36,8 +36,8 @@ impl fmt::Display for Standing {
     }
 }
 
-impl Checked {
-    /// The answer in a sentence or two, the verdict first.
+impl CheckReport {
+    /// Returns the report in a sentence or two, the verdict first.
     #[must_use]
     pub fn verdict(&self) -> String {
         match self.standing {
@@ -49,7 +49,7 @@ impl Checked {
             ),
             Standing::Misses => self.misses(),
             Standing::NotProven => format!(
-                "It could not be proven that all deadlines of {} hold: {} of {} are open.",
+                "It is not proven that all deadlines of {} hold: {} of {} are undecided.",
                 self.system,
                 self.standing_so(Standing::NotProven),
                 self.size()
@@ -57,7 +57,7 @@ impl Checked {
         }
     }
 
-    /// The bound of a chain or behaviour of this name with its deadline, in ns.
+    /// Returns the bound and the deadline, in ns, of a chain or behaviour.
     #[must_use]
     pub fn bound_and_deadline(&self, name: &str) -> Option<(Option<u64>, u64)> {
         let mut all = self.ends();
@@ -69,25 +69,25 @@ impl Checked {
         let count = self.standing_so(Standing::Misses);
         let others = match count.saturating_sub(1) {
             0 => String::new(),
-            1 => " So does 1 other.".to_owned(),
-            more => format!(" So do {more} others."),
+            1 => " 1 other also misses its deadline.".to_owned(),
+            more => format!(" {more} others also miss their deadlines."),
         };
         let first = self.first_miss.as_deref();
         let found = first.and_then(|name| Some((name, self.bound_and_deadline(name)?)));
         match found {
             Some((name, (Some(bound_ns), deadline_ns))) => format!(
-                "Deadlines of {} will be missed, first that of {name}: it may take {}, {} more than its deadline of {}.{others}",
+                "{} will miss deadlines. The first is that of {name}: its response may take {}, which is {} more than its deadline of {}.{others}",
                 self.system,
                 rounded_up(bound_ns),
                 rounded_up(bound_ns.saturating_sub(deadline_ns)),
                 text_of_ns(deadline_ns)
             ),
             Some((name, (None, deadline_ns))) => format!(
-                "Deadlines of {} will be missed, first that of {name}: there is no bound on how long it may take, and its deadline is {}.{others}",
+                "{} will miss deadlines. The first is that of {name}: its response has no bound, and its deadline is {}.{others}",
                 self.system,
                 text_of_ns(deadline_ns)
             ),
-            None => format!("Deadlines of {} will be missed.", self.system),
+            None => format!("{} will miss deadlines.", self.system),
         }
     }
 
@@ -103,7 +103,7 @@ impl Checked {
         .join(" and ")
     }
 
-    /// The end that is nearest to its deadline, by the share of the deadline that is left.
+    /// The end with the least slack, as a share of its deadline.
     fn least_slack(&self) -> String {
         let share = |end: &End<'_>| {
             let left = u128::try_from(end.slack_ns?).ok()?;
@@ -116,7 +116,7 @@ impl Checked {
         nearest.map_or_else(String::new, |(_, end)| {
             let left = end.slack_ns.unwrap_or(0).unsigned_abs();
             format!(
-                " Nearest to its deadline is {}: {} of {} are left.",
+                " {} has the least slack: {} of {}.",
                 end.name,
                 rounded_down(left),
                 text_of_ns(end.deadline_ns)
@@ -147,7 +147,7 @@ impl Checked {
 }
 
 impl BehaviourBound {
-    /// How much of the bound is of each layer, from the ground up, in ns.
+    /// Returns the part of the bound that each layer causes, from the lowest layer up, in ns.
     #[must_use]
     pub fn layers_ns(&self) -> [(Layer, i64); 4] {
         by_layer(&self.shares)
@@ -155,14 +155,14 @@ impl BehaviourBound {
 }
 
 impl ChainBound {
-    /// How much of the bound is of each layer, from the ground up, in ns.
+    /// Returns the part of the bound that each layer causes, from the lowest layer up, in ns.
     #[must_use]
     pub fn layers_ns(&self) -> [(Layer, i64); 4] {
         by_layer(&self.shares)
     }
 }
 
-/// What has a deadline.
+/// A behaviour or chain, with its deadline.
 struct End<'a> {
     name: &'a str,
     deadline_ns: u64,
@@ -171,21 +171,21 @@ struct End<'a> {
     standing: Standing,
 }
 
-/// Three or four digits of a time, never less than it: `1.24ms` for 1,234,567 ns. For bounds.
+/// Formats three or four digits of a time, rounded up: `1.24ms` for 1,234,567 ns. For bounds.
 #[must_use]
 pub fn rounded_up(ns: u64) -> String {
     let step = step_of(ns);
     text_of_ns(ns.div_ceil(step).saturating_mul(step))
 }
 
-/// The same, never more than it. For what is left.
+/// Formats three or four digits of a time, rounded down. For slack.
 #[must_use]
 pub fn rounded_down(ns: u64) -> String {
     let step = step_of(ns);
     text_of_ns(ns / step * step)
 }
 
-/// A tenth of a thousandth of a time, as a power of ten: what its fourth digit counts.
+/// Returns the value of a time's fourth digit, as a power of ten.
 fn step_of(ns: u64) -> u64 {
     10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(DIGITS - 1))
 }
@@ -197,7 +197,7 @@ fn by_layer(shares: &[Share]) -> [(Layer, i64); 4] {
     })
 }
 
-/// As many digits of a time as a person compares.
+/// The number of digits that a reader compares.
 const DIGITS: u32 = 4;
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_rounded_away_from_what_would_be_too_good() {
+    fn bounds_are_rounded_up_and_slack_is_rounded_down() {
         for (ns, up, down) in [
             (0, "0ns", "0ns"),
             (999, "999ns", "999ns"),

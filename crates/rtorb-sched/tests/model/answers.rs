@@ -1,8 +1,10 @@
-//! Systems whose answers can be worked out by hand.
+//! Systems whose results can be computed by hand.
 
 use super::{MS, behaviour, bounds_ms, checked, system};
 use rtorb_sched::Strategy;
-use rtorb_sched::model::{CheckOptions, Layer, ModelError, Platform, Standing, check};
+use rtorb_sched::model::{
+    CheckOptions, Layer, ModelError, Platform, Standing, TooFewPriorities, check,
+};
 
 /// A behaviour's table.
 fn periodic(name: &str, period_ms: u64, execution_ms: u64, more: &str) -> String {
@@ -24,7 +26,7 @@ fn plant(strategy: &str, tables: &[&str]) -> String {
     )
 }
 
-/// The example of Joseph and Pandya that most textbooks have: periods 7, 12, 20 and executions 3, 3, 5.
+/// The example of Joseph and Pandya in most textbooks: periods 7, 12, 20 and executions 3, 3, 5.
 #[test]
 fn rate_monotonic_response_times() {
     let text = plant(
@@ -93,7 +95,7 @@ fn a_later_job_may_be_the_worst() {
 }
 
 #[test]
-fn given_priorities_are_kept_and_the_others_go_round_them() {
+fn given_priorities_are_kept_and_others_fit_around_them() {
     let text = plant(
         "rms",
         &[
@@ -115,7 +117,7 @@ fn given_priorities_are_kept_and_the_others_go_round_them() {
 }
 
 #[test]
-fn equal_priorities_count_against_each_other() {
+fn equal_priorities_interfere_with_each_other() {
     let text = plant(
         "rms",
         &[
@@ -143,9 +145,9 @@ fn the_more_critical_goes_first_with_muf() {
     assert_eq!(answer.first_miss.as_deref(), Some("c.display"));
 }
 
-/// A set that deadline-monotonic priorities fail and Audsley's find: jitter that only the longer deadline has.
+/// A set that fails with deadline-monotonic priorities and holds with Audsley's: only the longer deadline has jitter.
 #[test]
-fn optimal_finds_an_order_that_deadlines_do_not_give() {
+fn optimal_finds_an_order_that_deadline_monotonic_misses() {
     let tables = [
         &periodic("short", 100, 10, "deadline = \"50ms\""),
         &periodic("long", 100, 30, "deadline = \"60ms\"\njitter = \"25ms\""),
@@ -158,7 +160,7 @@ fn optimal_finds_an_order_that_deadlines_do_not_give() {
 }
 
 #[test]
-fn optimal_says_when_no_order_does_it() {
+fn optimal_reports_that_no_order_exists() {
     let text = plant(
         "optimal",
         &[&periodic("one", 10, 6, ""), &periodic("two", 10, 6, "")],
@@ -225,7 +227,7 @@ fn sections_of_less_urgent_behaviours_block() {
 }
 
 #[test]
-fn a_resource_that_only_less_urgent_ones_lock_blocks_nobody_above() {
+fn a_resource_of_less_urgent_behaviours_blocks_no_other() {
     let section = "sections = [{ resource = \"r\", length = \"3ms\" }]";
     let text = plant(
         "rms",
@@ -242,7 +244,7 @@ fn a_resource_that_only_less_urgent_ones_lock_blocks_nobody_above() {
     );
 }
 
-/// More than there is: the first deadline to be missed is named, and only those behind it are lost.
+/// An overload: the first missed deadline is named, and only less urgent deadlines are missed.
 #[test]
 fn an_overload_is_explained() {
     let text = plant(
@@ -281,9 +283,9 @@ fn an_overload_is_explained() {
     );
 }
 
-/// What is advised does help: with the execution shortened as it says, the deadline holds; a little less and it does not.
+/// The advice suffices: with the execution shortened as it says, the deadline holds; with a little less, it does not.
 #[test]
-fn advice_is_what_the_numbers_say() {
+fn advice_matches_the_numbers() {
     let text = |execution: u64| {
         plant(
             "rms",
@@ -313,7 +315,7 @@ fn advice_is_what_the_numbers_say() {
     assert_eq!(checked(&text(13)).standing, Standing::Misses);
 }
 
-/// Two periods, all of the CPU: what fixed priorities cannot do and deadlines can (Liu and Layland 1973).
+/// Two periods that use the whole CPU: earliest deadline first holds, fixed priorities do not (Liu and Layland 1973).
 #[test]
 fn the_earliest_deadline_first_uses_a_whole_processor() {
     let text = |scheduling: &str| {
@@ -332,9 +334,9 @@ fn the_earliest_deadline_first_uses_a_whole_processor() {
     assert!(answer.loading.components[0].priorities.is_empty());
 }
 
-/// Baker's preemption levels: a section of the longer deadline keeps the shorter one waiting, and not the other way round.
+/// Baker's preemption levels: a section of the longer deadline blocks the shorter one, and not the reverse.
 #[test]
-fn sections_block_where_deadlines_decide() {
+fn sections_block_under_earliest_deadline_first() {
     let section = "sections = [{ resource = \"r\", length = \"3ms\" }]";
     let text = |section_of_third: &str| {
         format!(
@@ -351,7 +353,7 @@ fn sections_block_where_deadlines_decide() {
     assert_eq!(bounds_ms(&shared, &["c.one"]), [Some(5)]);
 }
 
-/// A call to another CPU of nobody that waits: the second behaviour is released when the first is done.
+/// A oneway call to another CPU: the second behaviour is released when the first ends.
 #[test]
 fn a_chain_over_two_processors_adds_up() {
     let text = format!(
@@ -370,7 +372,7 @@ fn a_chain_over_two_processors_adds_up() {
         periodic("faster", 10, 1, "priority = 70"),
     );
     let answer = checked(&text);
-    // 4 + 2, 1 on the way, 5 + 1; each preempted once.
+    // 4 + 2, a delay of 1, 5 + 1; each preempted once.
     assert_eq!(
         bounds_ms(&answer, &["c.sense", "d.act"]),
         [Some(6), Some(13)]
@@ -408,9 +410,9 @@ fn a_chain_over_two_processors_adds_up() {
     assert_eq!(act.processor, "m/0");
 }
 
-/// A two-way call runs at the caller's priority, in its time; the callee has no priority of its own.
+/// A two-way call runs at the caller's priority, within its execution; the callee has no priority of its own.
 #[test]
-fn a_two_way_call_is_the_callers_own_time() {
+fn a_two_way_call_is_execution_of_the_caller() {
     let text = format!(
         "name = \"plant\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n{}{}[[component]]\nname = \"d\"\n{}",
         periodic("ask", 20, 3, "calls = [{ to = \"d.tell\", count = 2 }]"),
@@ -444,9 +446,9 @@ fn a_two_way_call_is_the_callers_own_time() {
     assert!(loading[1].bands.is_empty() && loading[1].priorities.is_empty());
 }
 
-/// A call that comes back needs a second thread, for the first waits; a third caller of the same priority a third one.
+/// A nested call back needs a second thread, because the first waits; a third caller of the same priority needs a third one.
 #[test]
-fn lanes_have_a_thread_for_each_call_at_once() {
+fn lanes_have_a_thread_for_each_concurrent_call() {
     let text = format!(
         "name = \"plant\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"a\"\n{}{}[[component]]\nname = \"b\"\n{}{}[[component]]\nname = \"d\"\n{}",
         periodic("go", 20, 1, "priority = 5\ncalls = [{ to = \"b.first\" }]"),
@@ -483,7 +485,7 @@ fn lanes_have_a_thread_for_each_call_at_once() {
 }
 
 #[test]
-fn what_cannot_be_given_is_told() {
+fn priorities_that_cannot_be_assigned_are_an_error() {
     let text = format!(
         "{}\n",
         plant(
@@ -500,17 +502,17 @@ fn what_cannot_be_given_is_told() {
     assert!(
         matches!(
             said,
-            ModelError::Priorities {
+            ModelError::Priorities(TooFewPriorities {
                 needed: 2,
                 free: 0,
                 ..
-            }
+            })
         ),
         "{said}"
     );
     assert!(
         said.to_string()
-            .contains("2 priorities are needed above 80"),
+            .contains("2 priorities are needed above the given 80"),
         "{said}"
     );
     let edf = CheckOptions {
@@ -527,10 +529,10 @@ fn what_cannot_be_given_is_told() {
     );
 }
 
-/// The set of Joseph and Pandya again: the slowest is done at its deadline, so nothing may grow; with 4 instead of 5 it leaves 1, and
-/// each of the 3 jobs of the fastest takes its part of what is left before 20.
+/// The set of Joseph and Pandya again: the slowest ends at its deadline, so no execution may grow. With 4 instead of 5 the slack
+/// is 1, and each of the 3 jobs of the fastest takes its part of the slack before 20.
 #[test]
-fn how_much_longer_executions_may_get() {
+fn sensitivity_under_fixed_priorities() {
     let text = |execution: u64| {
         plant(
             "rms",
@@ -557,7 +559,7 @@ fn how_much_longer_executions_may_get() {
         grow(4),
         [breaks(333_333), breaks(500_000), breaks(1_000_000)]
     );
-    // What must go is told to a thousandth, and never too little.
+    // A reduction is exact to a thousandth, and never too small.
     for ((shorter, first), least) in grow(6).into_iter().zip([333_334, 500_000, 1_000_000]) {
         let shorter = -shorter.expect("it can be mended");
         assert!(
@@ -568,9 +570,9 @@ fn how_much_longer_executions_may_get() {
     }
 }
 
-/// The same by trying, where deadlines decide: all of the CPU is used.
+/// The same by trial, under earliest deadline first: the CPU is fully used.
 #[test]
-fn how_much_longer_executions_may_get_where_deadlines_decide() {
+fn sensitivity_under_earliest_deadline_first() {
     let text = format!(
         "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"edf\"\n[[component]]\nname = \"c\"\n{}{}",
         periodic("one", 10, 4, ""),

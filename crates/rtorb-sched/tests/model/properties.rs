@@ -1,13 +1,13 @@
-//! What holds for the answer of every system.
+//! Properties of the report of every system.
 
-use rtorb_sched::Limits;
+use rtorb_sched::SearchLimits;
 use rtorb_sched::model::{
-    CheckOptions, Checked, Composed, Share, Standing, System, check_composed,
+    CheckOptions, CheckReport, Composition, Share, Standing, System, check_composed,
 };
 
 use super::random::{Draw, Shape, composed, random_system};
 
-/// How many random systems a property is tried on: `RTORB_SCHED_SETS` chooses, as in `tests/simulated.rs`.
+/// The number of random systems for each property: `RTORB_SCHED_SETS` sets it, as in `tests/simulated.rs`.
 fn systems() -> u64 {
     let chosen = std::env::var("RTORB_SCHED_SETS").ok();
     chosen.map_or(150, |text| {
@@ -26,11 +26,11 @@ fn shape(draw: &mut Draw) -> Shape {
     }
 }
 
-fn answer(system: &System, composed: &Composed) -> Checked {
+fn answer(system: &System, composed: &Composition) -> CheckReport {
     let options = CheckOptions {
         sensitivity: false,
-        // A full processor without a common measure would take all there are.
-        limits: Limits {
+        // A full processor whose periods have no common measure would take all steps.
+        limits: SearchLimits {
             steps_max: 2_000,
             rounds_max: 100,
         },
@@ -39,8 +39,8 @@ fn answer(system: &System, composed: &Composed) -> Checked {
     check_composed(system, composed, &options).expect("there are priorities enough")
 }
 
-/// The random system of a seed; `None` if its given priorities leave no room for the others.
-fn drawn(seed: u64) -> (System, Composed, Draw) {
+/// Returns the random system of a seed; `None` if its given priorities leave no room for the others.
+fn drawn(seed: u64) -> (System, Composition, Draw) {
     let mut draw = Draw(seed);
     let shape = shape(&mut draw);
     let system = random_system(&mut draw, shape);
@@ -114,7 +114,7 @@ fn more_execution_never_lowers_a_bound() {
 }
 
 #[test]
-fn what_holds_holds_with_shorter_executions() {
+fn deadlines_still_hold_with_shorter_executions() {
     let mut held = 0;
     for seed in 0..systems() {
         let (system, mut composed, mut draw) = drawn(seed);

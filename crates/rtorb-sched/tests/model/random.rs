@@ -1,6 +1,6 @@
 //! Random systems with random costs, from a seed.
 
-use rtorb_sched::model::{Composed, Interrupt, Layer, Part, Platform, System, compose};
+use rtorb_sched::model::{Composition, Interrupt, Layer, Part, Platform, System, compose};
 
 use super::system;
 
@@ -25,27 +25,27 @@ impl Draw {
     }
 }
 
-/// What a random system is like.
+/// The parameters of a random system.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) nodes: u64,
     pub(crate) cpus: u64,
     pub(crate) roots: u64,
     pub(crate) called: u64,
-    /// How much of a CPU the roots take, in thousandths of their periods, all together.
+    /// The utilisation of a CPU by all roots together, in thousandths.
     pub(crate) load: u64,
-    /// Whether some nodes let the earliest deadline go first.
+    /// Whether some nodes use earliest deadline first.
     pub(crate) edf: bool,
 }
 
-/// A behaviour before it is a table.
+/// A behaviour before it becomes a table.
 struct Draft {
     component: u64,
     head: String,
     calls: Vec<String>,
 }
 
-/// A system of that shape.
+/// Creates a system with these parameters.
 pub(crate) fn random_system(draw: &mut Draw, shape: Shape) -> System {
     let Shape { nodes, cpus, .. } = shape;
     let places = nodes * cpus;
@@ -144,8 +144,8 @@ fn text(draw: &mut Draw, shape: Shape, all: &[Draft]) -> String {
     text
 }
 
-/// Composed on platforms that cost nothing, and then with costs of every kind.
-pub(crate) fn composed(draw: &mut Draw, system: &System) -> Composed {
+/// Composes a system with platforms that cost nothing, and then adds costs of every kind.
+pub(crate) fn composed(draw: &mut Draw, system: &System) -> Composition {
     let platforms = vec![Platform::ideal(); system.nodes.len()];
     let mut composed = compose(system, &platforms).expect("it can be composed");
     let part = |layer, what: &str, times, ns| Part {

@@ -1,6 +1,6 @@
-//! A thousand behaviours: found in few steps, so that an editor may ask while one types.
+//! A thousand behaviours take few steps, so that an editor can check a system while the user types.
 
-use rtorb_sched::Limits;
+use rtorb_sched::SearchLimits;
 use rtorb_sched::model::{BehaviourBound, CheckOptions, Standing, check_composed};
 
 use super::random::{Draw, Shape, composed, random_system};
@@ -14,7 +14,7 @@ const SHAPE: Shape = Shape {
     edf: false,
 };
 
-/// Every bound is found within a two-hundredth of the steps that the analysis may take for each, and in few rounds.
+/// Every bound takes at most a two-hundredth of the steps that the limits allow, and few rounds.
 #[test]
 fn a_thousand_behaviours_take_few_steps() {
     let mut draw = Draw(4);
@@ -25,11 +25,11 @@ fn a_thousand_behaviours_take_few_steps() {
     let composed = composed(&mut draw, &system);
     assert_eq!(system.behaviours.len(), 1_000);
     let options = CheckOptions {
-        limits: Limits {
+        limits: SearchLimits {
             steps_max: 1_000,
             rounds_max: 50,
         },
-        // Without optimisation it takes minutes.
+        // This takes minutes without optimisation.
         sensitivity: !cfg!(debug_assertions),
         strategy: None,
     };

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_sched::holistic::{Policy, Step};
+use rtorb_sched::holistic::{SchedulingPolicy, Step};
 
-/// Numbers that decide what the analysis leaves open: any sequence is a run that may happen.
+/// Numbers that decide what the analysis leaves open: every sequence is a possible run.
 #[derive(Clone, Debug)]
 pub(crate) struct Chances(pub(crate) u64);
 
 impl Chances {
-    /// At most `most`: often nothing or all, sometimes between.
+    /// Returns at most `most`: often 0 or all, sometimes a value between.
     pub(crate) fn up_to(&mut self, most: u64) -> u64 {
         match self.next() % 4 {
             0 => 0,
@@ -30,23 +30,27 @@ impl Chances {
     }
 }
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) chances: Chances,
-    /// When each root arrives first; of other steps without meaning.
+    /// The first arrival of each root; unused for other steps.
     pub(crate) offsets_ns: Vec<u64>,
-    /// Whether execution, jitter and delay are what they are at most, and arrivals as often as can be.
+    /// Whether execution, jitter and delay have their maximum, and arrivals their highest rate.
     pub(crate) at_worst: bool,
-    /// Arrivals end here; all that has arrived is run to its end.
+    /// The end of arrivals; all jobs that arrived run to their end.
     pub(crate) horizon_ns: u64,
 }
 
-/// The longest time of each step from the arrival of its root to its own end.
+/// Returns the longest time of each step from the arrival of its root to its own end.
 ///
-/// Whenever an idle processor gets work, a less urgent section may just have begun, which takes it for as long as
-/// the shortest blocking of the steps there.
-pub(crate) fn longest_responses(steps: &[Step], processors: &[Policy], course: Course) -> Vec<u64> {
+/// Whenever an idle processor gets work, a less urgent section may just have begun; it lasts as long as the shortest blocking of
+/// the steps there.
+pub(crate) fn longest_responses(
+    steps: &[Step],
+    processors: &[SchedulingPolicy],
+    course: Course,
+) -> Vec<u64> {
     let mut run = Run {
         steps,
         processors,
@@ -73,9 +77,9 @@ struct Job {
 
 struct Run<'a> {
     steps: &'a [Step],
-    processors: &'a [Policy],
+    processors: &'a [SchedulingPolicy],
     course: Course,
-    /// What will be released, by time.
+    /// The future releases, by time.
     coming: BTreeMap<u64, Vec<Job>>,
     ready: Vec<Vec<Job>>,
     /// A less urgent section holds the processor.
@@ -105,7 +109,7 @@ impl Run<'_> {
         }
     }
 
-    /// Puts a job where it will be released; jobs of a step stay in order.
+    /// Schedules the release of a job; jobs of a step stay in order.
     fn release(&mut self, step: usize, arrival_ns: u64, from_ns: u64) {
         let Step { task, delay_ns, .. } = self.steps[step];
         let (mut later, mut left_ns) = (task.jitter_ns + delay_ns, task.worst_ns);
@@ -117,7 +121,7 @@ impl Run<'_> {
             left_ns -= self.course.chances.up_to(left_ns) / 4;
         }
         let release_ns = (from_ns + later).max(self.last_release[step]);
-        // A later job of the same step is not before its own arrival's predecessor, and never beyond what jitter allows.
+        // A later job of the same step is not released before its predecessor's arrival, and never later than jitter allows.
         self.last_release[step] = release_ns;
         let job = Job {
             step,
@@ -128,7 +132,7 @@ impl Run<'_> {
         self.coming.entry(release_ns).or_default().push(job);
     }
 
-    /// Goes on to the next moment at which something changes; false when nothing is left.
+    /// Advances to the next event; returns false if there is none.
     fn step(&mut self) -> bool {
         let running: Vec<Option<usize>> = (0..self.processors.len())
             .map(|lane| self.running(lane))
@@ -183,14 +187,16 @@ impl Run<'_> {
         }
     }
 
-    /// Which of the released jobs runs on a processor.
+    /// Returns the released job that runs on a processor.
     fn running(&self, lane: usize) -> Option<usize> {
         let urgency = |place: &usize| {
             let job = &self.ready[lane][*place];
             let step = &self.steps[job.step];
             match self.processors[lane] {
-                Policy::FixedPriority => (u64::from(step.level), job.release_ns, job.arrival_ns),
-                Policy::EarliestDeadline => {
+                SchedulingPolicy::FixedPriority => {
+                    (u64::from(step.level), job.release_ns, job.arrival_ns)
+                }
+                SchedulingPolicy::EarliestDeadline => {
                     (job.arrival_ns + step.task.deadline_ns, job.arrival_ns, 0)
                 }
             }

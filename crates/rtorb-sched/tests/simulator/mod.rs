@@ -1,25 +1,24 @@
-//! A discrete-event simulator of one preemptive processor: what really happens to jobs, to set beside what was proven.
+//! A discrete-event simulator of one preemptive processor, to compare with the bounds.
 
 use rtorb_sched::Task;
 
-/// Who runs among the released jobs.
+/// Which of the released jobs runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy<'a> {
-    /// The most urgent level; in a level, who was released first.
+    /// The most urgent level; within a level, the earliest release.
     Fixed(&'a [u32]),
     /// The earliest absolute deadline.
     EarliestDeadline,
 }
 
-/// When jobs arrive and are released.
+/// The arrivals and releases of jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
-    /// When the first job of each task arrives.
+    /// The arrival of the first job of each task.
     pub(crate) offsets_ns: Vec<u64>,
-    /// The release of each job is so much later than its arrival, at most the task's jitter; job by job, again from the
-    /// beginning when they are over.
+    /// The delay from each job's arrival to its release, at most the task's jitter; the sequence repeats.
     pub(crate) delays_ns: Vec<Vec<u64>>,
-    /// How long the processor is taken from all of them at the beginning: a less urgent task's critical section.
+    /// The blocking at the beginning: a less urgent task's critical section.
     pub(crate) blocked_ns: u64,
 }
 
@@ -31,7 +30,7 @@ struct Job {
     left_ns: u64,
 }
 
-/// The longest response of each task, of the jobs that arrive before the horizon: all are run to their end.
+/// Returns the longest response of each task, over the jobs that arrive before the horizon; all run to their end.
 pub(crate) fn longest_responses(
     tasks: &[Task],
     policy: Policy<'_>,

@@ -5,23 +5,23 @@
 )]
 
 use proptest::prelude::*;
-use rtorb_sched::holistic::{Policy, Step};
-use rtorb_sched::{Limits, Task};
+use rtorb_sched::holistic::{SchedulingPolicy, Step};
+use rtorb_sched::{SearchLimits, Task};
 
-/// A transaction before its steps have places: period, root's jitter in percent, and of each step how far back the one before it
-/// is, processor, level, share of the processor in thousandths, delay, deadline in percent.
+/// A transaction before its steps have indices: period, the root's jitter in percent, and for each step the distance to its
+/// predecessor, processor, level, share of the processor in thousandths, delay, deadline in percent.
 type Sketch = (u64, u64, Vec<(usize, usize, u32, u64, u64, u64)>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Transactions {
     pub(crate) steps: Vec<Step>,
-    pub(crate) processors: Vec<Policy>,
-    /// What decides how they run.
+    pub(crate) processors: Vec<SchedulingPolicy>,
+    /// The numbers that decide a run.
     pub(crate) seed: u64,
 }
 
 pub(crate) fn transactions(
-    policies: &'static [Policy],
+    policies: &'static [SchedulingPolicy],
     share: u64,
 ) -> impl proptest::strategy::Strategy<Value = Transactions> {
     let step = (
@@ -64,7 +64,7 @@ fn place(
     let root = steps.len();
     for &(back, processor, level, share, delay, deadline) in sketched {
         let here = steps.len();
-        // Mostly the step right before, so that chains are long.
+        // Mostly the previous step, so that chains are long.
         let after = (here > root).then(|| here - 1 - back.saturating_sub(1).min(here - 1 - root));
         let mut task = Task::periodic(*period, (period * share / 1000).max(1));
         task = task
@@ -89,12 +89,15 @@ fn place(
     }
 }
 
-pub(crate) const FIXED: &[Policy] = &[Policy::FixedPriority];
-pub(crate) const EARLIEST: &[Policy] = &[Policy::EarliestDeadline];
-pub(crate) const BOTH: &[Policy] = &[Policy::FixedPriority, Policy::EarliestDeadline];
+pub(crate) const FIXED: &[SchedulingPolicy] = &[SchedulingPolicy::FixedPriority];
+pub(crate) const EARLIEST: &[SchedulingPolicy] = &[SchedulingPolicy::EarliestDeadline];
+pub(crate) const BOTH: &[SchedulingPolicy] = &[
+    SchedulingPolicy::FixedPriority,
+    SchedulingPolicy::EarliestDeadline,
+];
 
-/// Small sets are decided within these or not at all.
-pub(crate) const LIMITS: Limits = Limits {
+/// Small sets are decided within these limits or not at all.
+pub(crate) const LIMITS: SearchLimits = SearchLimits {
     steps_max: 2_000,
     rounds_max: 60,
 };

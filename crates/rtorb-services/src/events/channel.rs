@@ -1,12 +1,13 @@
-//! A channel on an ORB: serving it, its reference, its counts, its end.
+//! A channel that an ORB serves.
 
 use super::admin::{ChannelServant, ForConsumers, ForSuppliers};
-use super::hub::Hub;
+use super::channel_core::ChannelCore;
+use super::config::{ChannelConfig, ChannelError};
+use super::consumer::Consumer;
 use super::keeper;
 use super::lane::Lane;
 use super::priority_source::{PrioritySource, RtInfoIsPriority};
 use super::statistics::Statistics;
-use super::{ChannelConfig, ChannelError};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerAdmin, EventChannel, SupplierAdmin,
 };
@@ -17,31 +18,31 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, mpsc};
 
-/// A real-time event channel that is served; it ends when this is dropped.
+/// A real-time event channel. It ends when it is dropped.
 #[derive(Debug)]
 #[must_use = "the channel ends when this is dropped"]
 pub struct Channel {
-    hub: Arc<Hub>,
+    core: Arc<ChannelCore>,
     reference: EventChannel,
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
 }
 
 impl Channel {
-    /// Serves a channel on that ORB, where an `rt_info` is a CORBA priority.
+    /// Serves a channel on an ORB. An `rt_info` is a CORBA priority.
     ///
-    /// The ORB must have connection strategy `multiplexed` and wait strategy `read`, and room in
-    /// `Limits::shared_connections_max` for two connections a consumer. It is the caller who
-    /// [runs](Orb::run) it. The channel's object is found under the key of the configuration, and as an initial reference of
-    /// that name. Suppliers are served at their own priority (CLIENT_PROPAGATED), those that tell none at the lowest.
+    /// The ORB must have connection strategy `multiplexed` and wait strategy `read`, and `Limits::shared_connections_max` must
+    /// allow two connections for each consumer. The caller [runs](Orb::run) the ORB. The configured key is the object key of the
+    /// channel and the name of its initial reference. Suppliers are served at their own priority (CLIENT_PROPAGATED), or at the
+    /// lowest one if their requests carry none.
     ///
     /// # Errors
-    /// [`ChannelError`], and then nothing is served; a thread that the host refuses its priority is one, unless the ORB was built
-    /// for best effort.
+    /// [`ChannelError`]; nothing is served then. One reason is that the host refuses the priority of a thread, unless the ORB was
+    /// built for best effort.
     pub fn serve(orb: &Orb, config: ChannelConfig) -> Result<Self, ChannelError> {
         Self::serve_with(orb, config, Arc::new(RtInfoIsPriority))
     }
 
-    /// As [`serve`](Self::serve), with whoever knows how urgent an `rt_info` is.
+    /// Does the same as [`serve`](Self::serve) with another source of priorities for an `rt_info`.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
@@ -54,21 +55,21 @@ impl Channel {
         check_orb(orb, &config)?;
         let key = config.key.clone();
         let poa = orb.root_poa()?.create_poa(&key, policies())?;
-        let hub = Hub::new(config, priorities, (orb.clone(), poa.clone()));
-        let hub = Arc::new(hub);
-        let served = begin(orb, &hub).and_then(|threads| {
-            let reference = activate(orb, &hub, &poa)?;
+        let core = ChannelCore::new(config, priorities, orb.clone(), poa.clone());
+        let core = Arc::new(core);
+        let served = begin(orb, &core).and_then(|threads| {
+            let reference = activate(orb, &core, &poa)?;
             Ok((threads, reference))
         });
         match served {
             Ok((threads, reference)) => Ok(Self {
-                hub,
+                core,
                 reference,
                 threads: Mutex::new(threads),
             }),
             Err(error) => {
-                hub.end();
-                hub.lanes().iter().for_each(|lane| lane.stop());
+                core.end();
+                core.lanes().iter().for_each(|lane| lane.stop());
                 poa.destroy();
                 Err(error)
             }
@@ -80,22 +81,22 @@ impl Channel {
         &self.reference
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn statistics(&self) -> Statistics {
-        self.hub.statistics()
+        self.core.statistics()
     }
 
-    /// True once the channel ends, or has ended, by whoever destroyed it.
+    /// True once the channel is ending or has ended, for any reason.
     pub fn is_destroyed(&self) -> bool {
-        self.hub.is_ending()
+        self.core.is_ending()
     }
 
-    /// Ends the channel: tells consumers and suppliers, ends its threads and its objects. Waits for that, `goodbye_timeout` and
-    /// one answer at most.
+    /// Ends the channel: notifies consumers and suppliers, ends its threads and deactivates its objects. Waits for at most
+    /// `goodbye_timeout` and one call.
     ///
-    /// Not from a thread that serves one of the channel's own requests.
+    /// A thread that serves a request of the channel must not call it.
     pub fn destroy(&self) {
-        self.hub.end();
+        self.core.end();
         let threads = core::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // A thread that panicked has ended as well.
@@ -110,7 +111,7 @@ impl Drop for Channel {
     }
 }
 
-/// The choices that a channel needs of its ORB, apart from how suppliers are dispatched.
+/// The strategies that a channel needs, with the given dispatch strategy.
 pub fn strategies(dispatch: rtorb::DispatchStrategy) -> Strategies {
     Strategies::new(CONNECTION, dispatch)
 }
@@ -125,15 +126,16 @@ fn check_orb(orb: &Orb, config: &ChannelConfig) -> Result<(), ChannelError> {
     if connection != CONNECTION {
         return Err(ChannelError::Strategies { connection });
     }
-    // One for events and one for questions; a connection that is closed for another would be opened again, and so on.
+    // One for events and one for other calls. If the ORB closed one connection for another, it would open it again, and so on.
     let connections = 2 * config.consumers_max;
     let connections_max = orb.limits().shared_connections_max;
-    match connections <= connections_max {
-        true => Ok(()),
-        false => Err(ChannelError::Connections {
+    if connections <= connections_max {
+        Ok(())
+    } else {
+        Err(ChannelError::Connections {
             consumers_max: config.consumers_max,
             connections_max,
-        }),
+        })
     }
 }
 
@@ -144,52 +146,54 @@ fn policies() -> PoaPolicies {
     })
 }
 
-/// Activates the channel's object and those that make proxies.
-fn activate(orb: &Orb, hub: &Arc<Hub>, poa: &Poa) -> Result<EventChannel, ChannelError> {
-    let consumers: ConsumerAdmin = poa.activate(ForConsumers(Arc::clone(hub)))?;
-    let suppliers: SupplierAdmin = poa.activate(ForSuppliers(Arc::clone(hub)))?;
+/// Activates the channel's object and its administrations.
+fn activate(orb: &Orb, core: &Arc<ChannelCore>, poa: &Poa) -> Result<EventChannel, ChannelError> {
+    let consumers: ConsumerAdmin = poa.activate(ForConsumers(Arc::clone(core)))?;
+    let suppliers: SupplierAdmin = poa.activate(ForSuppliers(Arc::clone(core)))?;
     let servant = ChannelServant {
-        hub: Arc::clone(hub),
+        core: Arc::clone(core),
         consumers,
         suppliers,
     };
     let channel: CountingChannel = poa.activate(servant)?;
     let channel = EventChannel::from(channel);
-    orb.bind_object_key(&hub.config().key, channel.as_object())?;
-    orb.register_initial_reference(&hub.config().key, channel.as_object().clone());
+    orb.bind_object_key(&core.config().key, channel.as_object())?;
+    orb.register_initial_reference(&core.config().key, channel.as_object().clone());
     Ok(channel)
 }
 
-/// Starts the lanes and the keeper.
-fn begin(orb: &Orb, hub: &Arc<Hub>) -> Result<Vec<JoinHandle<Option<()>>>, ChannelError> {
-    let slots = hub.config().consumers_max;
+/// Starts the threads of the lanes and the keeper.
+fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>>>, ChannelError> {
+    let slots = core.config().consumers_max;
     let mut threads = Vec::new();
-    for lane in hub.lanes() {
-        let (own, lane): (_, Arc<Lane>) = (Arc::clone(hub), Arc::clone(lane));
+    for lane in core.lanes() {
+        let (own, lane): (_, Arc<Lane<Consumer>>) = (Arc::clone(core), Arc::clone(lane));
         let priority = lane.priority();
         let begun = begin_thread(
             orb,
-            ("lane", priority),
-            &hub.config().lane_threads,
+            "lane",
+            priority,
+            &core.config().lane_threads,
             move || {
                 lane.work(slots, own.subscriptions());
             },
         );
         threads.push(begun?);
     }
-    let own = Arc::clone(hub);
+    let own = Arc::clone(core);
     let config = ThreadConfig::default();
-    let begun = begin_thread(orb, ("keeper", Priority::MIN), &config, move || {
+    let begun = begin_thread(orb, "keeper", Priority::MIN, &config, move || {
         keeper::work(&own);
     });
     threads.push(begun?);
     Ok(threads)
 }
 
-/// A thread of that CORBA priority, by the ORB's mapping and its ways with refusals.
+/// Starts a thread with a CORBA priority. The ORB maps it and decides what a refusal means.
 fn begin_thread(
     orb: &Orb,
-    (name, priority): (&'static str, Priority),
+    name: &'static str,
+    priority: Priority,
     config: &ThreadConfig,
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<Option<()>>, ChannelError> {
@@ -203,7 +207,7 @@ fn begin_thread(
     let thread = spawn(&format!("events-{name}"), config, move || {
         let set = current.set_the_priority(priority);
         let is_set = set.is_ok();
-        // The creator waits for this, so it is there to hear it.
+        // The creator waits for this report.
         let _ = report.send(set);
         if is_set {
             work();

@@ -1,4 +1,4 @@
-//! What is chosen for a channel, each with a default, a range and a reason.
+//! The configuration of a channel: each choice with its default, range and reason.
 
 use super::filter::FilterKind;
 use rtorb::Limits;
@@ -7,87 +7,90 @@ use rtorb::thread::ThreadConfig;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The choices for a channel. Everything that grows has a bound here.
+/// The configuration of a channel. Everything that grows has a bound here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
-    /// The object key of the channel, which is also its initial reference's name: `corbaloc::host:port/KEY`.
+    /// The object key of the channel, as in `corbaloc::host:port/KEY`, and the name of its initial reference.
     pub key: String,
-    /// Which thread hands an event to a consumer.
+    /// Which thread sends an event to a consumer.
     pub dispatching: Dispatching,
-    /// The CORBA priorities of the lanes, each a thread, most urgent first; 1 to [`LANES_MAX`]. A consumer goes to the least
-    /// urgent one that is at least as urgent as it is, and to the most urgent where it is above them all.
+    /// The CORBA priorities of the lanes, the most urgent first; 1 to [`LANES_MAX`] lanes, each with a thread. A consumer belongs
+    /// to the least urgent lane that is at least as urgent as the consumer, or to the most urgent lane if there is none.
     pub lanes: Vec<Priority>,
-    /// CPUs and stacks of the lanes' threads; their policy is that of their priority.
+    /// CPUs and stacks of the lanes' threads. Their scheduling policy follows from their priority.
     pub lane_threads: ThreadConfig,
-    /// In which form subscriptions are written.
+    /// The form of subscriptions.
     pub filter: FilterKind,
-    /// What becomes of an event for whose consumer there is no room.
+    /// What happens to an event when the consumer's queue is full.
     pub when_full: WhenFull,
-    /// Consumers at a time, 1 to 65,536 (default 128): each has a queue, and up to two connections; see
+    /// The greatest number of consumers, 1 to 65,536 (default 128). Each has a queue and up to two connections; see
     /// [`limits`](Self::limits).
     pub consumers_max: usize,
-    /// Suppliers at a time, 1 to 65,536 (default 1,024).
+    /// The greatest number of suppliers, 1 to 65,536 (default 1,024).
     pub suppliers_max: usize,
-    /// Events that wait for one consumer, 1 to 1,048,576 (default 256); those of a conjunction that go together count as one.
+    /// The greatest number of events that wait for one consumer, 1 to 1,048,576 (default 256). The events of a conjunction count
+    /// as one.
     pub queue_events: usize,
-    /// Octets of the events that wait for one consumer (default 64 KiB), reserved when it connects; at least
+    /// The greatest number of bytes that wait for one consumer (default 64 KiB), reserved when it connects; at least
     /// `event_octets_max`, at most 1 GiB.
     pub queue_octets: usize,
-    /// Events that a lane has taken and not yet distributed to its consumers, 1 to 1,048,576 (default 256). What a lane that is kept
-    /// from its CPU gets beyond them, the thread that it comes in on has to distribute: as many as come while it is kept.
+    /// The greatest number of events that a lane has not distributed to its consumers yet, 1 to 1,048,576 (default 256). When a
+    /// lane does not get its CPU and this is reached, the supplier's thread distributes one event for each that it brings.
     pub intake_events: usize,
-    /// Octets of these events (default 64 KiB), reserved for each lane at the start; at least `event_octets_max`, at most 1 GiB.
+    /// The greatest number of bytes of these events (default 64 KiB), reserved for each lane at the start; at least
+    /// `event_octets_max`, at most 1 GiB.
     pub intake_octets: usize,
-    /// Octets of one event, header included, 64 to 16 MiB (default 16 KiB); a larger one is discarded, and counted.
+    /// The greatest size of an event in bytes, with its header, 64 to 16 MiB (default 16 KiB). The channel discards and counts
+    /// larger events.
     pub event_octets_max: usize,
-    /// Entries of one subscription or publication, 1 to 4,096 (default 256): a filtered one looks at each of them for every event
-    /// that its keys match, while its consumer's lock is held; each one also costs a lookup that is made anew.
+    /// The greatest number of entries of one subscription or publication, 1 to 4,096 (default 256). A filter checks each entry
+    /// for every event that matches its keys, under the consumer's lock. Each entry also makes building the lookup table slower.
     pub entries_max: usize,
-    /// Events that a lane sends to one consumer before it turns to the next, 1 to 65,536 (default 16).
+    /// The greatest number of events that a lane sends to one consumer before it serves the next, 1 to 65,536 (default 16).
     pub turn_events: usize,
-    /// How long a proxy waits for somebody to connect to it, 10 ms to 1 h (default 1 min); then it is gone.
+    /// The channel removes a proxy if no client connects to it within this time, 10 ms to 1 h (default 1 min).
     pub connect_within: Duration,
-    /// How long after a consumer's connection took no more it is looked at again, 100 us to 1 s (default 1 ms).
+    /// The time until a lane tries again when a consumer's connection takes no more, 100 us to 1 s (default 1 ms).
     pub retry: Duration,
-    /// How long a consumer may take nothing while events wait for it, 10 ms to 1 h (default 5 s); then it is dropped.
+    /// The channel drops a consumer that takes nothing for this time while events wait for it, 10 ms to 1 h (default 5 s).
     pub hang_timeout: Duration,
-    /// How often consumers and suppliers of which nothing was heard are asked whether they are there, 10 ms to 1 h (default
-    /// 10 s).
+    /// The channel pings a client that has been silent for this time, 10 ms to 1 h (default 10 s).
     pub ping_every: Duration,
-    /// How long such an answer may take, and each goodbye, 1 ms to 1 min (default 1 s).
+    /// The timeout of a ping and of a disconnect notification, 1 ms to 1 min (default 1 s).
     pub ping_timeout: Duration,
-    /// How long telling everybody that the channel ends may take altogether, 1 ms to 1 min (default 2 s).
+    /// The time for all disconnect notifications together when the channel ends, 1 ms to 1 min (default 2 s).
     pub goodbye_timeout: Duration,
 }
 
-/// Which thread hands an event to a consumer.
+/// Which thread sends an event to a consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dispatching {
-    /// The supplier's serving thread where it has the lane's very priority, the lane's thread otherwise.
+    /// The supplier's serving thread if it has the priority of the consumer's lane, else the lane's thread.
     #[default]
     Priority,
-    /// Always the supplier's serving thread, while the consumer takes what it is sent. No hand-over, but a less urgent
-    /// supplier's thread may be the one that sends when a more urgent one's event comes, which then waits for it.
+    /// Always the supplier's serving thread, as long as the consumer's connection takes the events. This saves the change of
+    /// threads, but a less urgent supplier's thread may be sending to a consumer when a more urgent supplier's event comes, which
+    /// then waits for it.
     Reactive,
-    /// Always the lane's thread: the supplier's is free as soon as the event is in the queues.
+    /// Always the lane's thread. The supplier's thread is free as soon as the event is in the intakes.
     Lanes,
 }
 
-/// What becomes of an event for whose consumer there is no room. All but `Wait` cost others nothing.
+/// What happens to an event when the consumer's queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
-    /// The oldest that waits makes room (CosNotification's FifoOrder).
+    /// Discard the oldest waiting event (CosNotification's FifoOrder).
     #[default]
     DiscardOldest,
-    /// It is discarded.
+    /// Discard this event.
     DiscardNewest,
-    /// The supplier's serving thread waits for room, so that the supplier is slowed down in the end; what finds none is
-    /// discarded. Whatever else comes on the supplier's connection waits too, whomever it is for.
+    /// The supplier's serving thread waits for room and discards the event if there is none in time. This slows the supplier
+    /// down. Everything else on the supplier's connection waits too, also for other consumers.
     Wait {
-        /// How long for one event, up to 1 min.
+        /// The time for one event, up to 1 min.
         at_most: Duration,
     },
-    /// The consumer is disconnected.
+    /// Disconnect the consumer.
     Disconnect,
 }
 
@@ -95,17 +98,17 @@ pub enum WhenFull {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// A choice is out of its range.
+    /// A value is out of its range.
     #[error("event channel: {name} is {value}, and must be {right}")]
     Config {
         /// The field of [`ChannelConfig`].
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
-        /// What it may be.
+        /// Its range.
         right: String,
     },
-    /// The ORB shares its connections in another way than a channel needs.
+    /// The ORB does not have the connection and wait strategies that a channel needs.
     #[error(
         "event channel: the ORB has connection strategy {connection} and wait strategy {}; build it with multiplexed and read, so that a consumer's connection is its reference's own",
         .connection.wait()
@@ -114,38 +117,38 @@ pub enum ChannelError {
         /// The ORB's connection strategy.
         connection: rtorb::ConnectionStrategy,
     },
-    /// The ORB may have too few connections.
+    /// The ORB's limit of connections is too low.
     #[error(
         "event channel: consumers_max is {consumers_max}, and the ORB's limit of shared_connections_max is {connections_max}; each consumer takes two"
     )]
     Connections {
-        /// As configured.
+        /// The configured value.
         consumers_max: usize,
         /// The ORB's limit.
         connections_max: usize,
     },
-    /// The host or the ORB's priority mapping refuses a thread of the channel, and best effort was not chosen.
+    /// The host or the ORB's priority mapping refuses the priority of a thread, and the ORB was not built for best effort.
     #[error("event channel: no thread of CORBA priority {priority} for {thread}: {reason}")]
     Thread {
-        /// Which one.
+        /// The thread.
         thread: &'static str,
-        /// The CORBA priority that it shall have.
+        /// Its CORBA priority.
         priority: Priority,
-        /// What was said.
+        /// The error of the host.
         reason: String,
     },
     /// The ORB refuses the channel's object key.
     #[error("event channel: key: {0}")]
     Key(#[from] rtorb::ObjectKeyError),
-    /// The adapter refuses.
+    /// An error of the object adapter.
     #[error("event channel: {0}")]
     Poa(#[from] rtorb::PoaError),
-    /// The ORB refuses.
+    /// An error of the ORB.
     #[error("event channel: {0}")]
     System(#[from] rtorb::SystemException),
 }
 
-/// Lanes of one channel.
+/// The greatest number of lanes of a channel.
 pub const LANES_MAX: usize = 64;
 
 impl Default for ChannelConfig {
@@ -177,10 +180,10 @@ impl Default for ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// Looks whether every choice is in its range.
+    /// Checks that every value is in its range.
     ///
     /// # Errors
-    /// [`ChannelError::Config`] with the first that is not, and what it may be.
+    /// [`ChannelError::Config`] for the first value that is not.
     pub fn check(&self) -> Result<(), ChannelError> {
         if self.key.is_empty() || self.key.len() > KEY_OCTETS_MAX {
             return Err(wrong("key", &self.key, "1 to 255 octets"));
@@ -224,8 +227,7 @@ impl ChannelConfig {
         }
     }
 
-    /// An ORB's limits, raised where the channel needs more connections and objects: those to consumers, and those of consumers
-    /// and suppliers.
+    /// Raises an ORB's limits of connections and objects to what the channel, its consumers and its suppliers need.
     #[must_use]
     pub fn limits(&self, mut limits: Limits) -> Limits {
         let peers = self.consumers_max + self.suppliers_max;
@@ -238,27 +240,28 @@ impl ChannelConfig {
     fn check_lanes(&self) -> Result<(), ChannelError> {
         within("the number of lanes", self.lanes.len(), 1..=LANES_MAX)?;
         let falls = |pair: &[Priority]| pair[0] > pair[1];
-        match self.lanes.windows(2).all(falls) {
-            true => Ok(()),
-            false => Err(wrong(
+        if self.lanes.windows(2).all(falls) {
+            Ok(())
+        } else {
+            Err(wrong(
                 "lanes",
                 &format!("{:?}", self.lanes),
                 "different priorities, the most urgent first",
-            )),
+            ))
         }
     }
 }
 
-/// Whoever only asks, and observers.
+/// Connections of observers and of clients that neither push nor consume.
 const CONNECTIONS_OF_OTHERS: usize = 64;
 
-/// The channel's own objects, and what else the ORB serves.
+/// The channel's own objects and other objects of the ORB.
 const OBJECTS_OF_OTHERS: usize = 64;
 
-/// Octets of an object key that anybody would still type.
+/// Longer keys cannot be typed in a `corbaloc:`.
 const KEY_OCTETS_MAX: usize = 255;
 
-/// More sockets than this no process has by default.
+/// The default limit of open files of a process.
 const PEERS_MAX: usize = 65_536;
 
 fn wrong(name: &'static str, value: &str, right: &str) -> ChannelError {
@@ -274,13 +277,14 @@ fn within(
     value: usize,
     range: RangeInclusive<usize>,
 ) -> Result<(), ChannelError> {
-    match range.contains(&value) {
-        true => Ok(()),
-        false => Err(wrong(
+    if range.contains(&value) {
+        Ok(())
+    } else {
+        Err(wrong(
             name,
             &value.to_string(),
             &format!("{} to {}", range.start(), range.end()),
-        )),
+        ))
     }
 }
 
@@ -289,13 +293,14 @@ fn lasting(
     value: Duration,
     range: RangeInclusive<Duration>,
 ) -> Result<(), ChannelError> {
-    match range.contains(&value) {
-        true => Ok(()),
-        false => Err(wrong(
+    if range.contains(&value) {
+        Ok(())
+    } else {
+        Err(wrong(
             name,
             &format!("{value:?}"),
             &format!("{:?} to {:?}", range.start(), range.end()),
-        )),
+        ))
     }
 }
 

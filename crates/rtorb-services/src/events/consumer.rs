@@ -1,61 +1,53 @@
-//! A consumer of the channel (proxy push supplier): its queue, who sends for it, and what became of each of its events.
+//! A consumer of the channel (proxy push supplier): its queue, the thread that sends for it, and the fate of each of its events.
 //!
-//! One thread at a time sends for a consumer, so that its events keep their order: the thread that finds nobody attending to it
-//! and may send in place, or its lane's. The lock is held to look and to note, never while something is sent.
+//! One thread at a time sends for a consumer, so its events keep their order: a thread that finds the consumer idle and may send in
+//! place, or the thread of its lane. No thread holds the lock while it sends.
 
-mod keeping;
+mod filter_output;
+mod queueing;
 mod sending;
-mod staged;
 mod state;
 
+use super::config::{ChannelConfig, WhenFull};
+use super::connection::ConsumerConnection;
 use super::event::Incoming;
-use super::filter::{Key, Subscription};
-use super::keeper::Mailbox;
+use super::filter::Key;
 use super::lane::Lane;
-use super::outlet::Outlet;
+use super::mailbox::Mailbox;
 use super::statistics::{ConnectionState, ConsumerStatistics, Counts};
-use super::{ChannelConfig, WhenFull};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
-use state::{Attention, Phase, State};
+use state::{Phase, SendState, State};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use state::Departure;
+pub(crate) use state::{Departure, Service};
 
 /// A connected consumer.
 #[derive(Debug)]
 pub(crate) struct Consumer {
-    place: Place,
+    registration: Registration,
     rules: Rules,
-    outlet: Arc<dyn Outlet>,
-    keeper: Arc<Mailbox>,
+    connection: Arc<dyn ConsumerConnection>,
+    keeper: Arc<Mailbox<Arc<Self>>>,
     connected_ns: u64,
     state: Mutex<State>,
-    /// For suppliers' threads that wait for room in its queue.
+    /// For suppliers' threads that wait for room in the queue.
     room: Condvar,
 }
 
-/// Where a consumer stands in the channel.
+/// The numbers and the lane of a consumer.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// Its number, never given again.
+pub(crate) struct Registration {
+    /// No other consumer of the channel ever has this number.
     pub(crate) number: u64,
-    /// Its slot, which is given again when nobody knows it any more.
+    /// No other connected consumer has this slot. It is reused after the consumer is freed.
     pub(crate) slot: usize,
-    /// Its lane, whatever it subscribes to later: so its events have one way only, and keep their order.
-    pub(crate) lane: Arc<Lane>,
+    /// The lane does not change with the subscription: all events take one way and keep their order.
+    pub(crate) lane: Arc<Lane<Consumer>>,
 }
 
-/// What a consumer has asked for, and when its turns are therefore.
-#[derive(Debug)]
-pub(crate) struct Service {
-    pub(crate) subscription: Subscription,
-    /// How long after an event came its turn is; `None` for order of arrival.
-    pub(crate) turn_after_ns: Option<u64>,
-}
-
-/// What the configuration says of every consumer.
+/// The part of the configuration that every consumer follows.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     when_full: WhenFull,
@@ -64,44 +56,45 @@ struct Rules {
     hang_ns: u64,
 }
 
-/// What a lane shall do after a consumer's turn.
+/// What a lane does after a consumer's turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Turn {
-    /// It stands for another turn, which is then.
-    pub(crate) stands_again: Option<u64>,
-    /// It shall be looked at then.
-    pub(crate) look_at_ns: Option<u64>,
+pub(crate) struct TurnResult {
+    /// Queue the consumer for another turn at this time.
+    pub(crate) next_turn_ns: Option<u64>,
+    /// Check the consumer again at this time.
+    pub(crate) check_at_ns: Option<u64>,
 }
 
 /// Whether a thread that has an event may send it itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
     InPlace,
-    /// Unless the consumer's turns go by time: the lane's own thread.
+    /// In place, unless the consumer's turns go by time. For the lane's own thread.
     InTurn,
     ByLane,
 }
 
-/// Whether a thread that has an event may wait for room for it.
+/// Whether a thread that has an event may wait for room in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
-    /// As the configuration says: a supplier's thread.
+enum WaitForRoom {
+    /// A supplier's thread waits as the configuration says.
     AsConfigured,
-    /// Not at all: the lane's own, for which nobody would make room.
-    None,
+    /// The lane's own thread never waits: no other thread would make room.
+    Never,
 }
 
 impl Consumer {
-    /// One whose connection is still to be opened, by the keeper.
+    /// A consumer whose connection the keeper opens.
     pub(crate) fn new(
-        place: Place,
+        registration: Registration,
         service: Service,
-        outlet: Arc<dyn Outlet>,
-        (keeper, config): (Arc<Mailbox>, &ChannelConfig),
+        connection: Arc<dyn ConsumerConnection>,
+        keeper: Arc<Mailbox<Arc<Self>>>,
+        config: &ChannelConfig,
     ) -> Self {
         let now_ns = monotonic_ns();
         Self {
-            place,
+            registration,
             connected_ns: now_ns,
             rules: Rules {
                 when_full: config.when_full,
@@ -109,37 +102,34 @@ impl Consumer {
                 retry_ns: nanoseconds(config.retry),
                 hang_ns: nanoseconds(config.hang_timeout),
             },
-            outlet,
+            connection,
             keeper,
             state: Mutex::new(State::new(service, config, now_ns)),
             room: Condvar::new(),
         }
     }
 
-    /// The number that it alone has among the consumers of now.
     pub(crate) fn slot(&self) -> usize {
-        self.place.slot
+        self.registration.slot
     }
 
-    /// The number that no other one has or will have.
     pub(crate) fn number(&self) -> u64 {
-        self.place.number
+        self.registration.number
     }
 
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.place.lane
+    pub(crate) fn lane(&self) -> &Arc<Lane<Self>> {
+        &self.registration.lane
     }
 
-    /// Since when it is there.
     pub(crate) fn connected_ns(&self) -> u64 {
         self.connected_ns
     }
 
-    pub(crate) fn outlet(&self) -> &Arc<dyn Outlet> {
-        &self.outlet
+    pub(crate) fn connection(&self) -> &Arc<dyn ConsumerConnection> {
+        &self.connection
     }
 
-    /// Takes an event that its keys match; true if its lane has to be rung.
+    /// Takes an event that matches its keys. Returns true if the caller must wake the lane.
     pub(crate) fn offer(
         self: &Arc<Self>,
         event: &Incoming<'_>,
@@ -155,7 +145,7 @@ impl Consumer {
         if state.is_filtered {
             state = self.filter(state, event, now_ns);
         } else {
-            if state.may_be_late && !state.subscription.wants(Key::of(&event.header)) {
+            if state.may_be_stale && !state.subscription.wants(Key::of(&event.header)) {
                 return false;
             }
             state.counts.received += 1;
@@ -164,83 +154,83 @@ impl Consumer {
                 drop(state);
                 return self.send_in_place(job, Some(event.message));
             }
-            state = self.keep(state, event.message, (now_ns, Patience::AsConfigured));
+            state = self.queue(state, event.message, now_ns, WaitForRoom::AsConfigured);
         }
-        self.have_sent(state, dispatch)
+        self.start_sending(state, dispatch)
     }
 
-    /// Does what is due: timeouts, what waits, what the connection kept. The lane's thread calls it.
-    pub(crate) fn turn(self: &Arc<Self>, now_ns: u64) -> Turn {
+    /// Handles timeouts that are due, then sends what waits. The lane's thread calls it.
+    pub(crate) fn turn(self: &Arc<Self>, now_ns: u64) -> TurnResult {
         let mut state = self.state.lock();
-        if state.phase == Phase::Gone {
-            return Turn::default();
+        if state.phase == Phase::Departed {
+            return TurnResult::default();
         }
         let expires = state.subscription.next_timeout_ns();
         if expires.is_some_and(|at_ns| at_ns <= now_ns) {
             state = self.expire(state, now_ns);
         }
-        let mut turn = Turn::default();
-        // Whoever sends looks for more before it ends.
-        if state.attention != Attention::Sending
+        let mut result = TurnResult::default();
+        // A thread that sends already looks for more before it ends.
+        if state.send_state != SendState::Sending
             && let Some(job) = state.begin()
         {
             drop(state);
-            turn = self.send(job, None);
+            result = self.send(job, None);
             state = self.state.lock();
         }
         let timeout_ns = state.subscription.next_timeout_ns();
-        turn.look_at_ns = turn.look_at_ns.into_iter().chain(timeout_ns).min();
-        turn
+        result.check_at_ns = result.check_at_ns.into_iter().chain(timeout_ns).min();
+        result
     }
 
-    /// Lets it be served by another subscription from now on; what waits stays. False if it has departed.
+    /// Replaces the subscription; what waits stays. Returns false if the consumer has departed.
     ///
-    /// The lookup table is still the former one: an event that only the former subscription asked for comes to nothing until
-    /// [`caught_up`](Self::caught_up).
+    /// Until [`lookup_is_current`](Self::lookup_is_current), the lookup table may still bring events that only the former
+    /// subscription wanted. The consumer ignores them.
     pub(crate) fn resubscribe(self: &Arc<Self>, service: Service) -> bool {
         let mut state = self.state.lock();
-        if state.phase == Phase::Gone {
+        if state.phase == Phase::Departed {
             return false;
         }
-        state.serve(service.subscription, service.turn_after_ns);
-        state.may_be_late = true;
+        state.serve(service);
+        state.may_be_stale = true;
         drop(state);
-        // A turn for the new timeouts.
-        self.lane().add(Arc::clone(self), 0);
-        self.lane().ring();
+        // A turn sets the timer for the new timeouts.
+        self.lane().enqueue(Arc::clone(self), 0);
+        self.lane().wake();
         true
     }
 
-    /// Says that nobody reads the lookup table of a former subscription any more.
-    pub(crate) fn caught_up(&self) {
-        self.state.lock().may_be_late = false;
+    /// Notes that no thread reads a lookup table of a former subscription any more.
+    pub(crate) fn lookup_is_current(&self) {
+        self.state.lock().may_be_stale = false;
     }
 
-    /// Makes it known to its lane, which looks after its timeouts.
+    /// Gives the consumer its first turn, which sets the timer for its timeouts.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut state = self.state.lock();
-        state.attention = Attention::Standing;
+        state.send_state = SendState::Queued;
         drop(state);
-        self.lane().add(Arc::clone(self), 0);
-        self.lane().ring();
+        self.lane().enqueue(Arc::clone(self), 0);
+        self.lane().wake();
     }
 
-    /// Says that its connection is open: what waits may go.
+    /// Notes that the connection is open; what waits may go.
     pub(crate) fn opened(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if state.phase == Phase::Opening {
             state.phase = Phase::Open;
-            state.heard_ns = monotonic_ns();
-            self.stand_and_ring(state);
+            state.last_response_ns = monotonic_ns();
+            self.enqueue_and_wake(state);
         }
     }
 
-    /// Lets nothing through until [`resume`](Self::resume); what waits stays.
+    /// Discards all events until [`resume`](Self::resume); what waits stays.
     pub(crate) fn suspend(&self) {
         let mut state = self.state.lock();
         state.is_suspended = true;
         state.blocked_since_ns = None;
-        // Who waits for room shall see it.
+        // Threads that wait for room must not wait on.
         self.room.notify_all(&self.state);
     }
 
@@ -248,41 +238,41 @@ impl Consumer {
     pub(crate) fn resume(self: &Arc<Self>) {
         let mut state = self.state.lock();
         state.is_suspended = false;
-        self.stand_and_ring(state);
+        self.enqueue_and_wake(state);
     }
 
-    /// Ends it, if it is not ended yet: what waits is discarded. The keeper does the rest; true for who ended it.
+    /// Ends the consumer and discards what waits; the keeper does the rest. Returns false if it had departed already.
     pub(crate) fn depart(self: &Arc<Self>, why: Departure) -> bool {
         let mut state = self.state.lock();
         self.end(&mut state, why)
     }
 
-    /// How it departed, if it did.
+    /// Why it departed, if it did.
     pub(crate) fn departure(&self) -> Option<Departure> {
         self.state.lock().departure
     }
 
-    /// True if it has taken nothing for too long while something waits for it.
+    /// True if events wait and the connection has taken nothing for longer than `hang_timeout`.
     pub(crate) fn hangs(&self, now_ns: u64) -> bool {
         let blocked_since_ns = self.state.lock().blocked_since_ns;
         blocked_since_ns
             .is_some_and(|since_ns| now_ns.saturating_sub(since_ns) > self.rules.hang_ns)
     }
 
-    /// When something was last heard of it, if its connection is open and nothing is going on there.
+    /// When the consumer last responded, if its connection is open and idle.
     pub(crate) fn idle_since_ns(&self) -> Option<u64> {
         let state = self.state.lock();
-        (state.phase == Phase::Open && state.attention == Attention::Nobody)
-            .then_some(state.heard_ns)
+        let is_idle = state.phase == Phase::Open && state.send_state == SendState::Idle;
+        is_idle.then_some(state.last_response_ns)
     }
 
-    /// Notes that it answered.
-    pub(crate) fn was_heard(&self, now_ns: u64) {
-        self.state.lock().heard_ns = now_ns;
+    /// Notes that it responded.
+    pub(crate) fn note_response(&self, now_ns: u64) {
+        self.state.lock().last_response_ns = now_ns;
     }
 
-    /// True if it has to be opened, for the first time or again.
-    pub(crate) fn is_to_be_opened(&self) -> bool {
+    /// True if the keeper has to open its connection, for the first time or again.
+    pub(crate) fn must_open(&self) -> bool {
         self.state.lock().phase == Phase::Opening
     }
 
@@ -293,13 +283,13 @@ impl Consumer {
     pub(crate) fn statistics(&self) -> ConsumerStatistics {
         let state = self.state.lock();
         ConsumerStatistics {
-            number: self.place.number,
+            number: self.number(),
             lane: self.lane().priority().get(),
             connection: match (state.phase, state.blocked_since_ns) {
                 (Phase::Opening, _) => ConnectionState::Opening,
                 (Phase::Open, None) => ConnectionState::Open,
                 (Phase::Open, Some(_)) => ConnectionState::Clogged,
-                (Phase::Gone, _) => ConnectionState::Gone,
+                (Phase::Departed, _) => ConnectionState::Gone,
             },
             is_suspended: state.is_suspended,
             events: state.counts(),
@@ -309,40 +299,40 @@ impl Consumer {
         }
     }
 
-    fn stand_and_ring(self: &Arc<Self>, state: Held<'_>) {
-        if self.stand(state) {
-            self.lane().ring();
+    fn enqueue_and_wake(self: &Arc<Self>, state: Held<'_>) {
+        if self.enqueue(state) {
+            self.lane().wake();
         }
     }
 
     fn end(self: &Arc<Self>, state: &mut Held<'_>, why: Departure) -> bool {
-        if state.phase == Phase::Gone {
+        if state.phase == Phase::Departed {
             return false;
         }
-        state.phase = Phase::Gone;
+        state.phase = Phase::Departed;
         state.departure = Some(why);
         state.blocked_since_ns = None;
         let mut events = state.queue.clear();
-        // Whoever sends knows what becomes of what it has in hand.
-        if state.attention != Attention::Sending {
-            events += state.let_go();
+        // A thread that sends counts its current message itself.
+        if state.send_state != SendState::Sending {
+            events += state.drop_current();
         }
         state.counts.discarded.gone += events;
         self.room.notify_all(&self.state);
-        if state.attention != Attention::Standing {
-            // The lane's agenda must not keep it.
-            self.lane().add(Arc::clone(self), 0);
-            self.lane().ring();
+        if state.send_state != SendState::Queued {
+            // The turn removes its timer from the lane.
+            self.lane().enqueue(Arc::clone(self), 0);
+            self.lane().wake();
         }
-        self.keeper.call(Arc::clone(self));
+        self.keeper.post(Arc::clone(self));
         true
     }
 }
 
-/// The state, by who holds its lock.
+/// The state, under its lock.
 type Held<'c> = MutexGuard<'c, State>;
 
-/// For times that a configuration bounds.
+/// For times that the configuration bounds.
 fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }

@@ -1,4 +1,4 @@
-//! A channel's counts over the wire: `RtorbEvents::CountingChannel`, which a channel of ours is beside what TAO's is.
+//! The counts of a channel over the wire: `RtorbEvents::CountingChannel`, which our channels support beside TAO's interface.
 
 use rtorb::{ObjectRef, SystemException};
 
@@ -9,10 +9,10 @@ use super::statistics::{
 };
 use crate::stubs::rtec_event::rtorb_events as idl;
 
-/// What a channel has counted, if it is one that tells.
+/// Asks a channel for its counts.
 ///
 /// # Errors
-/// BAD_PARAM when it is a channel that does not, such as TAO's; what kept it from answering.
+/// BAD_PARAM if the channel does not support this, such as TAO's; another exception if it does not answer.
 pub fn statistics_of(channel: &ObjectRef) -> Result<Statistics, SystemException> {
     let channel = idl::CountingChannel::narrow(channel)?;
     Ok((&channel.statistics()?).into())
@@ -20,7 +20,7 @@ pub fn statistics_of(channel: &ObjectRef) -> Result<Statistics, SystemException>
 
 impl idl::CountingChannelServant for ChannelServant {
     fn statistics(&self) -> Result<idl::ChannelStatistics, SystemException> {
-        Ok((&self.hub.statistics()).into())
+        Ok((&self.core.statistics()).into())
     }
 }
 

@@ -1,42 +1,67 @@
-//! Events as octets: as they come in a request, wait in a queue, and go out in another request.
+//! Events as bytes: in a request that arrives, in a queue, and in a request that is sent.
 //!
-//! The octets are those that follow the count of an EventSet which begins at a place divisible by 8, in this machine's byte
-//! order, as GIOP 1.2 has them. Most events come so, and go so: they are copied, and never made into values.
+//! The bytes are those after the count of an EventSet that begins at a multiple of 8, in this machine's byte order, as GIOP 1.2
+//! encodes them. Most events arrive and leave in this form, so the channel copies them and never decodes them.
 
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 use rtorb::SystemException;
+use rtorb::any::Any;
 use rtorb::cdr::{ByteOrder, CharCodeSet, Decode, Encode, Reader, Writer};
 
-/// What goes to a consumer in one request: one event, or those of a conjunction.
+/// A header with this type and source. All other members are 0.
+pub(crate) fn header(event_type: i32, source: i32) -> EventHeader {
+    EventHeader {
+        r#type: event_type,
+        source,
+        ttl: 0,
+        creation_time: 0,
+        ec_recv_time: 0,
+        ec_send_time: 0,
+    }
+}
+
+/// An event with an empty payload and a null any.
+pub(crate) fn event_of(header: EventHeader) -> Event {
+    Event {
+        header,
+        data: EventData {
+            pad1: 0,
+            payload: Vec::new(),
+            any_value: Any::NULL,
+        },
+    }
+}
+
+/// The content of one push to a consumer: one event, or the events of a conjunction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'o> {
     pub(crate) form: Form,
     pub(crate) octets: &'o [u8],
 }
 
-/// What has to be known of octets to make values of them.
+/// What is needed to decode the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
-    /// How many events they are.
+    /// The number of events.
     pub(crate) events: u32,
-    /// What their text is in; none where there certainly is no text.
+    /// The code set of their text; `None` if they certainly have no text.
     pub(crate) text: Option<CharCodeSet>,
 }
 
-/// An event that came, with what a subscription looks at.
+/// A received event with its decoded header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming<'o> {
     pub(crate) header: EventHeader,
     pub(crate) message: Message<'o>,
 }
 
-/// Reads the arguments of a `push`, and hands over one event after the other; answers how many there were.
+/// Reads the arguments of a `push`, calls `each` for every event, and returns their number.
 ///
-/// One event of this machine's byte order in GIOP 1.2 is borrowed from the request. Its any is not looked into: whoever makes
-/// a value of it does that with the same care.
+/// A single event in this machine's byte order and GIOP 1.2 is borrowed from the request. Its any is not checked: code that
+/// decodes it checks it.
 ///
 /// # Errors
-/// MARSHAL and its like, when the octets are no events; those before were handed over.
+/// MARSHAL and similar if the bytes are not events. `each` may have been called for the events before.
 pub(crate) fn read<'m>(
     arguments: &mut Reader<'m>,
     mut each: impl FnMut(Incoming<'_>),
@@ -67,19 +92,19 @@ pub(crate) fn read<'m>(
     Ok(count as u64)
 }
 
-/// Events made into octets.
+/// Encoded events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Octets {
     form: Form,
-    /// Count included, so that what follows lies as it will in a request.
+    /// With the count, so that the alignment is that of a request.
     set: Vec<u8>,
 }
 
 impl Octets {
-    /// Those events, their text in that code set.
+    /// Encodes events, with their text in the given code set.
     ///
     /// # Errors
-    /// What cannot be represented.
+    /// If a value cannot be encoded.
     pub(crate) fn of(events: &[Event], text: CharCodeSet) -> Result<Self, SystemException> {
         let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(text);
         events.encode(&mut w)?;
@@ -101,7 +126,7 @@ impl Octets {
 }
 
 impl<'o> Message<'o> {
-    /// True if the octets can go as they are into the arguments of a request that `w` writes.
+    /// True if the bytes fit unchanged into the arguments that `w` writes.
     pub(crate) fn goes_into(&self, w: &Writer<'_>) -> bool {
         w.order() == ByteOrder::NATIVE
             && w.giop_minor() == 2
@@ -109,16 +134,16 @@ impl<'o> Message<'o> {
             && self.form.text.is_none_or(|text| text == w.char_code_set())
     }
 
-    /// Writes them as they are.
+    /// Writes the bytes unchanged.
     pub(crate) fn write(&self, w: &mut Writer<'o>) -> Result<(), rtorb::codegen::EncodeError> {
         w.count(self.form.events as usize)?;
         w.lend_octets(self.octets)
     }
 
-    /// The events as values, for whom the octets do not fit.
+    /// Decodes the events, for a consumer that the bytes do not fit.
     ///
     /// # Errors
-    /// MARSHAL and its like, when the octets are no events.
+    /// MARSHAL and similar if the bytes are not events.
     pub(crate) fn values(&self) -> Result<Vec<Event>, SystemException> {
         let set = [&self.form.events.to_ne_bytes()[..], self.octets].concat();
         let mut r = Reader::new(&set, ByteOrder::NATIVE)
@@ -127,7 +152,7 @@ impl<'o> Message<'o> {
     }
 }
 
-/// The event that a request consists of, behind the count.
+/// Borrows the only event of a request, behind the count.
 fn borrowed<'m>(
     octets: &'m [u8],
     arguments: &mut Reader<'m>,
@@ -137,7 +162,7 @@ fn borrowed<'m>(
     let _pad = i32::decode(arguments)?;
     let _payload = arguments.octets()?;
     let kind = u32::decode(arguments)?;
-    // What is not read here is the any's value.
+    // The rest is the any's value.
     arguments.take(arguments.remaining())?;
     Ok(Incoming {
         header,
@@ -151,7 +176,7 @@ fn borrowed<'m>(
     })
 }
 
-/// True for the TypeCode kinds of nothing and of numbers (CORBA 3, 15.3.5.1): no code set changes their values.
+/// True for the TypeCode kinds without value and of numbers (CORBA 3, 15.3.5.1), whose encoding does not depend on a code set.
 fn is_without_text(kind: u32) -> bool {
     matches!(kind, 0..=8 | 10 | 23 | 24)
 }
@@ -159,17 +184,15 @@ fn is_without_text(kind: u32) -> bool {
 /// The count of an EventSet.
 const COUNT_OCTETS: usize = 4;
 
-/// No CDR type needs more.
+/// The largest alignment of a CDR type.
 const LARGEST_ALIGNMENT: usize = 8;
 
-/// More than any message that the ORB lets in.
+/// More than the ORB accepts in a message.
 const OCTETS_MAX: usize = 1 << 31;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stubs::rtec_event::rtec_event_comm::EventData;
-    use rtorb::any::Any;
 
     fn event(number: i32, payload: &[u8], any_value: Any) -> Event {
         Event {

@@ -1,22 +1,22 @@
-//! A consumer's subscription: which events it gets, alone or together with others, and which timeouts.
+//! The filter of a consumer: the events that it gets, alone or together, and its timeouts.
 //!
-//! A `ConsumerQOS` is a flat list of event headers. What they mean, and what TAO's channel makes of them (from its sources and
-//! tests; the fact sheet has the types), is stated here once; `docs/events.md` has it for users.
+//! A `ConsumerQOS` is a flat list of event headers. This page defines their meaning and how TAO's channel differs (from its
+//! sources and tests); `docs/events.md` explains it for users.
 //!
 //! # Two forms
-//! Nothing in a list says which form it has: it is an option of the channel ([`FilterKind`], TAO's `-ECFiltering`).
+//! A list does not say which form it has. It is an option of the channel ([`FilterKind`], TAO's `-ECFiltering`).
 //!
-//! * **Basic** (the default, as in TAO): a conjunction, disjunction or logical AND designator begins a group, and what follows
-//!   belongs to it until the next of these designators. Counts in `header.source` are not looked at. There are no groups in groups;
-//!   a negation or bitmask outside of a group may have a group as its child.
-//! * **Prefix**: `header.source` of such a designator is the number of its children, which may be groups themselves.
+//! * **Basic** (the default, as in TAO): a conjunction, disjunction or logical AND designator begins a group, which lasts until
+//!   the next of these designators. Counts in `header.source` are ignored. Groups cannot contain groups; a negation or bitmask
+//!   outside of a group may have a group as its child.
+//! * **Prefix**: `header.source` of such a designator is the number of its children, which may be groups.
 //!
-//! In both, a negation has one child, which follows it; a bitmask has one more entry (its masks) and then its child; a masked type
-//! has two more entries (masks, values).
+//! In both forms, one child follows a negation; one entry with masks and one child follow a bitmask; two entries with masks and
+//! values follow a masked type.
 //!
-//! What stands outside of all groups is together one disjunction; each group there is a **tree** of its own. TAO reads the first
-//! tree alone and drops the rest without a word. A global designator, which TAO's older channel has, ends a group: what follows it
-//! stands outside.
+//! All entries outside of groups are one disjunction; each group there is a **tree** of its own. TAO reads the first tree only
+//! and silently drops the rest. A global designator, which TAO's older channel has, ends a group: the entries after it are
+//! outside.
 //!
 //! # What each construct means
 //! | construct | satisfied by |
@@ -33,30 +33,32 @@
 //! | interval timeout (5) | every period since connecting, whatever else comes |
 //! | deadline timeout (6) | one period in which its tree delivered nothing |
 //!
-//! * A **conjunction** gives an event to its first child, in order, that has nothing yet and takes it. While others are missing,
-//!   a further event of a child that has one is dropped: the first one is kept, not the latest (as in TAO). TAO gives it to the
-//!   first child that takes it whether or not that has one, so that a conjunction of the same event twice, or of any event and a
-//!   certain one, could never be satisfied; here it can.
-//! * A **disjunction** shows an event to the children after one that only remembers it (a conjunction that waits for more). TAO
-//!   does not: an alternative behind such a conjunction would never be seen.
-//! * **After a delivery the whole tree is set back**: all its conjunctions forget, its deadlines begin anew (as in TAO). Other trees
-//!   go on. An event alone is delivered once, even if several trees have it.
-//! * The period of a timeout is `header.creation_time`, in units of 100 ns. **Its event** has the timeout's type, source 0, ttl 0, no
-//!   data; `creation_time` is when it was due, `ec_recv_time` and `ec_send_time` when it was made (CLOCK_MONOTONIC in units of
-//!   100 ns). It is seen by its own entry alone and what stands above it; in TAO any entry with wildcards of that consumer sees it.
-//! * **A late thread**: what was due comes before the event that is accepted next, so a deadline that has passed is always told;
-//!   an event at the very moment of a deadline is too late. Moments that went by unseen are coalesced into one event
-//!   ([`Subscription::timeouts_missed`] counts the rest), and an interval keeps its phase. A deadline that is kept by an incomplete
-//!   conjunction goes on every period.
-//! * Logical AND and negation look at one event, so no conjunction and no timeout may stand below them; a bitmask lets no timeout
-//!   through. TAO accepts these lists, and never delivers what they ask for, or something else.
+//! * A **conjunction** gives an event to its first child, in order, that has no event yet and takes it. While other children have
+//!   none, further events for a child that has one are dropped: the first is kept, not the latest (as in TAO). TAO gives an event
+//!   to the first child that takes it even if that child has one, so a conjunction of the same event twice, or of any event and a
+//!   certain one, can never be complete there; here it can.
+//! * A **disjunction** shows an event to the next children even if one child only remembers it (an incomplete conjunction). TAO
+//!   does not: an alternative behind such a conjunction never sees the event.
+//! * **After a delivery the whole tree is reset**: its conjunctions forget their events and its deadlines restart (as in TAO).
+//!   Other trees are not affected. A single event is delivered once, even if several trees want it.
+//! * The period of a timeout is `header.creation_time`, in units of 100 ns. **Its event** has the timeout's type, source 0, ttl 0
+//!   and no data; `creation_time` is when it was due, `ec_recv_time` and `ec_send_time` when it was made (CLOCK_MONOTONIC in
+//!   units of 100 ns). Only its own entry and the constructs around that entry see it; in TAO any entry with wildcards of that
+//!   consumer sees it.
+//! * **A late thread**: due timeouts come before the next event that is accepted, so a passed deadline is always reported; an
+//!   event at the exact moment of a deadline is too late. Several missed timeouts become one event
+//!   ([`Subscription::timeouts_missed`] counts the others), and an interval keeps its phase. A deadline of an incomplete
+//!   conjunction repeats every period.
+//! * Logical AND and negation check one event, so they cannot contain conjunctions or timeouts; a bitmask cannot contain
+//!   timeouts. TAO accepts such lists and then delivers nothing, or something else.
 //!
-//! Everything is bounded by [`FilterLimits`]. Accepting an event makes no heap call once the conjunctions have seen events of that
-//! size. There are no threads here and no clock: time is a parameter.
+//! [`FilterLimits`] bounds everything. Accepting an event makes no heap call once the conjunctions have seen events of that size.
+//! The filter has no threads and no clock: time is a parameter.
 
 mod delivery;
 mod error;
 mod key;
+mod kind;
 mod limits;
 mod memory;
 mod reading;
@@ -64,29 +66,19 @@ mod timeout;
 mod tree;
 pub mod types;
 
-pub use delivery::{Delivery, EventOctets};
+pub use delivery::Delivery;
 pub use error::{Needed, Problem, SubscriptionError};
 pub use key::Key;
+pub use kind::FilterKind;
 pub use limits::FilterLimits;
+pub use memory::EventOctets;
 
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
-use serde::{Deserialize, Serialize};
 use tree::{Tree, Verdict};
 
-/// In which form a channel reads the lists of its consumers; see [the module](self).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FilterKind {
-    /// A designator begins a group, which ends where the next begins.
-    #[default]
-    Basic,
-    /// A designator says how many children it has.
-    Prefix,
-}
-
-/// What a consumer waits for, and what it has of that so far.
+/// A subscription with the events that its conjunctions remember.
 #[derive(Debug)]
 pub struct Subscription {
     trees: Vec<Tree>,
@@ -99,7 +91,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Reads the consumer's list; its timeouts begin to count now.
+    /// Builds a subscription from a consumer's list. Its timeouts start now.
     pub fn build(
         qos: &ConsumerQos,
         kind: FilterKind,
@@ -123,8 +115,7 @@ impl Subscription {
         Ok(subscription)
     }
 
-    /// Shows an event to the subscription, after the timeouts that were due before it; `deliver` is called for each push that the
-    /// consumer is to get now.
+    /// Handles due timeouts and then an event. Calls `deliver` for each push to the consumer.
     pub fn accept(
         &mut self,
         header: &EventHeader,
@@ -154,12 +145,12 @@ impl Subscription {
         }
     }
 
-    /// Delivers the timeouts that are due at `now_ns` or before, each once, in the order in which they were due.
+    /// Delivers the timeouts that are due at `now_ns` or before, each once, in the order of their times.
     pub fn expire(&mut self, now_ns: u64, deliver: &mut dyn FnMut(Delivery<'_>)) {
         if self.next_timeout_ns.is_none_or(|next_ns| now_ns < next_ns) {
             return;
         }
-        // Each is due in the future once it has fired.
+        // A timeout that has fired is due later.
         for _ in 0..self.timeouts {
             let Some((_, tree, timeout)) = self.first_due().filter(|due| due.0 <= now_ns) else {
                 break;
@@ -180,39 +171,39 @@ impl Subscription {
         self.find_next_timeout();
     }
 
-    /// The sources and types that can matter: every event that [`Subscription::accept`] does not ignore matches one of them. None
-    /// covers another; a subscription to timeouts alone has none.
+    /// The keys of the subscription: every event that [`Subscription::accept`] does not ignore matches one of them. No key covers
+    /// another. A subscription to timeouts only has none.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Whether the keys say all: an event that matches one of them is delivered, alone, and no other is. Then nobody needs to ask
-    /// [`Subscription::accept`].
+    /// True if the keys are the whole subscription: each event that matches one is delivered alone, and no other event is.
+    /// Calling [`Subscription::accept`] is not necessary then.
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Whether a key matches that event's.
+    /// True if one of the keys matches.
     pub fn wants(&self, event: Key) -> bool {
         self.keys.iter().any(|key| key.matches(event))
     }
 
-    /// When [`Subscription::expire`] has something to do next.
+    /// The next time at which [`Subscription::expire`] has something to do.
     pub fn next_timeout_ns(&self) -> Option<u64> {
         self.next_timeout_ns
     }
 
-    /// The `rt_info` of each entry that waits for something, each once, ascending; those of designators are not looked at.
+    /// The different `rt_info` of the entries for events and timeouts, ascending; designators do not count.
     pub fn rt_infos(&self) -> &[HandleT] {
         &self.rt_infos
     }
 
-    /// Moments of timeouts that went by unseen because the thread was late.
+    /// Timeouts that were missed because the thread was late.
     pub fn timeouts_missed(&self) -> u64 {
         self.timeouts_missed
     }
 
-    /// Events that a conjunction should have remembered and could not, for [`FilterLimits::remembered_octets_max`].
+    /// Events that a conjunction could not remember because of [`FilterLimits::remembered_octets_max`].
     pub fn forgotten(&self) -> u64 {
         self.trees.iter().map(Tree::forgotten).sum()
     }
@@ -221,7 +212,7 @@ impl Subscription {
         self.next_timeout_ns = self.first_due().map(|(due_ns, _, _)| due_ns);
     }
 
-    /// When, which tree, which of its timeouts.
+    /// The time, the tree and the index of the first timeout.
     fn first_due(&self) -> Option<(u64, usize, usize)> {
         (self.trees.iter().enumerate())
             .filter_map(|(index, tree)| {
@@ -232,7 +223,7 @@ impl Subscription {
     }
 }
 
-/// Without those that another covers; ascending.
+/// The keys that no other covers, ascending.
 fn most_general(mut keys: Vec<Key>) -> Vec<Key> {
     keys.sort_unstable();
     keys.dedup();

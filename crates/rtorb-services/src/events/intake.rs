@@ -1,10 +1,10 @@
-//! What is handed over to a lane: events that are still to be offered to its consumers.
+//! The intake of a lane: events that are still to be offered to the lane's consumers.
 //!
-//! One hand-over an event, however many consumers of the lane want it: so what an event costs the thread that it comes in on does
-//! not grow with those who are less urgent. The lane's own thread distributes. Where there is no room, the thread that hands over
-//! distributes the oldest itself, so that nothing is lost here and nobody waits for more than what it hands over after.
+//! An event is copied into it once, however many consumers of the lane want it, so its cost for the supplier's thread does not grow
+//! with the consumers that are less urgent. The lane's thread distributes the events. A supplier's thread that finds no room
+//! distributes the oldest event itself: nothing is lost here, and no thread waits for more than the events before its own.
 
-use super::ChannelConfig;
+use super::config::ChannelConfig;
 use super::event::{Incoming, Message};
 use super::queue::EventQueue;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
@@ -12,20 +12,21 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
 use std::collections::VecDeque;
 
-/// First in, first offered; bounded, with all its memory taken when it is made.
+/// A bounded first-in, first-out queue. It reserves all its memory when it is made.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// Events that are not yet offered to everybody, the one that is being offered included.
+    /// Events that are not offered to every consumer yet, with the one that is being offered.
     events: AtomicUsize,
-    handed: Mutex<Handed>,
-    /// Held by who distributes, so that events are offered in the order in which they came; memory for the one that it is about.
+    pending: Mutex<PendingEvents>,
+    /// Held by the thread that distributes, so that events are offered in the order in which they came. It holds the bytes of the
+    /// event that is being offered.
     distribution: Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
-struct Handed {
+struct PendingEvents {
     queue: EventQueue,
-    /// Of the events in the queue.
+    /// The headers of the events in the queue.
     headers: VecDeque<EventHeader>,
 }
 
@@ -33,7 +34,7 @@ impl Intake {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         Self {
             events: AtomicUsize::new(0),
-            handed: Mutex::new(Handed {
+            pending: Mutex::new(PendingEvents {
                 queue: EventQueue::new(config.intake_events, config.intake_octets),
                 headers: VecDeque::with_capacity(config.intake_events),
             }),
@@ -41,74 +42,74 @@ impl Intake {
         }
     }
 
-    /// Events that are not yet offered to everybody.
+    /// Events that are not offered to every consumer yet.
     pub(crate) fn len(&self) -> usize {
         self.events.load(Ordering::SeqCst)
     }
 
-    /// When the oldest of them came, unless that one is being offered.
+    /// When the oldest pending event came. An event that is being offered is not pending.
     pub(crate) fn oldest_ns(&self) -> Option<u64> {
         if self.len() == 0 {
             return None;
         }
-        self.handed.lock().queue.oldest().map(|it| it.came_ns)
+        self.pending.lock().queue.oldest().map(|it| it.came_ns)
     }
 
-    /// Adds an event that came at that time. Where there is no room for it, `offer` is called for the oldest until there is, on this
-    /// thread; at last for this event itself, when all that came before are offered and others took the room.
-    pub(crate) fn hand_over(
+    /// Adds an event that came at `came_ns`. While there is no room, it calls `offer` for the oldest event on this thread. If all
+    /// earlier events are offered and other threads took the room, it calls `offer` for this event itself.
+    pub(crate) fn enqueue(
         &self,
         event: &Incoming<'_>,
         came_ns: u64,
         mut offer: impl FnMut(&Incoming<'_>, u64),
     ) {
-        if self.take_in(event, came_ns) {
+        if self.try_enqueue(event, came_ns) {
             return;
         }
-        let mut octets = self.distribution.lock();
+        let mut bytes = self.distribution.lock();
         for _ in 0..self.len() {
-            if self.take_in(event, came_ns) {
+            if self.try_enqueue(event, came_ns) {
                 return;
             }
-            self.offer_oldest(&mut octets, &mut offer);
+            self.offer_oldest(&mut bytes, &mut offer);
         }
-        if !self.take_in(event, came_ns) {
+        if !self.try_enqueue(event, came_ns) {
             offer(event, came_ns);
         }
     }
 
-    /// Calls `offer` for the oldest event and the time when it came, if there is one; waits for who is distributing.
+    /// Calls `offer` with the oldest event and the time when it came, if there is one. Waits while another thread distributes.
     pub(crate) fn distribute_oldest(&self, mut offer: impl FnMut(&Incoming<'_>, u64)) {
-        let mut octets = self.distribution.lock();
-        self.offer_oldest(&mut octets, &mut offer);
+        let mut bytes = self.distribution.lock();
+        self.offer_oldest(&mut bytes, &mut offer);
     }
 
-    /// True if somebody waits for who is distributing: it has an event to hand over, and no room.
+    /// True if a supplier's thread waits for the distribution lock because it has an event and no room.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.distribution.has_waiters()
     }
 
-    fn take_in(&self, event: &Incoming<'_>, came_ns: u64) -> bool {
-        let mut handed = self.handed.lock();
-        if !handed.queue.push(event.message, came_ns) {
+    fn try_enqueue(&self, event: &Incoming<'_>, came_ns: u64) -> bool {
+        let mut pending = self.pending.lock();
+        if !pending.queue.push(event.message, came_ns) {
             return false;
         }
-        handed.headers.push_back(event.header);
+        pending.headers.push_back(event.header);
         self.events.fetch_add(1, Ordering::SeqCst);
         true
     }
 
-    /// As [`distribute_oldest`](Self::distribute_oldest), by who holds the distribution.
-    fn offer_oldest(&self, octets: &mut Vec<u8>, offer: &mut impl FnMut(&Incoming<'_>, u64)) {
-        let mut handed = self.handed.lock();
-        let (Some(entry), Some(header)) = (handed.queue.pop(octets), handed.headers.pop_front())
+    /// Offers the oldest event. The caller holds the distribution lock, which owns `bytes`.
+    fn offer_oldest(&self, bytes: &mut Vec<u8>, offer: &mut impl FnMut(&Incoming<'_>, u64)) {
+        let mut pending = self.pending.lock();
+        let (Some(entry), Some(header)) = (pending.queue.pop(bytes), pending.headers.pop_front())
         else {
             return;
         };
-        drop(handed);
+        drop(pending);
         let message = Message {
             form: entry.form,
-            octets,
+            octets: bytes,
         };
         offer(&Incoming { header, message }, entry.came_ns);
         self.events.fetch_sub(1, Ordering::SeqCst);

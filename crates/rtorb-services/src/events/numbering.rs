@@ -1,32 +1,32 @@
-//! Numbers in payloads, from which a consumer finds what was lost, repeated or came out of order.
+//! Numbers in payloads. They show which events were lost, repeated or reordered.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of an event among those of one run of one supplier; it stands at the beginning of the payload.
+/// The number of an event in one run of one supplier. It is at the begin of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Tells one run of a supplier from every other.
+    /// A different number for each run of a supplier.
     pub run: u64,
-    /// From 0, one more with each event.
+    /// Counts the events of the run from 0.
     pub index: u64,
 }
 
 impl Number {
-    /// Octets of a number: a mark, the run and the index, most significant octet first.
+    /// The size of a number in bytes: a mark, the run and the index, the most significant byte first.
     pub const OCTETS: usize = 24;
 
-    /// Writes it at the beginning of a payload.
+    /// Writes it to the begin of a payload.
     ///
     /// # Panics
-    /// The payload has less than [`OCTETS`](Self::OCTETS).
+    /// If the payload is shorter than [`OCTETS`](Self::OCTETS).
     pub fn write(self, payload: &mut [u8]) {
         payload[..8].copy_from_slice(&MARK);
         payload[8..16].copy_from_slice(&self.run.to_be_bytes());
         payload[16..Self::OCTETS].copy_from_slice(&self.index.to_be_bytes());
     }
 
-    /// The number of a payload that begins with one.
+    /// Reads the number at the begin of a payload, if there is one.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let rest = payload.strip_prefix(&MARK)?;
@@ -39,33 +39,32 @@ impl Number {
     }
 }
 
-/// What the numbers say of the events that came.
+/// What the numbers of received events show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Events with a number.
     pub numbered: u64,
-    /// Events without one: nothing is known of their order.
+    /// Events without a number. Their order is unknown.
     pub unnumbered: u64,
-    /// Numbers between others that have not come.
+    /// Numbers that are missing between others.
     pub lost: u64,
-    /// Events that had come before.
+    /// Events received again.
     pub repeated: u64,
-    /// Events that came after a later one of their supplier.
+    /// Events that came after a later event of their supplier.
     pub out_of_order: u64,
-    /// Events of more runs, or with more gaps before them, than are kept in mind: of these it is not known whether one was
-    /// repeated or came late.
+    /// Events of runs or gaps beyond those that are remembered. Whether they were repeated or late is unknown.
     pub untraced: u64,
 }
 
 impl Findings {
-    /// Whether every number came, once and in order.
+    /// True if every number came once and in order.
     #[must_use]
     pub fn all_is_well(&self) -> bool {
         self.lost == 0 && self.repeated == 0 && self.out_of_order == 0 && self.untraced == 0
     }
 }
 
-/// Follows the numbers of all suppliers. It begins with the first number that it sees of each run.
+/// Checks the numbers of all suppliers. It starts at the first number of each run that it sees.
 #[derive(Debug, Default)]
 pub struct Order {
     runs: BTreeMap<(i32, u64), Run>,
@@ -75,12 +74,12 @@ pub struct Order {
 #[derive(Debug)]
 struct Run {
     next: u64,
-    /// What was passed over, in order.
+    /// The missing ranges, in order.
     gaps: Vec<Range<u64>>,
 }
 
 impl Order {
-    /// Takes note of an event of that source.
+    /// Notes an event of a source.
     pub fn note(&mut self, source: i32, payload: &[u8]) {
         let Some(number) = Number::read(payload) else {
             self.findings.unnumbered += 1;
@@ -102,7 +101,7 @@ impl Order {
         }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     #[must_use]
     pub fn findings(&self) -> Findings {
         self.findings
@@ -114,7 +113,7 @@ impl Run {
         if index >= self.next {
             if index > self.next {
                 findings.lost += index - self.next;
-                // The oldest gap goes: what comes so late is rarest.
+                // Forget the oldest gap: its events are least likely to come.
                 if self.gaps.len() == GAPS_MAX {
                     self.gaps.remove(0);
                 }
@@ -145,7 +144,7 @@ impl Run {
 }
 
 const MARK: [u8; 8] = *b"rtorb#\0\x01";
-/// Suppliers come and go; who watches for days must not grow.
+/// A bound for programs that watch many suppliers for days.
 const RUNS_MAX: usize = 4096;
 const GAPS_MAX: usize = 1024;
 

@@ -1,14 +1,14 @@
-//! Who is told what all consumers together want, and what all suppliers together offer (RtecEventChannelAdmin::Observer).
+//! The observers of a channel (RtecEventChannelAdmin::Observer): they get the union of all subscriptions and of all publications.
 //!
-//! Observers are told on the thread that calls [`Observers::tell`], never on one that dispatches events, and only of what is
-//! another than what they were told last: two gateways that observe each other's channels come to rest.
+//! The thread that calls [`Observers::update`] calls the observers, never a thread that dispatches events. An observer is called
+//! only if a union has changed since its last call, so two gateways that observe each other's channels come to rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rtorb::any::Any;
 use rtorb_os::sync::Mutex;
 
+use super::event::{event_of, header};
 use super::filter::Key;
 use crate::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
@@ -16,7 +16,7 @@ use crate::stubs::rtec_event::rtec_base::{
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, Dependency, Observer, Publication, SupplierQos,
 };
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 
 /// The observers of a channel.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Observers {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Handles are given once: who removes twice ends nobody else.
+    /// Handles are never reused: removing one twice does no harm.
     last_handle: u32,
     entries: Vec<Entry>,
 }
@@ -40,7 +40,7 @@ struct Entry {
     told_of_suppliers: Option<SupplierQos>,
 }
 
-/// What observers are told: the union of what is subscribed to and of what is published, gateways' own left out.
+/// The unions that observers get: of subscriptions and of publications, without those of gateways.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unions {
     pub(crate) consumers: ConsumerQos,
@@ -48,7 +48,7 @@ pub(crate) struct Unions {
 }
 
 impl Observers {
-    /// Room for so many.
+    /// An empty set with room for that many observers.
     pub(crate) fn new(observers_max: usize) -> Self {
         Self {
             table: Mutex::new(Table::default()),
@@ -56,7 +56,7 @@ impl Observers {
         }
     }
 
-    /// Adds an observer, which is told with the next [`tell`](Self::tell), and answers its handle; none where there is no room.
+    /// Adds an observer and returns its handle, or `None` if there is no room. The next [`update`](Self::update) calls it.
     pub(crate) fn append(&self, observer: Observer) -> Option<u32> {
         let mut table = self.table.lock();
         if table.entries.len() >= self.observers_max {
@@ -81,14 +81,14 @@ impl Observers {
         table.entries.len() < before
     }
 
-    /// How many there are.
+    /// The number of observers.
     pub(crate) fn len(&self) -> usize {
         self.table.lock().entries.len()
     }
 
-    /// Tells every observer what it does not know yet. One that does not answer within `timeout` is dropped; answers how many
-    /// were.
-    pub(crate) fn tell(&self, unions: &Unions, timeout: Duration) -> usize {
+    /// Calls every observer whose unions have changed. Drops an observer that does not answer within `timeout`. Returns the
+    /// number of dropped ones.
+    pub(crate) fn update(&self, unions: &Unions, timeout: Duration) -> usize {
         let entries = self.table.lock().entries.clone();
         let mut dropped = 0;
         for mut entry in entries {
@@ -96,14 +96,18 @@ impl Observers {
             let observer =
                 Observer::unchecked_narrow(object.with_round_trip_timeout(Some(timeout)));
             let is_new = entry.told_of_consumers.as_ref() != Some(&unions.consumers);
-            let consumers = match is_new {
-                true => observer.update_consumer(&unions.consumers),
-                false => Ok(()),
+            let consumers = if is_new {
+                observer.update_consumer(&unions.consumers)
+            } else {
+                Ok(())
             };
             let is_new = entry.told_of_suppliers.as_ref() != Some(&unions.suppliers);
-            let told = consumers.and_then(|()| match is_new {
-                true => observer.update_supplier(&unions.suppliers),
-                false => Ok(()),
+            let told = consumers.and_then(|()| {
+                if is_new {
+                    observer.update_supplier(&unions.suppliers)
+                } else {
+                    Ok(())
+                }
             });
             if told.is_err() {
                 dropped += usize::from(self.remove(entry.handle));
@@ -116,7 +120,7 @@ impl Observers {
                 .entries
                 .iter_mut()
                 .find(|own| own.handle == entry.handle);
-            // Unless it was removed meanwhile.
+            // It may have been removed meanwhile.
             if let Some(own) = own {
                 *own = entry;
             }
@@ -126,10 +130,10 @@ impl Observers {
 }
 
 impl Unions {
-    /// What consumers want by these keys, each with the `rt_info` of its most urgent consumer (who comes first), and what
-    /// suppliers publish by those.
+    /// Builds the unions from the keys of consumers and suppliers, each with its `rt_info`; the first `rt_info` of a key counts,
+    /// so the most urgent consumer comes first.
     ///
-    /// A key that a more general one covers is left out, so that no event is asked for twice.
+    /// A key that a more general one covers is omitted, so a gateway subscribes to no event twice.
     pub(crate) fn of(
         wanted: impl IntoIterator<Item = (Key, i32)>,
         published: impl IntoIterator<Item = (Key, i32)>,
@@ -165,7 +169,7 @@ impl Unions {
     }
 }
 
-/// Each key once, in order, with what was first said of it; without those that another one covers.
+/// Each key once, in order, with its first value, without keys that another one covers.
 fn reduced(keys: impl IntoIterator<Item = (Key, i32)>) -> BTreeMap<Key, i32> {
     let mut first = BTreeMap::new();
     for (key, rt_info) in keys {
@@ -178,21 +182,10 @@ fn reduced(keys: impl IntoIterator<Item = (Key, i32)>) -> BTreeMap<Key, i32> {
 }
 
 fn event(key: Key) -> Event {
-    Event {
-        header: EventHeader {
-            r#type: key.event_type,
-            source: key.source,
-            ttl: 1,
-            creation_time: 0,
-            ec_recv_time: 0,
-            ec_send_time: 0,
-        },
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
-    }
+    event_of(EventHeader {
+        ttl: 1,
+        ..header(key.event_type, key.source)
+    })
 }
 
 #[cfg(test)]
@@ -260,7 +253,7 @@ mod tests {
         let handle = observers.append(observer.clone()).expect("room");
         let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
         for union in [&one, &one, &none, &one] {
-            assert_eq!(observers.tell(union, timeout), 0);
+            assert_eq!(observers.update(union, timeout), 0);
         }
         assert_eq!(*told.0.lock(), [1, 0, 1], "what was new each time");
 
@@ -268,7 +261,7 @@ mod tests {
         poa.deactivate(dead.as_object()).expect("it was active");
         let gone = observers.append(dead.clone()).expect("room");
         assert_eq!(observers.append(dead), None, "two is the bound");
-        assert_eq!(observers.tell(&one, timeout), 1);
+        assert_eq!(observers.update(&one, timeout), 1);
         assert!(!observers.remove(gone), "it is dropped");
         assert!(observers.remove(handle));
         assert!(!observers.remove(handle));

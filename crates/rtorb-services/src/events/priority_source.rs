@@ -1,37 +1,37 @@
-//! What is known of the `rt_info` that a subscription names: how urgent its consumer is.
+//! The urgency of a consumer by the `rt_info` in its subscription.
 
 use core::fmt;
 use rtorb::rt::Priority;
 use std::time::Duration;
 
-/// Tells how urgent an `rt_info` is: a scheduling service, a file of one, or the number itself ([`RtInfoIsPriority`]).
+/// A source of urgencies: a scheduling service, a file of one, or the number itself ([`RtInfoIsPriority`]).
 ///
-/// It is asked when a consumer connects, on the thread that serves its call, and never while events are dispatched.
+/// The channel calls it when a consumer connects, on the thread that serves that call, and never while it dispatches events.
 pub trait PrioritySource: fmt::Debug + Send + Sync {
-    /// How urgent whoever has that handle is.
+    /// The urgency of an `rt_info`.
     ///
     /// # Errors
-    /// [`UrgencyError`], which refuses the consumer.
+    /// [`UrgencyError`]; the channel then refuses the consumer.
     fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError>;
 }
 
-/// How urgent a consumer is, and in which order it is served among those of its lane.
+/// The urgency of a consumer and its order in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Urgency {
-    /// The CORBA priority, which decides the lane.
+    /// The CORBA priority, from which the lane follows.
     pub priority: Priority,
-    /// Its place among consumers of one lane (`Dispatching_Type_t` of the scheduler's `Config_Info`).
+    /// The order among consumers of one lane (`Dispatching_Type_t` of the scheduler's `Config_Info`).
     pub order: DispatchOrder,
-    /// How long after an event came its consumer should have it; zero where nothing is known.
+    /// The time within which the consumer should get an event; zero if unknown.
     pub deadline: Duration,
-    /// How long the consumer works for it; zero where nothing is known.
+    /// The time that the consumer works for an event; zero if unknown.
     pub execution: Duration,
 }
 
-/// In which order the consumers of one lane are served.
+/// The order in which a lane serves its consumers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DispatchOrder {
-    /// In that in which events came for them.
+    /// Order of arrival of their events.
     #[default]
     Arrival,
     /// The earliest deadline first.
@@ -40,25 +40,25 @@ pub enum DispatchOrder {
     Laxity,
 }
 
-/// Why it is not known how urgent a handle is.
+/// Why the urgency of an `rt_info` is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrgencyError {
-    /// There is no such handle: the consumer gets BAD_PARAM.
+    /// The handle does not exist: the consumer gets BAD_PARAM.
     #[error("no priority is known of rt_info {0}")]
     UnknownRtInfo(i32),
-    /// The source did not tell, and may later: the consumer gets TRANSIENT.
+    /// The source cannot answer now: the consumer gets TRANSIENT.
     #[error("no priority was told of rt_info {rt_info}: {reason}")]
     NotTold {
         /// The handle.
         rt_info: i32,
-        /// What the source says, or why it could not be asked.
+        /// The error of the source.
         reason: String,
     },
 }
 
 impl Urgency {
-    /// That priority, in order of arrival.
+    /// A priority with order of arrival.
     pub const fn of(priority: Priority) -> Self {
         Self {
             priority,
@@ -68,7 +68,7 @@ impl Urgency {
         }
     }
 
-    /// How long after an event came its consumer's turn is, for comparison with others of the lane; none in order of arrival.
+    /// The time from an event's arrival to its consumer's turn; `None` in order of arrival.
     pub(crate) fn turn_after(&self) -> Option<Duration> {
         match self.order {
             DispatchOrder::Arrival => None,
@@ -78,7 +78,7 @@ impl Urgency {
     }
 }
 
-/// The handle is the CORBA priority itself: for systems without a scheduling service.
+/// The handle is the CORBA priority. For systems without a scheduling service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RtInfoIsPriority;
 

@@ -1,4 +1,4 @@
-//! Events one after the other, at a rate that is kept on absolute time.
+//! Pushing events at a fixed rate, on absolute time.
 
 use std::time::Duration;
 
@@ -10,56 +10,56 @@ use super::client::Supplier;
 use super::numbering::Number;
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 
-/// What is pushed, and how often.
+/// Which events to push, and how often.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PushPlan {
     /// The events' type.
     pub event_type: i32,
     /// Their source.
     pub source: i32,
-    /// How many gateways they may pass.
+    /// The number of gateways that they may pass.
     pub ttl: i32,
-    /// Their payload; with `numbered`, its first [`Number::OCTETS`] octets are written over.
+    /// Their payload. With `numbered`, a number replaces its first [`Number::OCTETS`] bytes.
     pub payload: Vec<u8>,
     /// Their any.
     pub any_value: Any,
-    /// The run of the numbers that payloads begin with, if they do.
+    /// The run in the numbers at the begin of payloads; `None` for no numbers.
     pub numbered: Option<u64>,
-    /// How many events; `None` goes on until it is told to stop.
+    /// The number of events; `None` pushes until `goes_on` returns false.
     pub count: Option<u64>,
-    /// From the release of one event to that of the next; zero pushes one as soon as the one before is sent.
+    /// The time between two releases. Zero pushes each event as soon as the one before is sent.
     pub period: Duration,
 }
 
-/// What came of it.
+/// The result of a push plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pushed {
+pub struct PushReport {
     /// Events that were sent.
     pub events: u64,
     /// From the first release to the end of the last push, in nanoseconds.
     pub elapsed_ns: u64,
-    /// What ended it before its time.
+    /// The exception that ended it early.
     pub failure: Option<SystemException>,
 }
 
-/// The channel's time now, in units of 100 ns of CLOCK_MONOTONIC: what TAO's services take as the time of an event on Linux.
+/// The current time of an event, in units of 100 ns of CLOCK_MONOTONIC, as TAO's services use it on Linux.
 #[must_use]
 pub fn event_time() -> u64 {
     monotonic_ns() / 100
 }
 
-impl Plan {
-    /// Pushes the events. Before each one `goes_on` is asked; after each one `late` is told how many nanoseconds after its
-    /// release it began to be sent (nothing where the period is zero: such events have no release).
+impl PushPlan {
+    /// Pushes the events. It calls `goes_on` before each event, and `late` after each event with the nanoseconds from its release
+    /// to its sending (not if the period is zero: such events have no release).
     ///
-    /// An event that is late does not shift those after it: the release of each is counted from the first.
+    /// A late event does not delay later releases: each release counts from the first.
     #[must_use]
     pub fn push(
         &self,
         supplier: &Supplier,
         goes_on: impl Fn() -> bool,
         mut late: impl FnMut(u64),
-    ) -> Pushed {
+    ) -> PushReport {
         let mut events = [self.event()];
         let period_ns = self.period.as_nanos() as u64;
         let begin_ns = monotonic_ns();
@@ -83,7 +83,7 @@ impl Plan {
                 release_ns = release_ns.saturating_add(period_ns);
             }
         }
-        Pushed {
+        PushReport {
             events: sent,
             elapsed_ns: monotonic_ns() - begin_ns,
             failure,
@@ -113,7 +113,7 @@ impl Plan {
     }
 }
 
-/// Sleeps until then; false if it is told to stop, which is asked for in between.
+/// Sleeps until the release. Returns false if `goes_on` returns false meanwhile.
 fn wait(release_ns: u64, goes_on: &impl Fn() -> bool) -> bool {
     while goes_on() {
         let now_ns = monotonic_ns();
@@ -125,5 +125,5 @@ fn wait(release_ns: u64, goes_on: &impl Fn() -> bool) -> bool {
     false
 }
 
-/// Who waits for the end of a slow supplier does not wait longer.
+/// The longest sleep between two calls of `goes_on`.
 const ASK_EVERY_NS: u64 = 100_000_000;

@@ -1,16 +1,16 @@
-//! A bounded queue of events as octets: what waits for one consumer.
+//! A bounded queue of encoded events for one consumer.
 //!
-//! All memory is taken when it is made. What goes together into one message is one entry.
+//! It reserves all its memory when it is made. The content of one push is one entry.
 
 use super::event::{Form, Message};
 use std::collections::VecDeque;
 
-/// First in, first out; at most so many entries, and so many octets.
+/// A first-in, first-out queue with bounds for entries and bytes.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// A ring: entries lie one behind the other, and go on at its beginning.
+    /// A ring buffer of entries.
     octets: Box<[u8]>,
-    /// Where the oldest entry begins.
+    /// The begin of the oldest entry.
     head: usize,
     used: usize,
     entries: VecDeque<Entry>,
@@ -18,11 +18,11 @@ pub(crate) struct EventQueue {
     events: u64,
 }
 
-/// What is known of an entry beside its octets.
+/// An entry without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) form: Form,
-    /// When it came, where the order of the lane needs that.
+    /// The arrival time, in lanes whose order depends on it.
     pub(crate) came_ns: u64,
     octets: usize,
 }
@@ -39,17 +39,17 @@ impl EventQueue {
         }
     }
 
-    /// True if that many octets have room.
+    /// True if there is room for that many bytes.
     pub(crate) fn has_room(&self, octets: usize) -> bool {
         self.entries.len() < self.entries_max && octets <= self.octets.len() - self.used
     }
 
-    /// True if that many octets have room when nothing waits.
+    /// True if there would be room in the empty queue.
     pub(crate) fn could_have_room(&self, octets: usize) -> bool {
         octets <= self.octets.len()
     }
 
-    /// Adds a message behind the others; false, and nothing added, when there is no room.
+    /// Adds a message. Returns false if there is no room.
     pub(crate) fn push(&mut self, message: Message<'_>, came_ns: u64) -> bool {
         let octets = message.octets;
         if !self.has_room(octets.len()) {
@@ -70,7 +70,7 @@ impl EventQueue {
         true
     }
 
-    /// Takes the oldest entry; its octets take the place of what is in `into`.
+    /// Takes the oldest entry and replaces the content of `into` with its bytes.
     pub(crate) fn pop(&mut self, into: &mut Vec<u8>) -> Option<Entry> {
         let octets = self.entries.front()?.octets;
         let before_the_end = octets.min(self.octets.len() - self.head);
@@ -80,7 +80,7 @@ impl EventQueue {
         self.discard_oldest()
     }
 
-    /// Lets the oldest entry go.
+    /// Discards the oldest entry.
     pub(crate) fn discard_oldest(&mut self) -> Option<Entry> {
         let oldest = self.entries.pop_front()?;
         self.head = self.at(oldest.octets);
@@ -89,7 +89,7 @@ impl EventQueue {
         Some(oldest)
     }
 
-    /// Lets all entries go, and answers how many events they were.
+    /// Discards all entries and returns the number of their events.
     pub(crate) fn clear(&mut self) -> u64 {
         self.entries.clear();
         self.used = 0;
@@ -104,8 +104,7 @@ impl EventQueue {
         self.entries.is_empty()
     }
 
-    /// Events in all entries.
-    /// Octets of what is in it.
+    /// Bytes of all entries.
     pub(crate) fn octets(&self) -> u64 {
         self.used as u64
     }
@@ -114,7 +113,7 @@ impl EventQueue {
         self.events
     }
 
-    /// The place `ahead` octets behind the head.
+    /// The index `ahead` bytes behind the head.
     fn at(&self, ahead: usize) -> usize {
         match self.head + ahead {
             place if place < self.octets.len() => place,

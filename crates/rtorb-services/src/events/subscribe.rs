@@ -1,4 +1,4 @@
-//! Subscriptions and publications in words, so that nobody writes the headers of a `ConsumerQOS` or `SupplierQOS` by hand.
+//! Builders for subscriptions and publications, so that nobody writes the headers of a `ConsumerQOS` or `SupplierQOS` by hand.
 //!
 //! ```
 //! use rtorb_services::events::subscribe::Interest;
@@ -12,6 +12,7 @@
 //! assert_eq!(qos.dependencies.len(), 5);
 //! ```
 
+use crate::events::event::{event_of, header};
 use crate::events::filter::types;
 use crate::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT, HandleT,
@@ -19,28 +20,27 @@ use crate::stubs::rtec_event::rtec_base::{
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, Dependency, Publication, SupplierQos,
 };
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
-use rtorb::codegen::Any;
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 use std::time::Duration;
 
-/// What a consumer wants; [the filter](crate::events::filter) says what each construct means.
+/// What a consumer subscribes to. [The filter](crate::events::filter) defines what each construct means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interest {
-    what: What,
+    what: Construct,
     rt_info: Option<HandleT>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum What {
-    /// An entry on its own, or with the operands that follow it.
+enum Construct {
+    /// An entry with its operands.
     Entry(Header, Vec<Header>),
-    /// A designator whose children are counted.
+    /// A designator with a count of children.
     Group(i32, Vec<Interest>),
-    /// A designator with its operands, and one child.
+    /// A designator with operands and one child.
     About(i32, Vec<Header>, Box<Interest>),
 }
 
-/// What counts of a header.
+/// The members of a header that matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Header {
     event_type: i32,
@@ -49,7 +49,7 @@ struct Header {
 }
 
 impl Interest {
-    /// Events of this source and type; 0 stands for any.
+    /// Events of this source and type; 0 for any.
     pub fn event(source: i32, event_type: i32) -> Self {
         Self::entry(Header {
             event_type,
@@ -63,7 +63,7 @@ impl Interest {
         Self::event(source, types::ANY)
     }
 
-    /// Events of this type, whoever sends them.
+    /// Events of this type from any source.
     pub fn event_type(event_type: i32) -> Self {
         Self::event(types::ANY, event_type)
     }
@@ -76,74 +76,78 @@ impl Interest {
     /// Events with `type & type_mask == event_type` and `source & source_mask == source`.
     pub fn masked(masks: Bits, values: Bits) -> Self {
         let designator = Header::designator(types::MASKED_TYPE, 0);
-        Self::new(What::Entry(
+        Self::new(Construct::Entry(
             designator,
             vec![masks.header(), values.header()],
         ))
     }
 
-    /// Once, this long after connecting. Channels refuse periods of less than 100 us unless they are told otherwise.
+    /// A single timeout after connecting. Channels refuse periods of less than 100 us by default.
     pub fn timeout(period: Duration) -> Self {
         Self::time(types::TIMEOUT, period)
     }
 
-    /// Every period, whatever else comes.
+    /// A timeout every period, independent of events.
     pub fn interval(period: Duration) -> Self {
         Self::time(types::INTERVAL_TIMEOUT, period)
     }
 
-    /// When what it stands with was not satisfied for this long.
+    /// A timeout when its tree has delivered nothing for this time.
     pub fn deadline(period: Duration) -> Self {
         Self::time(types::DEADLINE_TIMEOUT, period)
     }
 
-    /// All of them, one event each, in one push.
+    /// One event of each child, in one push.
     pub fn conjunction(children: impl IntoIterator<Item = Self>) -> Self {
         Self::group(types::CONJUNCTION, children)
     }
 
-    /// Any of them.
+    /// Any of the children.
     pub fn disjunction(children: impl IntoIterator<Item = Self>) -> Self {
         Self::group(types::DISJUNCTION, children)
     }
 
-    /// Events that all of them take.
+    /// Events that match all children.
     pub fn logical_and(children: impl IntoIterator<Item = Self>) -> Self {
         Self::group(types::LOGICAL_AND, children)
     }
 
-    /// Events that the child does not take.
+    /// Events that do not match the child.
     pub fn negation(child: Self) -> Self {
-        Self::new(What::About(types::NEGATION, Vec::new(), Box::new(child)))
+        Self::new(Construct::About(
+            types::NEGATION,
+            Vec::new(),
+            Box::new(child),
+        ))
     }
 
-    /// What the child makes of events that have a bit of both masks.
+    /// Events with at least one bit of both masks that match the child.
     pub fn bitmask(masks: Bits, child: Self) -> Self {
-        Self::new(What::About(
+        Self::new(Construct::About(
             types::BITMASK,
             vec![masks.header()],
             Box::new(child),
         ))
     }
 
-    /// Whom the scheduler knows by this handle gets all of it, where nothing else was said before.
+    /// Sets the scheduler's handle for all parts that have none yet.
     #[must_use]
     pub fn rt_info(mut self, rt_info: HandleT) -> Self {
         self.rt_info.get_or_insert(rt_info);
         self
     }
 
-    /// Whether it has groups in groups, so that only a channel with the filter `prefix` can have it.
+    /// True if it has groups in groups, which only a channel with the filter `prefix` accepts.
     pub fn needs_prefix(&self) -> bool {
         match &self.what {
-            What::Entry(..) => false,
-            What::Group(_, children) => children.iter().any(Self::has_group),
-            What::About(_, _, child) => child.needs_prefix(),
+            Construct::Entry(..) => false,
+            Construct::Group(_, children) => children.iter().any(Self::has_group),
+            Construct::About(_, _, child) => child.needs_prefix(),
         }
     }
 
-    /// The list for `connect_push_consumer`. It counts the children of groups, which a channel with the filter `basic` ignores, so one
-    /// list does for both as long as it does not [need](Self::needs_prefix) the one.
+    /// The list for `connect_push_consumer`. It contains the counts of children, which a channel with the filter `basic` ignores:
+    /// one list works for both forms unless it [needs the prefix form](Self::needs_prefix).
     pub fn consumer_qos(&self) -> ConsumerQos {
         let mut dependencies = Vec::new();
         self.write(self.rt_info.unwrap_or(0), &mut dependencies);
@@ -153,7 +157,7 @@ impl Interest {
         }
     }
 
-    fn new(what: What) -> Self {
+    fn new(what: Construct) -> Self {
         Self {
             what,
             rt_info: None,
@@ -161,7 +165,7 @@ impl Interest {
     }
 
     fn entry(header: Header) -> Self {
-        Self::new(What::Entry(header, Vec::new()))
+        Self::new(Construct::Entry(header, Vec::new()))
     }
 
     fn time(event_type: i32, period: Duration) -> Self {
@@ -174,14 +178,14 @@ impl Interest {
     }
 
     fn group(event_type: i32, children: impl IntoIterator<Item = Self>) -> Self {
-        Self::new(What::Group(event_type, children.into_iter().collect()))
+        Self::new(Construct::Group(event_type, children.into_iter().collect()))
     }
 
     fn has_group(&self) -> bool {
         match &self.what {
-            What::Entry(..) => false,
-            What::Group(..) => true,
-            What::About(_, _, child) => child.has_group(),
+            Construct::Entry(..) => false,
+            Construct::Group(..) => true,
+            Construct::About(_, _, child) => child.has_group(),
         }
     }
 
@@ -189,17 +193,17 @@ impl Interest {
         let rt_info = self.rt_info.unwrap_or(from_above);
         let mut put = |header: Header| list.push(header.dependency(rt_info));
         match &self.what {
-            What::Entry(header, operands) => {
+            Construct::Entry(header, operands) => {
                 put(*header);
                 operands.iter().copied().for_each(put);
             }
-            What::Group(event_type, children) => {
-                // A channel refuses a list that long.
+            Construct::Group(event_type, children) => {
+                // A channel refuses such a long list.
                 let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
                 put(Header::designator(*event_type, count));
                 children.iter().for_each(|child| child.write(rt_info, list));
             }
-            What::About(event_type, operands, child) => {
+            Construct::About(event_type, operands, child) => {
                 put(Header::designator(*event_type, 0));
                 operands.iter().copied().for_each(put);
                 child.write(rt_info, list);
@@ -208,12 +212,12 @@ impl Interest {
     }
 }
 
-/// Bits of the source and of the type of events.
+/// Bits of an event's source and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Those of the source.
+    /// Bits of the source.
     pub source: u32,
-    /// Those of the type.
+    /// Bits of the type.
     pub event_type: u32,
 }
 
@@ -244,25 +248,14 @@ impl Header {
     }
 
     fn event(self) -> Event {
-        Event {
-            header: EventHeader {
-                r#type: self.event_type,
-                source: self.source,
-                ttl: 0,
-                creation_time: self.creation_time,
-                ec_recv_time: 0,
-                ec_send_time: 0,
-            },
-            data: EventData {
-                pad1: 0,
-                payload: Vec::new(),
-                any_value: Any::NULL,
-            },
-        }
+        event_of(EventHeader {
+            creation_time: self.creation_time,
+            ..header(self.event_type, self.source)
+        })
     }
 }
 
-/// What a supplier is going to push.
+/// The publications of a supplier.
 ///
 /// ```
 /// use rtorb_services::events::subscribe::Publications;
@@ -274,12 +267,12 @@ impl Header {
 pub struct Publications(Vec<Publication>);
 
 impl Publications {
-    /// Nothing yet.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Events of this source and type, pushed by whom the scheduler knows by this handle (0 where there is none).
+    /// Adds events of this source and type; `rt_info` is the supplier's handle in the scheduler, or 0.
     #[must_use]
     pub fn event(mut self, source: i32, event_type: i32, rt_info: HandleT) -> Self {
         let header = Header {

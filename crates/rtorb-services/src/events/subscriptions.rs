@@ -1,8 +1,8 @@
-//! Who may want an event: from its source and type to the subscribers, the most urgent first, read without a lock.
+//! The lookup table of a channel: from an event's source and type to its subscribers, the most urgent first, without a lock.
 //!
-//! Readers take a [`Snapshot`], which never changes: some loads, no lock, no heap call (but for a thread's very first one). Writers
-//! build a new one and put it in the old one's place; the old ones are kept until nobody reads them, so that it is always a writer
-//! (or [`Subscriptions::free_retired`]) that frees, never a reader.
+//! Readers take a [`Snapshot`], which never changes: some loads, no lock, no heap call (except a thread's first one). A writer
+//! builds a new table and publishes it. The old table is kept until no thread reads it, so a writer or
+//! [`Subscriptions::free_retired`] frees it, never a reader.
 
 mod table;
 
@@ -10,41 +10,28 @@ use super::filter::Key;
 use arc_swap::{ArcSwap, Guard};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
-use table::Table;
+use table::{Entry, Table};
 
-pub use table::Matching;
+pub use table::{Matching, Subscriber};
 
-/// The subscribers of a channel; `T` is what stands for one, cheap to clone.
+/// The subscribers of a channel. `T` identifies a subscriber and is cheap to clone.
 #[derive(Debug)]
 pub struct Subscriptions<T> {
     snapshot: ArcSwap<Table<T>>,
     writing: Mutex<Writing<T>>,
 }
 
-/// Names one subscriber among those of its [`Subscriptions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Subscriber(u64);
-
-/// What the writers share.
+/// The state of the writers.
 #[derive(Debug)]
 struct Writing<T> {
-    /// The most urgent first, those of the same urgency in the order in which they came.
+    /// The most urgent first; in order of insertion among equals.
     entries: Vec<Entry<T>>,
     next: u64,
     retired: Vec<Arc<Table<T>>>,
 }
 
-/// A subscriber, and what it can want.
-#[derive(Clone, Debug)]
-struct Entry<T> {
-    subscriber: Subscriber,
-    urgency: i32,
-    keys: Vec<Key>,
-    value: T,
-}
-
 impl<T: Clone> Subscriptions<T> {
-    /// Nobody yet.
+    /// An empty table.
     pub fn new() -> Self {
         Self {
             snapshot: ArcSwap::from_pointee(Table::new(&[])),
@@ -56,10 +43,10 @@ impl<T: Clone> Subscriptions<T> {
         }
     }
 
-    /// Adds a subscriber that can want what matches one of the keys; a greater urgency is asked first. Readers see it from their next
+    /// Adds a subscriber for events that match one of the keys. A greater urgency comes first. Readers see it from their next
     /// snapshot on.
     ///
-    /// Costs a new table: time and memory in proportion to all keys of all subscribers.
+    /// Builds a new table: time and memory grow with the number of keys of all subscribers.
     pub fn insert(&self, urgency: i32, keys: &[Key], value: T) -> Subscriber {
         let mut writing = self.writing.lock();
         let subscriber = Subscriber(writing.next);
@@ -74,8 +61,8 @@ impl<T: Clone> Subscriptions<T> {
         subscriber
     }
 
-    /// Gives a subscriber other keys and another urgency; false if it is not there. In each snapshot it has the former ones or
-    /// these, and so an event that matches both finds it once.
+    /// Replaces the keys and the urgency of a subscriber. Returns false if it does not exist. Each snapshot has either the old or
+    /// the new ones, so an event that matches both finds the subscriber once.
     pub fn replace(&self, subscriber: Subscriber, urgency: i32, keys: &[Key]) -> bool {
         let mut writing = self.writing.lock();
         let Some(value) = writing.take(subscriber) else {
@@ -91,7 +78,7 @@ impl<T: Clone> Subscriptions<T> {
         true
     }
 
-    /// Takes a subscriber away; what stood for it, if it was there. A reader that has an older snapshot may still come to it.
+    /// Removes a subscriber and returns its value. A reader with an older snapshot may still find it.
     pub fn remove(&self, subscriber: Subscriber) -> Option<T> {
         let mut writing = self.writing.lock();
         let value = writing.take(subscriber)?;
@@ -99,14 +86,14 @@ impl<T: Clone> Subscriptions<T> {
         Some(value)
     }
 
-    /// Frees the tables that nobody reads any more; how many are still read. Every writer does so too.
+    /// Frees the tables that no thread reads any more, and returns how many are still read. Every writer does the same.
     pub fn free_retired(&self) -> usize {
         let mut writing = self.writing.lock();
         writing.free_retired();
         writing.retired.len()
     }
 
-    /// The subscribers as they are now.
+    /// The current subscribers.
     #[inline]
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot(self.snapshot.load())
@@ -114,7 +101,7 @@ impl<T: Clone> Subscriptions<T> {
 
     fn publish(&self, writing: &mut Writing<T>) {
         let table = Arc::new(Table::new(&writing.entries));
-        // Readers that have the old one without counting are counted by the swap, so its count says whether any is left.
+        // The swap counts readers that hold the old table without a count, so its count tells whether a reader is left.
         let old = self.snapshot.swap(table);
         writing.retired.push(old);
         writing.free_retired();
@@ -128,7 +115,7 @@ impl<T: Clone> Default for Subscriptions<T> {
 }
 
 impl<T> Writing<T> {
-    /// Behind those that are as urgent.
+    /// Behind entries of the same urgency.
     fn insert(&mut self, entry: Entry<T>) {
         let at_least = |other: &Entry<T>| other.urgency >= entry.urgency;
         let place = self.entries.partition_point(at_least);
@@ -145,18 +132,19 @@ impl<T> Writing<T> {
     }
 }
 
-/// The subscribers at one moment. Keep it no longer than it takes to ask it: what it has lives as long.
+/// The subscribers at one moment. Drop it soon: it keeps its subscribers alive.
 #[derive(Debug)]
 pub struct Snapshot<T>(Guard<Arc<Table<T>>>);
 
 impl<T> Snapshot<T> {
-    /// Those with a key that matches the event's, the most urgent first, each once. The cost does not grow with the number of others.
+    /// The subscribers with a key that matches the event's, the most urgent first, each once. The cost does not grow with the
+    /// number of others.
     #[inline]
     pub fn matching(&self, event: Key) -> Matching<'_, T> {
         self.0.matching(event)
     }
 
-    /// All of them, the most urgent first.
+    /// All subscribers, the most urgent first.
     pub fn all(&self) -> &[T] {
         self.0.all()
     }

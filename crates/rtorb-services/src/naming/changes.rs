@@ -1,7 +1,7 @@
-//! Changes on their way to the disk: those that come at once share a commit, made by one of the threads that wait for it.
+//! Group commit: changes that come at the same time share one commit, which one of their threads makes.
 
 use super::config::NamingConfig;
-use super::draft::{Bounds, Done, Draft, Refusal, Request};
+use super::draft::{Bounds, ChangeOutcome, Draft, Refusal, Request};
 use super::failure::StoreFailure;
 use super::tree::{Effect, Tree};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Where changes are handed in.
+/// The queue of changes and their commits.
 ///
-/// The first thread that comes leads: it takes what waits, decides and commits it, and shows it to readers; whoever comes
-/// meanwhile waits, and the most urgent of these leads next. No lock is held while the disk is waited for.
+/// The first thread becomes the leader: it takes the waiting changes, decides and commits them, and publishes them to readers.
+/// Threads that come meanwhile wait; then the most urgent of them leads. No thread holds a lock during the disk access.
 #[derive(Debug)]
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
@@ -29,9 +29,9 @@ pub(super) struct Changes {
     commits: AtomicU64,
 }
 
-/// Where changes are kept.
+/// Stable storage for changes.
 pub(super) trait Disk: Send + Sync + core::fmt::Debug {
-    /// Keeps changes, all or none, and returns when they are kept.
+    /// Writes changes, all or none, and returns when they are on the disk.
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError>;
 }
 
@@ -42,34 +42,34 @@ pub(super) struct CommitError {
     pub(super) completed: CompletionStatus,
 }
 
-/// Why it is not known that a change is made.
+/// Why a change failed, or is not known to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ChangeError {
-    /// By the rules.
+    /// The rules refuse it.
     Refused(Refusal),
-    /// Too many wait; it is not made.
+    /// Too many changes wait. It is not made.
     Busy,
-    /// It waited too long, and is not made.
+    /// It waited too long. It is not made.
     TooLate,
-    /// It took too long when it was on its way already.
-    LateUnderWay,
-    /// The store did not keep it.
+    /// Its commit takes too long. It may be made.
+    LateInCommit,
+    /// The store failed.
     NotKept(CommitError),
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingChange>,
     is_led: bool,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingChange {
     request: Request,
     answer: Arc<Answer>,
 }
 
-type Answer = OnceLock<Result<Done, ChangeError>>;
+type Answer = OnceLock<Result<ChangeOutcome, ChangeError>>;
 
 impl Changes {
     pub(super) fn new(
@@ -90,15 +90,15 @@ impl Changes {
         }
     }
 
-    /// Makes a change; when it answers, the change is on the disk, where there is one, and visible.
-    pub(super) fn make(&self, request: Request) -> Result<Done, ChangeError> {
+    /// Makes a change. When this returns, the change is on the disk, if there is one, and visible.
+    pub(super) fn make(&self, request: Request) -> Result<ChangeOutcome, ChangeError> {
         let deadline_ns = monotonic_ns().saturating_add(self.timeout_ns);
         let answer = Arc::new(Answer::new());
         let mut queue = self.queue.lock();
         if queue.waiting.len() >= self.waiting_max {
             return Err(ChangeError::Busy);
         }
-        queue.waiting.push_back(Waiting {
+        queue.waiting.push_back(PendingChange {
             request,
             answer: Arc::clone(&answer),
         });
@@ -114,26 +114,26 @@ impl Changes {
         }
     }
 
-    /// Changes made, and the transactions that they took.
+    /// The number of changes and of their commits.
     pub(super) fn counts(&self) -> (u64, u64) {
         let made = self.made.load(Ordering::Relaxed);
         (made, self.commits.load(Ordering::Relaxed))
     }
 
-    /// Commits a batch of what waits. It may not have the leader's own change yet, when many were before it.
+    /// Commits a batch of waiting changes. It may lack the leader's own change if many were before it.
     fn lead<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
         queue.is_led = true;
         let count = queue.waiting.len().min(BATCH_MAX);
-        let batch: Vec<Waiting> = queue.waiting.drain(..count).collect();
+        let batch: Vec<PendingChange> = queue.waiting.drain(..count).collect();
         drop(queue);
-        // Also when the store panics: the others must not wait for a leader that is no more.
-        let leading = Leading(self);
+        // A guard, because other threads must not wait for ever if the store panics.
+        let leading = LeaderGuard(self);
         self.commit(&batch);
         drop(leading);
         self.queue.lock()
     }
 
-    fn commit(&self, batch: &[Waiting]) {
+    fn commit(&self, batch: &[PendingChange]) {
         let mut draft = Draft::new(&self.tree, self.bounds);
         let decided: Vec<_> = batch
             .iter()
@@ -149,7 +149,7 @@ impl Changes {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
             self.commits.fetch_add(1, Ordering::Relaxed);
             for effect in effects {
-                // Each under its own lock: a reader waits for one change, not for a batch.
+                // One lock for each effect: a reader waits for one change, not for a batch.
                 self.tree.lock().apply(effect);
             }
         }
@@ -158,37 +158,37 @@ impl Changes {
                 Ok(()) => decided,
                 Err(error) => Err(ChangeError::NotKept(error)),
             };
-            // Only the leader answers, and each once.
+            // Only the leader sets it, once.
             let _ = waiting.answer.set(answer);
         }
     }
 }
 
 impl Queue {
-    /// Takes a change back, if that is still possible.
+    /// Removes a change from the queue if no leader has taken it.
     fn give_up(&mut self, answer: &Arc<Answer>) -> ChangeError {
-        let is_it = |waiting: &Waiting| Arc::ptr_eq(&waiting.answer, answer);
+        let is_it = |waiting: &PendingChange| Arc::ptr_eq(&waiting.answer, answer);
         match self.waiting.iter().position(is_it) {
             Some(index) => {
                 self.waiting.remove(index);
                 ChangeError::TooLate
             }
-            None => ChangeError::LateUnderWay,
+            None => ChangeError::LateInCommit,
         }
     }
 }
 
-/// A thread leads.
-struct Leading<'c>(&'c Changes);
+/// Ends the leadership when dropped.
+struct LeaderGuard<'c>(&'c Changes);
 
-impl Drop for Leading<'_> {
+impl Drop for LeaderGuard<'_> {
     fn drop(&mut self) {
         self.0.queue.lock().is_led = false;
         self.0.led.notify_all(&self.0.queue);
     }
 }
 
-/// Changes of one transaction: a bound on how long one thread leads for others.
+/// The greatest number of changes in a commit: it limits how long one thread works for others.
 const BATCH_MAX: usize = 256;
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -198,14 +198,14 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::draft::Change;
-    use super::super::tree::{Place, ROOT, Target, View};
+    use super::super::tree::{BindingKey, ROOT, Target, View};
     use super::*;
     use core::sync::atomic::{AtomicBool, AtomicUsize};
     use rtorb::ior::Ior;
     use rtorb::url::NameComponent;
     use std::thread;
 
-    /// A disk that can be held up, broken, and made to panic.
+    /// A disk that tests can delay, break, and make panic.
     #[derive(Debug, Default)]
     struct FaultyDisk {
         is_held: AtomicBool,
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_see_a_change_when_it_is_on_the_disk_and_never_wait_for_it() {
+    fn readers_see_a_change_only_when_it_is_on_the_disk_and_never_wait() {
         let (disk, changes) = changes(&NamingConfig::default());
         changes.make(bind("before")).expect("made");
         disk.is_held.store(true, Ordering::SeqCst);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_come_during_a_commit_share_the_next() {
+    fn changes_during_a_commit_share_the_next_one() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_held.store(true, Ordering::SeqCst);
         let outcomes = thread::scope(|scope| {
@@ -310,34 +310,34 @@ mod tests {
                 .filter(|outcome| **outcome == wanted)
                 .count()
         };
-        assert_eq!((count(Ok(Done::Changed)), count(refused)), (4, 1));
+        assert_eq!((count(Ok(ChangeOutcome::Changed)), count(refused)), (4, 1));
         assert_eq!(disk.effects.load(Ordering::SeqCst), 5);
         assert_eq!(changes.counts(), (5, 2));
     }
 
     #[test]
-    fn what_a_broken_disk_has_not_kept_is_not_shown() {
+    fn a_change_that_the_disk_did_not_keep_is_not_visible() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_broken.store(true, Ordering::SeqCst);
         assert_eq!(changes.make(bind("a")), Err(ChangeError::NotKept(FULL)));
         assert!(!is_bound(&changes, "a"));
         disk.is_broken.store(false, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+        assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
     }
 
     #[test]
-    fn a_disk_that_panics_holds_up_nobody_else() {
+    fn a_panic_of_the_disk_blocks_no_other_change() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.panics.store(true, Ordering::SeqCst);
         thread::scope(|scope| {
             assert!(scope.spawn(|| changes.make(bind("a"))).join().is_err());
         });
         disk.panics.store(false, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Ok(Done::Changed));
+        assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
     }
 
     #[test]
-    fn who_waits_too_long_is_told_whether_it_was_on_its_way() {
+    fn a_change_that_waits_too_long_reports_whether_its_commit_had_begun() {
         let config = NamingConfig {
             change_timeout: Duration::from_millis(30),
             changes_waiting_max: 1,
@@ -347,7 +347,7 @@ mod tests {
         disk.is_held.store(true, Ordering::SeqCst);
         let answer = Arc::new(Answer::new());
         let gone = changes.queue.lock().give_up(&answer);
-        assert_eq!(gone, ChangeError::LateUnderWay, "a leader has taken it");
+        assert_eq!(gone, ChangeError::LateInCommit, "a leader has taken it");
         thread::scope(|scope| {
             let leader = scope.spawn(|| changes.make(bind("a")));
             wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
@@ -356,7 +356,7 @@ mod tests {
             assert_eq!(changes.make(bind("c")), Err(ChangeError::Busy));
             assert_eq!(waiting.join().expect("b"), Err(ChangeError::TooLate));
             disk.is_held.store(false, Ordering::SeqCst);
-            assert_eq!(leader.join().expect("a"), Ok(Done::Changed));
+            assert_eq!(leader.join().expect("a"), Ok(ChangeOutcome::Changed));
         });
         assert!(is_bound(&changes, "a") && !is_bound(&changes, "b"));
     }
@@ -370,11 +370,15 @@ mod tests {
             name: name.iter().map(|id| component(id)).collect(),
             change,
         };
-        let Ok(Done::Created(context)) = draft.add(&at(&["c"], Change::BindNewContext)) else {
+        let Ok(ChangeOutcome::Created(context)) = draft.add(&at(&["c"], Change::BindNewContext))
+        else {
             panic!("no context");
         };
         let object = Change::Bind(Target::Object(Arc::new(Ior::NIL)));
-        assert_eq!(draft.add(&at(&["c", "o"], object)), Ok(Done::Changed));
+        assert_eq!(
+            draft.add(&at(&["c", "o"], object)),
+            Ok(ChangeOutcome::Changed)
+        );
         let destroy = Request {
             context,
             name: Vec::new(),
@@ -383,12 +387,12 @@ mod tests {
         assert_eq!(draft.add(&destroy), Err(Refusal::NotEmpty));
         assert_eq!(
             draft.add(&at(&["c", "o"], Change::Unbind)),
-            Ok(Done::Changed)
+            Ok(ChangeOutcome::Changed)
         );
-        assert_eq!(draft.add(&destroy), Ok(Done::Changed));
+        assert_eq!(draft.add(&destroy), Ok(ChangeOutcome::Changed));
         let place = |id: &str, context| {
             let component = component(id);
-            Arc::new(Place { context, component })
+            Arc::new(BindingKey { context, component })
         };
         assert_eq!(
             draft.into_effects(),

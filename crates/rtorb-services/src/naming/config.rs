@@ -4,45 +4,44 @@ use super::error::NamingError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a naming service keeps names, and its bounds; every bound has a range, and beyond it a caller gets an exception.
+/// The configuration of a naming service. Every bound has a range, and a caller that exceeds it gets an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamingConfig {
-    /// The file of the store; it is made where there is none, its directory is not. `None` keeps names in memory alone: they,
-    /// and the references to contexts, end with the process. After the disk has refused something, changes are PERSIST_STORE
-    /// until the service begins again; names are still resolved.
+    /// The file of the store. The service makes it if it does not exist, but not its directory. `None` keeps names in memory
+    /// only: they, and references to contexts, end with the process. If the disk fails, changes raise PERSIST_STORE until the
+    /// service starts again, with the reason in [`StoreFailure`](super::StoreFailure); names are still resolved.
     pub store: Option<PathBuf>,
-    /// Bindings in all contexts: NO_RESOURCES. The table for them is reserved at the beginning, so that it never has to grow
-    /// while others wait. 1 to 10,000,000; 250,000.
+    /// Bindings in all contexts: NO_RESOURCES. The table is reserved at the start, so it never grows while clients wait. 1 to
+    /// 10,000,000; 250,000.
     pub bindings_max: usize,
-    /// Contexts, bound or not: NO_RESOURCES. 1 to 1,000,000; 65,536.
+    /// Contexts with or without a name: NO_RESOURCES. 1 to 1,000,000; 65,536.
     pub contexts_max: usize,
-    /// Octets of all names and references: NO_RESOURCES. 1 KiB to 64 GiB; 256 MiB.
+    /// Bytes of all names and references: NO_RESOURCES. 1 KiB to 64 GiB; 256 MiB.
     pub octets_max: usize,
-    /// Components of a name: IMP_LIMIT. It bounds federation too: each server on the way takes at least one. 1 to 1,024; 32.
+    /// Components of a name: IMP_LIMIT. It limits federation too: each server takes at least one component. 1 to 1,024; 32.
     pub name_components_max: usize,
-    /// Octets of an id, and of a kind: IMP_LIMIT. 1 to 65,536; 1,024.
+    /// Bytes of an id and of a kind: IMP_LIMIT. 1 to 65,536; 1,024.
     pub component_octets_max: usize,
-    /// Octets of a reference that is bound: IMP_LIMIT. 64 octets to 1 MiB; 16 KiB.
+    /// Bytes of a bound reference: IMP_LIMIT. 64 bytes to 1 MiB; 16 KiB.
     pub reference_octets_max: usize,
-    /// Bindings that one call of `list` or `next_n` answers; the others are left to the iterator. 1 to 10,000; 1,000.
+    /// Bindings in the result of one `list` or `next_n`. The iterator has the rest. 1 to 10,000; 1,000.
     pub list_max: usize,
-    /// Iterators that clients have at a time: when there is one more, the one unused longest is ended, and OBJECT_NOT_EXIST
-    /// to its owner. 1 to 10,000; 100.
+    /// Open iterators. Beyond it, the least recently used iterator ends and its owner gets OBJECT_NOT_EXIST. 1 to 10,000; 100.
     pub iterators_max: usize,
     /// Changes that wait for the disk: TRANSIENT. 1 to 65,536; 1,024.
     pub changes_waiting_max: usize,
-    /// How long a caller waits for its change to be on the disk: TIMEOUT, COMPLETED_MAYBE if it was on its way. Who leads a
+    /// The time to wait for a change to be on the disk: TIMEOUT, COMPLETED_MAYBE if its commit had begun. The thread that makes a
     /// commit waits as long as the disk takes. 1 ms to an hour; 10 s.
     pub change_timeout: Duration,
-    /// How long another server may take for the part of a name that it has: CannotProceed. Connecting to it has the ORB's own
-    /// `connect_timeout`. 1 ms to an hour; 2 s.
+    /// The timeout of a call to another server: CannotProceed. The ORB's `connect_timeout` limits connecting to it. 1 ms to an
+    /// hour; 2 s.
     pub forward_timeout: Duration,
-    /// Calls to other servers at a time, each of which holds a serving thread: CannotProceed. 1 to 1,024; 8.
+    /// Concurrent calls to other servers, each of which holds a serving thread: CannotProceed. 1 to 1,024; 8.
     pub forwards_max: usize,
 }
 
 impl NamingConfig {
-    /// The default bounds, with a store in that file.
+    /// The default bounds with a store in this file.
     pub fn stored_at(store: impl Into<PathBuf>) -> Self {
         Self {
             store: Some(store.into()),
@@ -50,7 +49,7 @@ impl NamingConfig {
         }
     }
 
-    /// Each bound within its range.
+    /// Checks that each bound is in its range.
     pub(super) fn check(&self) -> Result<(), NamingError> {
         let counts = [
             ("bindings_max", self.bindings_max, 1, 10_000_000),
@@ -96,7 +95,7 @@ impl NamingConfig {
 }
 
 impl Default for NamingConfig {
-    /// In memory alone.
+    /// Names in memory only.
     fn default() -> Self {
         Self {
             store: None,
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_out_of_its_range_is_told() {
+    fn a_bound_out_of_range_is_refused() {
         assert!(NamingConfig::default().check().is_ok());
         let wrong = [
             NamingConfig {

@@ -1,13 +1,13 @@
-//! What a naming service does for its contexts, whichever of them is asked.
+//! The state and the operations that all contexts of a naming service share.
 
 use super::changes::{ChangeError, Changes};
 use super::config::NamingConfig;
-use super::draft::{Change, Done, Refusal, Request};
+use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::error::NamingError;
-use super::federation::{Federation, Question};
+use super::exception::NamingException;
+use super::federation::{Federation, ForwardKind};
 use super::iterators::Iterators;
 use super::names;
-use super::raised::Raised;
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
@@ -22,7 +22,7 @@ use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaPolicies, S
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
 
-/// A naming service, as its servants share it.
+/// The shared state of a naming service.
 #[derive(Debug)]
 pub(super) struct Naming {
     pub(super) config: NamingConfig,
@@ -37,38 +37,38 @@ pub(super) struct Naming {
 /// The object key of every naming service's root context, and the name of its initial reference.
 pub(super) const ROOT_KEY: &str = "NameService";
 
-/// What a naming service holds and has done.
+/// The counts of a naming service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamingStatistics {
     /// Bindings in all contexts.
     pub bindings: usize,
-    /// Contexts, the root and those without a name included.
+    /// All contexts, with the root and contexts without a name.
     pub contexts: usize,
-    /// Octets of all names and references.
+    /// Bytes of all names and references.
     pub octets: usize,
     /// Changes made.
     pub changes: u64,
-    /// Transactions that they took.
+    /// Commits of these changes.
     pub commits: u64,
-    /// Iterators that clients have.
+    /// Open iterators.
     pub iterators: usize,
-    /// Iterators ended because there were too many.
+    /// Iterators that were ended because there were too many.
     pub iterators_ended: u64,
 }
 
-/// What a name stands for.
+/// A resolved name.
 #[derive(Debug)]
 pub(super) enum Resolved {
-    /// Something that is bound, as it was bound.
+    /// The reference that was bound, unchanged.
     Bound(Arc<Ior>),
-    /// A context of this server, or what another one has answered.
+    /// A context of this server, or the answer of another server.
     Object(Option<ObjectRef>),
 }
 
-/// How far a walk along a name came.
-pub(super) enum Step<T> {
+/// The result of a lookup.
+pub(super) enum Lookup<T> {
     Here(T),
-    /// The rest, from there on, is another server's.
+    /// The name continues at another server, from this index on.
     Elsewhere(Arc<Ior>, usize),
 }
 
@@ -80,7 +80,7 @@ impl Naming {
         changes: Changes,
         config: NamingConfig,
     ) -> Result<Arc<Self>, NamingError> {
-        // The store's own number in the keys: a context of another naming service is never taken for one of ours.
+        // The store's identity is part of the object keys, so a context of another naming service is never taken for one of ours.
         let name = format!("NamingContexts-{identity:016x}");
         Ok(Arc::new(Self {
             federation: Federation::new(orb, &config),
@@ -114,59 +114,59 @@ impl Naming {
         }
     }
 
-    /// Ends contexts and iterators; true the first time.
+    /// Ends contexts and iterators. Returns true the first time.
     pub(super) fn end(&self) -> bool {
         self.iterators.end();
         self.poa.destroy();
         !self.is_ended.swap(true, Ordering::Relaxed)
     }
 
-    /// What a name stands for, seen from a context.
+    /// Resolves a name in a context.
     pub(super) fn resolve(
         &self,
         context: ContextId,
         name: Vec<NameComponent>,
-    ) -> Result<Resolved, Raised> {
+    ) -> Result<Resolved, NamingException> {
         let name = names::checked(name, &self.config)?;
         match self.find(context, &name)? {
-            Step::Here(Target::Object(ior) | Target::Elsewhere(ior)) => Ok(Resolved::Bound(ior)),
-            Step::Here(Target::Context(id)) => {
+            Lookup::Here(Target::Object(ior) | Target::Elsewhere(ior)) => Ok(Resolved::Bound(ior)),
+            Lookup::Here(Target::Context(id)) => {
                 let reference = self.reference(id).as_object().clone();
                 Ok(Resolved::Object(Some(reference)))
             }
-            Step::Elsewhere(there, at) => {
+            Lookup::Elsewhere(there, at) => {
                 let rest = names::to_wire(&name[at..]);
                 let resolve = NamingContext::resolve;
                 let answer = self
                     .federation
-                    .forward((&there, rest), Question::Resolve, resolve)?;
+                    .forward(&there, rest, ForwardKind::Read, resolve)?;
                 Ok(Resolved::Object(answer))
             }
         }
     }
 
-    /// Changes what a name is bound to, unless that is another server's.
+    /// Changes the binding of a name, unless it belongs to another server.
     pub(super) fn change(
         &self,
         context: ContextId,
         name: &[NameComponent],
         change: Change,
-    ) -> Result<Step<Done>, Raised> {
+    ) -> Result<Lookup<ChangeOutcome>, NamingException> {
         let request = Request {
             context,
             name: name.to_vec(),
             change,
         };
         match self.changes.make(request) {
-            Ok(done) => Ok(Step::Here(done)),
+            Ok(done) => Ok(Lookup::Here(done)),
             Err(ChangeError::Refused(Refusal::Stopped(stop))) => self
                 .stopped(stop, name)
-                .map(|(there, at)| Step::Elsewhere(there, at)),
+                .map(|(there, at)| Lookup::Elsewhere(there, at)),
             Err(error) => Err(raised(error, name)),
         }
     }
 
-    /// What a context has, beginning with so many bindings.
+    /// Lists a context: `how_many` bindings and an iterator for the rest.
     pub(super) fn list(
         &self,
         context: ContextId,
@@ -177,13 +177,13 @@ impl Naming {
         self.iterators.list(&self.tree, cursor, how_many)
     }
 
-    /// What `bind` binds.
+    /// The target of `bind`.
     pub(super) fn object(&self, object: Option<&ObjectRef>) -> Result<Target, SystemException> {
         let object = object.ok_or(ExceptionKind::BadParam)?;
         Ok(Target::Object(self.bounded(object.ior())?))
     }
 
-    /// What `bind_context` binds: one of our contexts, or another server's.
+    /// The target of `bind_context`: one of our contexts, or another server's.
     pub(super) fn context(
         &self,
         context: Option<&NamingContext>,
@@ -195,8 +195,8 @@ impl Naming {
         }
     }
 
-    /// Which of our contexts a reference is to. One to the root by the key that every naming service's root has counts when it
-    /// has an endpoint of ours; else it is called as another server's, which works too.
+    /// The context of ours that a reference denotes, if any. A reference with the common key of root contexts is ours if it has
+    /// one of our endpoints; otherwise it is called as another server's, which works too.
     fn own(&self, context: &ObjectRef) -> Option<ContextId> {
         if let Ok(id) = self.poa.reference_to_id(context) {
             return context_of(&id);
@@ -213,13 +213,18 @@ impl Naming {
     }
 
     fn bounded(&self, ior: &Ior) -> Result<Arc<Ior>, SystemException> {
-        match octets_of(ior) <= self.config.reference_octets_max {
-            true => Ok(Arc::new(ior.clone())),
-            false => Err(ExceptionKind::ImpLimit.into()),
+        if octets_of(ior) <= self.config.reference_octets_max {
+            Ok(Arc::new(ior.clone()))
+        } else {
+            Err(ExceptionKind::ImpLimit.into())
         }
     }
 
-    fn find(&self, context: ContextId, name: &[NameComponent]) -> Result<Step<Target>, Raised> {
+    fn find(
+        &self,
+        context: ContextId,
+        name: &[NameComponent],
+    ) -> Result<Lookup<Target>, NamingException> {
         let found = {
             let tree = self.tree.lock();
             let (last, path) = name
@@ -231,21 +236,25 @@ impl Naming {
             })
         };
         match found {
-            Ok(target) => Ok(Step::Here(target)),
+            Ok(target) => Ok(Lookup::Here(target)),
             Err(stop) => self
                 .stopped(stop, name)
-                .map(|(there, at)| Step::Elsewhere(there, at)),
+                .map(|(there, at)| Lookup::Elsewhere(there, at)),
         }
     }
 
-    /// Where a name goes on, or the exception for why it does not.
-    fn stopped(&self, stop: Stop, name: &[NameComponent]) -> Result<(Arc<Ior>, usize), Raised> {
+    /// Where a name continues, or the exception if it does not.
+    fn stopped(
+        &self,
+        stop: Stop,
+        name: &[NameComponent],
+    ) -> Result<(Arc<Ior>, usize), NamingException> {
         match stop {
             Stop::Elsewhere { context, at } => Ok((context, at)),
             Stop::NoContext => Err(OBJECT_NOT_EXIST.into()),
             Stop::MissingNode { at } => Err(not_found(NotFoundReason::MissingNode, name, at)),
             Stop::NotContext { at } => Err(not_found(NotFoundReason::NotContext, name, at)),
-            Stop::Destroyed { context, at } => Err(Raised::CannotProceed(CannotProceed {
+            Stop::Destroyed { context, at } => Err(NamingException::CannotProceed(CannotProceed {
                 cxt: Some(self.reference(context).into()),
                 rest_of_name: names::to_wire(&name[at..]),
             })),
@@ -253,40 +262,42 @@ impl Naming {
     }
 }
 
-/// The context with that id in its adapter.
+/// Parses the object id of a context.
 pub(super) fn context_of(id: &[u8]) -> Option<ContextId> {
     let id = core::str::from_utf8(id).ok()?;
     Some(ContextId(id.parse().ok()?))
 }
 
-/// The context is destroyed, and was so before the request was carried out.
+/// The context was destroyed before the request.
 pub(super) const OBJECT_NOT_EXIST: SystemException =
     SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
-fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> Raised {
-    Raised::NotFound(NotFound {
+fn not_found(why: NotFoundReason, name: &[NameComponent], at: usize) -> NamingException {
+    NamingException::NotFound(NotFound {
         why,
         rest_of_name: names::to_wire(&name[at..]),
     })
 }
 
-fn raised(error: ChangeError, name: &[NameComponent]) -> Raised {
+fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
     let exception = match error {
-        ChangeError::Refused(Refusal::AlreadyBound) => return Raised::AlreadyBound(AlreadyBound),
-        ChangeError::Refused(Refusal::NotEmpty) => return Raised::NotEmpty(NotEmpty),
+        ChangeError::Refused(Refusal::AlreadyBound) => {
+            return NamingException::AlreadyBound(AlreadyBound);
+        }
+        ChangeError::Refused(Refusal::NotEmpty) => return NamingException::NotEmpty(NotEmpty),
         ChangeError::Refused(Refusal::NotObject) => {
             return not_found(NotFoundReason::NotObject, name, name.len() - 1);
         }
         ChangeError::Refused(Refusal::IsRoot) => ExceptionKind::NoPermission.into(),
         ChangeError::Refused(Refusal::Full) => ExceptionKind::NoResources.into(),
-        // Told apart before.
+        // Handled by the caller.
         ChangeError::Refused(Refusal::Stopped(_)) => ExceptionKind::Internal.into(),
         ChangeError::Busy => ExceptionKind::Transient.into(),
         ChangeError::TooLate => ExceptionKind::Timeout.into(),
-        ChangeError::LateUnderWay => {
+        ChangeError::LateInCommit => {
             SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
         }
         ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };
-    Raised::System(exception)
+    NamingException::System(exception)
 }

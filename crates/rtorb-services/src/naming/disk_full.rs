@@ -1,7 +1,7 @@
 //! A naming service whose disk is full: the exception of its clients, and its log.
 
 use super::NamingService;
-use super::client::{Context, Existing, Failure, Why, parse_name};
+use super::client::{Context, Existing, Failure, FailureReason, parse_name};
 use super::config::NamingConfig;
 use super::failure::{StoreFailure, StoreLog};
 use super::store::{self, Store};
@@ -110,7 +110,7 @@ fn a_full_disk_reaches_the_log_once_and_every_client_whose_change_is_lost() {
 }
 
 fn assert_says_disk_full(failure: &Failure) {
-    let Why::System(exception) = &failure.why else {
+    let FailureReason::System(exception) = &failure.reason else {
         panic!("{failure}");
     };
     assert_eq!(exception.kind, ExceptionKind::PersistStore);

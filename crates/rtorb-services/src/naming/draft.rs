@@ -1,18 +1,18 @@
-//! What changes come to, by the rules of CosNaming, before they are committed.
+//! Draft of a batch of changes: it applies the rules of CosNaming before the commit.
 
 use super::config::NamingConfig;
-use super::tree::{ContextId, Effect, Place, ROOT, Stop, Target, Tree, View, walk};
+use super::tree::{BindingKey, ContextId, Effect, ROOT, Stop, Target, Tree, View, walk};
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a client wants changed.
+/// A change that a client requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The context that is asked.
+    /// The context that was called.
     pub(super) context: ContextId,
-    /// Empty for what concerns the context itself.
+    /// Empty for changes of the context itself.
     pub(super) name: Vec<NameComponent>,
     pub(super) change: Change,
 }
@@ -22,9 +22,9 @@ pub(super) struct Request {
 pub(super) enum Change {
     /// `bind` and `bind_context`.
     Bind(Target),
-    /// `rebind`: over an object, or nothing.
+    /// `rebind`: replaces an object or nothing.
     RebindObject(Target),
-    /// `rebind_context`: over a context, or nothing.
+    /// `rebind_context`: replaces a context or nothing.
     RebindContext(Target),
     Unbind,
     BindNewContext,
@@ -32,29 +32,29 @@ pub(super) enum Change {
     Destroy,
 }
 
-/// What a change has come to.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum ChangeOutcome {
     Changed,
-    /// A context was made.
+    /// A new context.
     Created(ContextId),
 }
 
-/// Why a change is not made.
+/// Why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Stopped(Stop),
-    /// Bound to a context, where an object is wanted.
+    /// The name is bound to a context, not to an object.
     NotObject,
     AlreadyBound,
     NotEmpty,
-    /// The root is never destroyed.
+    /// The root cannot be destroyed.
     IsRoot,
-    /// A bound of the configuration.
+    /// A bound of the configuration is reached.
     Full,
 }
 
-/// The bounds that changes keep.
+/// The bounds for changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) bindings_max: usize,
@@ -72,13 +72,13 @@ impl From<&NamingConfig> for Bounds {
     }
 }
 
-/// The tree as it will be when some changes are committed: the tree as it is, and what is different.
+/// The tree with a batch of changes applied: the committed tree and the differences.
 pub(super) struct Draft<'t> {
     tree: &'t Mutex<Tree>,
     bounds: Bounds,
-    /// Places that are different, with what is bound there.
-    targets: HashMap<Arc<Place>, Option<Target>>,
-    /// Contexts that are different, with their bindings; `None` for one that is destroyed.
+    /// Changed bindings; `None` for unbound.
+    targets: HashMap<Arc<BindingKey>, Option<Target>>,
+    /// Changed contexts with their number of bindings; `None` for destroyed.
     contexts: HashMap<ContextId, Option<usize>>,
     next_context: ContextId,
     bindings_len: usize,
@@ -88,7 +88,7 @@ pub(super) struct Draft<'t> {
 }
 
 impl<'t> Draft<'t> {
-    /// No change yet. Nobody else changes the tree as long as it is there.
+    /// An empty draft. No other thread changes the tree during its life.
     pub(super) fn new(tree: &'t Mutex<Tree>, bounds: Bounds) -> Self {
         let now = tree.lock();
         Self {
@@ -104,36 +104,36 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// Adds a change, or says why it is not made.
-    pub(super) fn add(&mut self, request: &Request) -> Result<Done, Refusal> {
+    /// Adds a change or refuses it.
+    pub(super) fn add(&mut self, request: &Request) -> Result<ChangeOutcome, Refusal> {
         match (request.name.split_last(), &request.change) {
             (Some((last, path)), change) => {
                 let context = walk(self, request.context, path).map_err(Refusal::Stopped)?;
                 let component = last.clone();
-                let place = Arc::new(Place { context, component });
+                let place = Arc::new(BindingKey { context, component });
                 self.change_at(place, path.len(), change)
             }
             (None, Change::NewContext) => {
                 self.check_exists(request.context)?;
-                self.create().map(Done::Created)
+                self.create().map(ChangeOutcome::Created)
             }
             (None, Change::Destroy) => self.destroy(request.context),
-            // A name is never empty where a change needs one: that is checked when it comes.
+            // The service checks that a name is not empty before it comes here.
             (None, _) => Err(Refusal::Stopped(Stop::MissingNode { at: 0 })),
         }
     }
 
-    /// What there is to commit, in order.
+    /// The effects to commit, in order.
     pub(super) fn into_effects(self) -> Vec<Effect> {
         self.effects
     }
 
     fn change_at(
         &mut self,
-        place: Arc<Place>,
+        place: Arc<BindingKey>,
         at: usize,
         change: &Change,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<ChangeOutcome, Refusal> {
         let bound = self.target(place.context, &place.component);
         match (change, bound) {
             (Change::Bind(_) | Change::BindNewContext, Some(_)) => Err(Refusal::AlreadyBound),
@@ -141,7 +141,7 @@ impl<'t> Draft<'t> {
                 self.check_room(&place, None)?;
                 let id = self.create()?;
                 self.bind(place, None, Target::Context(id))?;
-                Ok(Done::Created(id))
+                Ok(ChangeOutcome::Created(id))
             }
             // Naming 1.3, 2.2.1: a binding keeps its type.
             (Change::RebindObject(_), Some(Target::Context(_) | Target::Elsewhere(_))) => {
@@ -164,10 +164,10 @@ impl<'t> Draft<'t> {
 
     fn bind(
         &mut self,
-        place: Arc<Place>,
+        place: Arc<BindingKey>,
         bound: Option<Target>,
         target: Target,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<ChangeOutcome, Refusal> {
         self.check_room(&place, Some((&bound, &target)))?;
         match &bound {
             Some(bound) => self.octets -= bound.octets(),
@@ -181,16 +181,16 @@ impl<'t> Draft<'t> {
         self.targets
             .insert(Arc::clone(&place), Some(target.clone()));
         self.effects.push(Effect::Bind(place, target));
-        Ok(Done::Changed)
+        Ok(ChangeOutcome::Changed)
     }
 
-    fn unbind(&mut self, place: Arc<Place>, bound: &Target) -> Done {
+    fn unbind(&mut self, place: Arc<BindingKey>, bound: &Target) -> ChangeOutcome {
         self.octets -= place.octets() + bound.octets();
         self.bindings_len -= 1;
         self.count(place.context, -1);
         self.targets.insert(Arc::clone(&place), None);
         self.effects.push(Effect::Unbind(place));
-        Done::Changed
+        ChangeOutcome::Changed
     }
 
     fn create(&mut self) -> Result<ContextId, Refusal> {
@@ -205,7 +205,7 @@ impl<'t> Draft<'t> {
         Ok(id)
     }
 
-    fn destroy(&mut self, id: ContextId) -> Result<Done, Refusal> {
+    fn destroy(&mut self, id: ContextId) -> Result<ChangeOutcome, Refusal> {
         if id == ROOT {
             return Err(Refusal::IsRoot);
         }
@@ -215,23 +215,24 @@ impl<'t> Draft<'t> {
                 self.contexts_len -= 1;
                 self.contexts.insert(id, None);
                 self.effects.push(Effect::Destroy(id));
-                Ok(Done::Changed)
+                Ok(ChangeOutcome::Changed)
             }
             Some(_) => Err(Refusal::NotEmpty),
         }
     }
 
     fn check_exists(&self, id: ContextId) -> Result<(), Refusal> {
-        match self.has_context(id) {
-            true => Ok(()),
-            false => Err(Refusal::Stopped(Stop::NoContext)),
+        if self.has_context(id) {
+            Ok(())
+        } else {
+            Err(Refusal::Stopped(Stop::NoContext))
         }
     }
 
-    /// Full, when a binding at that place, in place of one or new, would be too much.
+    /// Refuses a binding, new or replaced, that exceeds a bound.
     fn check_room(
         &self,
-        place: &Place,
+        place: &BindingKey,
         binding: Option<(&Option<Target>, &Target)>,
     ) -> Result<(), Refusal> {
         let (bound, octets) = match binding {
@@ -242,9 +243,10 @@ impl<'t> Draft<'t> {
             Some(bound) => (self.bindings_len, self.octets - bound.octets() + octets),
             None => (self.bindings_len + 1, self.octets + place.octets() + octets),
         };
-        match bindings_len <= self.bounds.bindings_max && octets <= self.bounds.octets_max {
-            true => Ok(()),
-            false => Err(Refusal::Full),
+        if bindings_len <= self.bounds.bindings_max && octets <= self.bounds.octets_max {
+            Ok(())
+        } else {
+            Err(Refusal::Full)
         }
     }
 
@@ -266,7 +268,7 @@ impl<'t> Draft<'t> {
 impl View for Draft<'_> {
     fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
         let component = component.clone();
-        let place = Place { context, component };
+        let place = BindingKey { context, component };
         match self.targets.get(&place) {
             Some(target) => target.clone(),
             None => self.tree.lock().target(context, &place.component),

@@ -9,32 +9,32 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamingError {
-    /// A bound out of its range.
+    /// A bound is out of its range.
     #[error("{bound} is {value}: give it a value from {range}")]
     Bound {
-        /// Which.
+        /// The bound.
         bound: &'static str,
-        /// What it was given.
+        /// Its value.
         value: String,
-        /// What it may be.
+        /// Its range.
         range: String,
     },
-    /// A store that cannot be used; it is left as it was.
+    /// The store cannot be used; it is unchanged.
     #[error("the store of names {}: {why}", place.display())]
     Store {
         /// Its file.
         place: PathBuf,
-        /// Why not.
+        /// The reason.
         #[source]
         why: StoreError,
     },
-    /// The ORB's adapters would not have the contexts.
+    /// The object adapter refuses the contexts.
     #[error("the contexts cannot be served: {0}")]
     Adapter(#[from] PoaError),
-    /// The ORB would not have the root's key: it serves names already.
+    /// The ORB refuses the key of the root context: it serves a naming service already.
     #[error("the root context cannot have the key NameService: {0}")]
     Key(#[from] ObjectKeyError),
-    /// The ORB cannot serve.
+    /// An error of the ORB.
     #[error("the naming service cannot be served: {0}")]
     Orb(#[from] SystemException),
 }
@@ -44,39 +44,41 @@ pub enum NamingError {
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has it open.
-    #[error("is in use: another naming service has it open; end that one, or choose another file")]
+    #[error("is in use by another naming service: stop that service, or choose another file")]
     InUse,
-    /// A later program has written it.
-    #[error("has schema {schema}, and this program knows {known}: use the program that wrote it")]
+    /// A newer program wrote it.
+    #[error(
+        "has schema {schema}, and this program supports {known}: use the program that wrote it"
+    )]
     Newer {
-        /// What it has.
+        /// Its schema.
         schema: u64,
-        /// What is known here.
+        /// The schema of this program.
         known: u64,
     },
-    /// The file is something else.
+    /// The file is not a store.
     #[error("is not a store of names ({why}): choose another file")]
     Foreign {
-        /// How that shows.
+        /// How this was found out.
         why: String,
     },
     /// The file is damaged.
     #[error("is damaged ({why}): restore it from a copy")]
     Corrupted {
-        /// How that shows.
+        /// How this was found out.
         why: String,
     },
-    /// The configuration allows less than there is.
+    /// The store is larger than the configuration allows.
     #[error("holds {what}, more than {bound} = {max} allows: raise the bound")]
     TooMuch {
-        /// What there is.
+        /// The content.
         what: String,
         /// The bound.
         bound: &'static str,
         /// Its value.
         max: usize,
     },
-    /// The operating system refused something.
+    /// An error of the operating system.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -1,7 +1,7 @@
-//! Names that go on in contexts of other servers.
+//! Calls to contexts of other servers, for names that continue there.
 
 use super::config::NamingConfig;
-use super::raised::Raised;
+use super::exception::NamingException;
 use crate::stubs::naming::cos_naming::naming_context::CannotProceed;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use rtorb::ior::Ior;
 use rtorb::{CompletionStatus, Orb, SystemException};
 use std::time::Duration;
 
-/// Calls to other servers: each takes a serving thread, so that they are bounded in number and in time. In nesting they are
-/// bounded by the length of the name, of which every server takes a component.
+/// Limits calls to other servers. Each call takes a serving thread, so their number and time are limited. The length of the name
+/// limits their nesting: each server takes at least one component.
 #[derive(Debug)]
 pub(super) struct Federation {
     orb: Orb,
@@ -19,12 +19,12 @@ pub(super) struct Federation {
     calls: AtomicUsize,
 }
 
-/// What another server is asked.
+/// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Question {
-    /// Asking again does no harm.
-    Resolve,
-    /// What may have happened must be told.
+pub(super) enum ForwardKind {
+    /// It may be repeated.
+    Read,
+    /// The client must learn if it may have been done.
     Change,
 }
 
@@ -38,36 +38,37 @@ impl Federation {
         }
     }
 
-    /// Asks the context of another server for the rest of a name. When it cannot be reached, the client is told where the rest
-    /// would have to be asked for.
+    /// Calls another server's context for the rest of a name. If it cannot be reached, the client gets CannotProceed with the
+    /// context to call.
     pub(super) fn forward<T, E>(
         &self,
-        (context, rest): (&Ior, Vec<NameComponent>),
-        question: Question,
+        context: &Ior,
+        rest: Vec<NameComponent>,
+        kind: ForwardKind,
         call: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<T, E>,
-    ) -> Result<T, Raised>
+    ) -> Result<T, NamingException>
     where
-        Raised: From<E>,
+        NamingException: From<E>,
     {
         let there = self.context(context)?;
         let cannot_proceed = |rest| {
-            Raised::CannotProceed(CannotProceed {
+            NamingException::CannotProceed(CannotProceed {
                 cxt: Some(there.clone()),
                 rest_of_name: rest,
             })
         };
-        let Some(_calling) = Calling::begin(self) else {
+        let Some(_permit) = CallPermit::begin(self) else {
             return Err(cannot_proceed(rest));
         };
-        match call(&there, &rest).map_err(Raised::from) {
-            Err(Raised::System(exception)) if hides_nothing(&exception, question) => {
+        match call(&there, &rest).map_err(NamingException::from) {
+            Err(NamingException::System(exception)) if hides_nothing(&exception, kind) => {
                 Err(cannot_proceed(rest))
             }
             answer => answer,
         }
     }
 
-    /// The context with that reference, whose calls take no longer than they may.
+    /// The context of a reference; its calls have a timeout.
     pub(super) fn context(&self, ior: &Ior) -> Result<NamingContext, SystemException> {
         let object = self.orb.string_to_object(&ior.to_string())?;
         let bounded = object.with_round_trip_timeout(Some(self.timeout));
@@ -75,15 +76,15 @@ impl Federation {
     }
 }
 
-/// True if the client loses nothing when it is told to ask there itself.
-fn hides_nothing(exception: &SystemException, question: Question) -> bool {
-    question == Question::Resolve || exception.completed == CompletionStatus::No
+/// True if the client may safely call the other server itself.
+fn hides_nothing(exception: &SystemException, kind: ForwardKind) -> bool {
+    kind == ForwardKind::Read || exception.completed == CompletionStatus::No
 }
 
-/// A call in progress.
-struct Calling<'f>(&'f Federation);
+/// Counts a call in progress.
+struct CallPermit<'f>(&'f Federation);
 
-impl<'f> Calling<'f> {
+impl<'f> CallPermit<'f> {
     fn begin(federation: &'f Federation) -> Option<Self> {
         let more = |calls| (calls < federation.calls_max).then_some(calls + 1);
         let counted = federation
@@ -93,7 +94,7 @@ impl<'f> Calling<'f> {
     }
 }
 
-impl Drop for Calling<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Binding iterators: a place in the list of a context, and no more; a bounded number of them.
+//! Binding iterators: a bounded number of positions in lists of contexts.
 
 use super::config::NamingConfig;
 use super::names;
-use super::tree::{Cursor, Place, Target, Tree};
+use super::tree::{BindingKey, Cursor, Target, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
@@ -12,18 +12,18 @@ use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The iterators that clients have.
+/// The open iterators.
 #[derive(Debug)]
 pub(super) struct Iterators {
     poa: Poa,
     iterators_max: usize,
     list_max: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenIterators>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
-    /// When each was used last, as a number that only grows.
+struct OpenIterators {
+    /// The last use of each iterator, as a growing number.
     used: HashMap<u64, u64>,
     next_id: u64,
     next_use: u64,
@@ -32,7 +32,7 @@ struct Open {
 
 /// The servant of an iterator.
 #[derive(Debug)]
-struct Listing {
+struct IteratorServant {
     tree: Arc<Mutex<Tree>>,
     iterators: Arc<Iterators>,
     id: u64,
@@ -50,7 +50,7 @@ impl Iterators {
         })
     }
 
-    /// The first bindings of a list, and an iterator for the others when there are any.
+    /// Returns the first bindings of a list, and an iterator for the rest if there is one.
     pub(super) fn list(
         self: &Arc<Self>,
         tree: &Arc<Mutex<Tree>>,
@@ -63,10 +63,10 @@ impl Iterators {
         }
         let (id, forgotten) = self.open.lock().add(self.iterators_max);
         if let Some(forgotten) = forgotten {
-            // Gone already when its client ended it just now.
+            // It fails if the client has just destroyed it.
             let _ = self.poa.deactivate_id(forgotten.to_be_bytes());
         }
-        let listing = Listing {
+        let listing = IteratorServant {
             tree: Arc::clone(tree),
             iterators: Arc::clone(self),
             id,
@@ -84,7 +84,7 @@ impl Iterators {
         }
     }
 
-    /// Iterators open, and those that were ended for others.
+    /// The number of open iterators, and of those ended to make room.
     pub(super) fn counts(&self) -> (usize, u64) {
         let open = self.open.lock();
         (open.used.len(), open.ended)
@@ -94,7 +94,7 @@ impl Iterators {
         self.poa.destroy();
     }
 
-    /// The next bindings of a list, a few at a time: others use the tree in between.
+    /// Reads bindings in small portions, so that other threads can use the tree in between.
     fn read(&self, tree: &Mutex<Tree>, cursor: &mut Cursor, how_many: u32) -> BindingList {
         let wanted = usize::try_from(how_many).map_or(self.list_max, |n| n.min(self.list_max));
         let mut listed = Vec::new();
@@ -111,12 +111,13 @@ impl Iterators {
     }
 }
 
-impl Open {
-    /// One more, and which one has to end for it: the one unused longest.
+impl OpenIterators {
+    /// Adds an iterator. Returns its id, and the least recently used iterator if it must end.
     fn add(&mut self, iterators_max: usize) -> (u64, Option<u64>) {
-        let forgotten = match self.used.len() >= iterators_max {
-            true => self.used.iter().min_by_key(|(_, used)| **used),
-            false => None,
+        let forgotten = if self.used.len() >= iterators_max {
+            self.used.iter().min_by_key(|(_, used)| **used)
+        } else {
+            None
         };
         let forgotten = forgotten.map(|(id, _)| *id);
         if let Some(forgotten) = forgotten {
@@ -138,7 +139,7 @@ impl Open {
     }
 }
 
-impl BindingIteratorServant for Listing {
+impl BindingIteratorServant for IteratorServant {
     fn next_one(&self) -> Result<(bool, Binding), SystemException> {
         let (there_was, mut listed) = self.next_n(1)?;
         let nothing = Binding {
@@ -166,7 +167,7 @@ impl BindingIteratorServant for Listing {
     }
 }
 
-fn binding(place: &Place, target: &Target) -> Binding {
+fn binding(place: &BindingKey, target: &Target) -> Binding {
     Binding {
         binding_name: names::to_wire(core::slice::from_ref(&place.component)),
         binding_type: match target {
@@ -176,16 +177,16 @@ fn binding(place: &Place, target: &Target) -> Binding {
     }
 }
 
-/// Bindings that are read while the tree is locked.
+/// Bindings that are read under one lock of the tree.
 const READ_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::Open;
+    use super::OpenIterators;
 
     #[test]
     fn the_one_unused_longest_ends_for_one_more() {
-        let mut open = Open::default();
+        let mut open = OpenIterators::default();
         assert_eq!(open.add(2), (0, None));
         assert_eq!(open.add(2), (1, None));
         open.touch(0);

@@ -1,10 +1,10 @@
-//! Random changes, compared with a model that is nothing but maps, with the store opened anew in between.
+//! Random changes compared with a simple model, with restarts of the store in between.
 
 use super::changes::{ChangeError, Changes};
 use super::config::NamingConfig;
-use super::draft::{Change, Done, Refusal, Request};
+use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::store::Store;
-use super::tree::{ContextId, Place, ROOT, Stop, Target, Tree, View};
+use super::tree::{BindingKey, ContextId, ROOT, Stop, Target, Tree, View};
 use proptest::prelude::*;
 use rtorb::ior::{Ior, TaggedProfile};
 use rtorb::url::NameComponent;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 enum Action {
     Change {
-        /// Which context is asked; of those made, or one of the two next.
+        /// The context to call: an existing one or one of the next two.
         context: u64,
         path: Vec<&'static str>,
-        what: What,
+        what: Operation,
     },
-    /// The process ends, and another begins.
+    /// A restart.
     Reopen,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum Operation {
     Bind(u8),
     Rebind(u8),
     BindContext(u64),
@@ -44,7 +44,7 @@ enum Bound {
     Context(u64),
 }
 
-/// All contexts with what they have.
+/// The contexts with their bindings.
 #[derive(Debug)]
 struct Model {
     contexts: BTreeMap<u64, BTreeMap<&'static str, Bound>>,
@@ -59,23 +59,23 @@ impl Model {
         }
     }
 
-    /// The context made, or a word for what is wrong.
+    /// Returns the new context, or a word for the error.
     fn make(
         &mut self,
         context: u64,
         path: &[&'static str],
-        what: What,
+        what: Operation,
     ) -> Result<Option<u64>, &'static str> {
         let here = self.contexts.get(&context).ok_or("no context")?;
         let is_new = |next: u64| (next, BTreeMap::new());
         match (path, what) {
-            ([], What::NewContext) => {
+            ([], Operation::NewContext) => {
                 self.contexts.extend([is_new(self.next)]);
                 self.next += 1;
                 Ok(Some(self.next - 1))
             }
-            ([], What::Destroy) if context == 0 => Err("root"),
-            ([], What::Destroy) if !here.is_empty() => Err("not empty"),
+            ([], Operation::Destroy) if context == 0 => Err("root"),
+            ([], Operation::Destroy) if !here.is_empty() => Err("not empty"),
             ([], _) => {
                 self.contexts.remove(&context);
                 Ok(None)
@@ -86,24 +86,32 @@ impl Model {
                 Some(Bound::Context(next)) if !self.contexts.contains_key(next) => Err("destroyed"),
                 Some(Bound::Context(next)) => self.make(*next, rest, what),
             },
-            ([last, ..], What::BindNewContext) if here.contains_key(last) => Err("bound"),
+            ([last, ..], Operation::BindNewContext) if here.contains_key(last) => Err("bound"),
             ([last, ..], what) => {
                 let bound = here.get(last).copied();
-                let made = matches!(what, What::BindNewContext).then_some(self.next);
+                let made = matches!(what, Operation::BindNewContext).then_some(self.next);
                 if let Some(made) = made {
                     self.contexts.extend([is_new(made)]);
                     self.next += 1;
                 }
                 let here = self.contexts.get_mut(&context).ok_or("no context")?;
                 let target = match (what, bound) {
-                    (What::Bind(_) | What::BindContext(_), Some(_)) => return Err("bound"),
-                    (What::Rebind(_), Some(Bound::Context(_))) => return Err("not object"),
-                    (What::RebindContext(_), Some(Bound::Object(_))) => return Err("not context"),
-                    (What::Bind(object) | What::Rebind(object), _) => Bound::Object(object),
-                    (What::BindContext(id) | What::RebindContext(id), _) => Bound::Context(id),
-                    (What::BindNewContext, _) => Bound::Context(self.next - 1),
-                    (What::Unbind, None) => return Err("missing"),
-                    (What::Unbind | What::NewContext | What::Destroy, _) => {
+                    (Operation::Bind(_) | Operation::BindContext(_), Some(_)) => {
+                        return Err("bound");
+                    }
+                    (Operation::Rebind(_), Some(Bound::Context(_))) => return Err("not object"),
+                    (Operation::RebindContext(_), Some(Bound::Object(_))) => {
+                        return Err("not context");
+                    }
+                    (Operation::Bind(object) | Operation::Rebind(object), _) => {
+                        Bound::Object(object)
+                    }
+                    (Operation::BindContext(id) | Operation::RebindContext(id), _) => {
+                        Bound::Context(id)
+                    }
+                    (Operation::BindNewContext, _) => Bound::Context(self.next - 1),
+                    (Operation::Unbind, None) => return Err("missing"),
+                    (Operation::Unbind | Operation::NewContext | Operation::Destroy, _) => {
                         here.remove(last);
                         return Ok(None);
                     }
@@ -135,19 +143,19 @@ fn component(id: &str) -> NameComponent {
     }
 }
 
-fn request(context: u64, path: &[&'static str], what: What) -> Request {
+fn request(context: u64, path: &[&'static str], what: Operation) -> Request {
     Request {
         context: ContextId(context),
         name: path.iter().map(|id| component(id)).collect(),
         change: match what {
-            What::Bind(object) => Change::Bind(target(Bound::Object(object))),
-            What::Rebind(object) => Change::RebindObject(target(Bound::Object(object))),
-            What::BindContext(id) => Change::Bind(target(Bound::Context(id))),
-            What::RebindContext(id) => Change::RebindContext(target(Bound::Context(id))),
-            What::Unbind => Change::Unbind,
-            What::BindNewContext => Change::BindNewContext,
-            What::NewContext => Change::NewContext,
-            What::Destroy => Change::Destroy,
+            Operation::Bind(object) => Change::Bind(target(Bound::Object(object))),
+            Operation::Rebind(object) => Change::RebindObject(target(Bound::Object(object))),
+            Operation::BindContext(id) => Change::Bind(target(Bound::Context(id))),
+            Operation::RebindContext(id) => Change::RebindContext(target(Bound::Context(id))),
+            Operation::Unbind => Change::Unbind,
+            Operation::BindNewContext => Change::BindNewContext,
+            Operation::NewContext => Change::NewContext,
+            Operation::Destroy => Change::Destroy,
         },
     }
 }
@@ -180,14 +188,14 @@ fn open(place: &Path) -> (Arc<Mutex<Tree>>, Changes) {
     (tree, changes)
 }
 
-/// In memory where the host has that: some ten thousand commits, and what a disk keeps is tested elsewhere.
+/// In memory if the host supports it, because of the ten thousands of commits.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .expect("a directory")
 }
 
-/// The tree as the model has it.
+/// Compares the tree with the model.
 fn compare(tree: &Tree, model: &Model) {
     assert_eq!(tree.contexts_len(), model.contexts.len());
     assert_eq!(tree.next_context(), ContextId(model.next));
@@ -200,7 +208,7 @@ fn compare(tree: &Tree, model: &Model) {
             let wanted = target(*bound);
             let there = tree.target(context, &component);
             assert_eq!(there.as_ref(), Some(&wanted), "{id}: {name}");
-            octets += Place { context, component }.octets() + wanted.octets();
+            octets += BindingKey { context, component }.octets() + wanted.octets();
         }
         let mut cursor = tree.list(ContextId(*id)).expect("a context");
         assert_eq!(tree.read(&mut cursor, 1000).len(), bindings.len());
@@ -209,28 +217,28 @@ fn compare(tree: &Tree, model: &Model) {
     assert_eq!((tree.len(), tree.octets()), (bindings, octets));
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn what() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        3 => (0..4_u8).prop_map(What::Bind),
-        3 => (0..4_u8).prop_map(What::Rebind),
-        1 => (0..6_u64).prop_map(What::BindContext),
-        1 => (0..6_u64).prop_map(What::RebindContext),
-        3 => Just(What::Unbind),
-        4 => Just(What::BindNewContext),
+        3 => (0..4_u8).prop_map(Operation::Bind),
+        3 => (0..4_u8).prop_map(Operation::Rebind),
+        1 => (0..6_u64).prop_map(Operation::BindContext),
+        1 => (0..6_u64).prop_map(Operation::RebindContext),
+        3 => Just(Operation::Unbind),
+        4 => Just(Operation::BindNewContext),
     ]
 }
 
 fn action() -> impl Strategy<Value = Action> {
     let component = prop::sample::select(vec!["a", "b", "c"]);
     let path = prop::collection::vec(component, 1..4);
-    // The root most of all: from it, everything with a name is reached.
+    // Mostly the root: all named contexts are reachable from it.
     let context = || prop_oneof![3 => Just(ROOT.0), 2 => 1..8_u64];
     let change = |(context, path, what)| Action::Change {
         context,
         path,
         what,
     };
-    let of_context = prop_oneof![Just(What::NewContext), Just(What::Destroy)];
+    let of_context = prop_oneof![Just(Operation::NewContext), Just(Operation::Destroy)];
     prop_oneof![
         14 => (context(), path, what()).prop_map(change),
         3 => (context(), Just(Vec::new()), of_context).prop_map(change),
@@ -240,7 +248,7 @@ fn action() -> impl Strategy<Value = Action> {
 
 proptest! {
     #[test]
-    fn random_changes_come_to_what_the_model_says(
+    fn random_changes_agree_with_the_model(
         actions in prop::collection::vec(action(), 1..60),
     ) {
         let directory = directory();
@@ -258,8 +266,8 @@ proptest! {
                     let wanted = model.make(context, &path, what);
                     let made = changes.make(request(context, &path, what));
                     let made = match &made {
-                        Ok(Done::Created(id)) => Ok(Some(id.0)),
-                        Ok(Done::Changed) => Ok(None),
+                        Ok(ChangeOutcome::Created(id)) => Ok(Some(id.0)),
+                        Ok(ChangeOutcome::Changed) => Ok(None),
                         Err(error) => Err(word(error)),
                     };
                     prop_assert_eq!(made, wanted, "{:?} at {} {:?}", what, context, path);

@@ -1,18 +1,18 @@
-//! Names as clients send them, as text, and within their bounds.
+//! Conversion and checks of names.
 
 use super::config::NamingConfig;
-use super::raised::Raised;
+use super::exception::NamingException;
 use crate::stubs::naming::cos_naming::{self, naming_context::InvalidName};
 use rtorb::url::{self, NameComponent};
 use rtorb::{ExceptionKind, SystemException};
 
-/// A name within its bounds.
+/// Checks the bounds of a name.
 pub(super) fn checked(
     name: Vec<NameComponent>,
     config: &NamingConfig,
-) -> Result<Vec<NameComponent>, Raised> {
+) -> Result<Vec<NameComponent>, NamingException> {
     if name.is_empty() {
-        return Err(Raised::InvalidName(InvalidName));
+        return Err(NamingException::InvalidName(InvalidName));
     }
     let octets_max = config.component_octets_max;
     let is_long = |part: &NameComponent| part.id.len() > octets_max || part.kind.len() > octets_max;
@@ -22,7 +22,7 @@ pub(super) fn checked(
     Ok(name)
 }
 
-/// A name out of a request.
+/// A name of a request.
 pub(super) fn from_wire(name: &[cos_naming::NameComponent]) -> Vec<NameComponent> {
     let component = |component: &cos_naming::NameComponent| NameComponent {
         id: component.id.clone(),
@@ -31,7 +31,7 @@ pub(super) fn from_wire(name: &[cos_naming::NameComponent]) -> Vec<NameComponent
     name.iter().map(component).collect()
 }
 
-/// A name for an answer.
+/// A name for a reply.
 pub(super) fn to_wire(name: &[NameComponent]) -> Vec<cos_naming::NameComponent> {
     let component = |component: &NameComponent| cos_naming::NameComponent {
         id: component.id.clone(),
@@ -40,7 +40,7 @@ pub(super) fn to_wire(name: &[NameComponent]) -> Vec<cos_naming::NameComponent> 
     name.iter().map(component).collect()
 }
 
-/// A name out of its text.
+/// Parses a stringified name.
 pub(super) fn parse(text: &str) -> Result<Vec<NameComponent>, InvalidName> {
     url::parse_name(text).map_err(|_| InvalidName)
 }

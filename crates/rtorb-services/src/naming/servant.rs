@@ -1,10 +1,10 @@
 //! The servant of a context: CosNaming's operations.
 
-use super::context::{Naming, OBJECT_NOT_EXIST, Resolved, Step, context_of};
-use super::draft::{Change, Done};
-use super::federation::Question;
+use super::context::{Lookup, Naming, OBJECT_NOT_EXIST, Resolved, context_of};
+use super::draft::{Change, ChangeOutcome};
+use super::exception::NamingException;
+use super::federation::ForwardKind;
 use super::names;
-use super::raised::Raised;
 use super::tree::{ContextId, View};
 use crate::stubs::naming::cos_naming::naming_context::InvalidName;
 use crate::stubs::naming::cos_naming::naming_context_ext::InvalidAddress;
@@ -45,33 +45,33 @@ pub(super) struct ContextServant {
 }
 
 impl ContextServant {
-    /// Changes something here, or has the server that it belongs to change it.
+    /// Makes a change here, or forwards it to the server that the name leads to.
     fn change<E>(
         &self,
         name: &[NameComponent],
         change: Change,
         forward: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<(), E>,
-    ) -> Result<(), Raised>
+    ) -> Result<(), NamingException>
     where
-        Raised: From<E>,
+        NamingException: From<E>,
     {
         let name = names::checked(names::from_wire(name), &self.naming.config)?;
         match self.naming.change(self.context, &name, change)? {
-            Step::Here(_) => Ok(()),
-            Step::Elsewhere(there, at) => {
-                let rest = (&*there, names::to_wire(&name[at..]));
+            Lookup::Here(_) => Ok(()),
+            Lookup::Elsewhere(there, at) => {
+                let rest = names::to_wire(&name[at..]);
                 self.naming
                     .federation
-                    .forward(rest, Question::Change, forward)
+                    .forward(&there, rest, ForwardKind::Change, forward)
             }
         }
     }
 
-    fn created(&self, done: Done) -> NamingContext {
+    fn created(&self, done: ChangeOutcome) -> NamingContext {
         match done {
-            Done::Created(id) => self.naming.reference(id).into(),
-            // What makes a context answers which.
-            Done::Changed => self.naming.reference(self.context).into(),
+            ChangeOutcome::Created(id) => self.naming.reference(id).into(),
+            // Unreachable: a change that makes a context returns its id.
+            ChangeOutcome::Changed => self.naming.reference(self.context).into(),
         }
     }
 
@@ -138,9 +138,9 @@ impl NamingContextServant for ContextServant {
 
     fn new_context(&self) -> Result<Option<NamingContext>, SystemException> {
         match self.naming.change(self.context, &[], Change::NewContext) {
-            Ok(Step::Here(done)) => Ok(Some(self.created(done))),
-            Ok(Step::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
-            Err(Raised::System(exception)) => Err(exception),
+            Ok(Lookup::Here(done)) => Ok(Some(self.created(done))),
+            Ok(Lookup::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
+            Err(NamingException::System(exception)) => Err(exception),
             Err(_) => Err(rtorb::ExceptionKind::Internal.into()),
         }
     }
@@ -154,12 +154,12 @@ impl NamingContextServant for ContextServant {
             .naming
             .change(self.context, &name, Change::BindNewContext)?
         {
-            Step::Here(done) => Ok(Some(self.created(done))),
-            Step::Elsewhere(there, at) => {
-                let rest = (&*there, names::to_wire(&name[at..]));
+            Lookup::Here(done) => Ok(Some(self.created(done))),
+            Lookup::Elsewhere(there, at) => {
+                let rest = names::to_wire(&name[at..]);
                 let forward = NamingContext::bind_new_context;
                 let federation = &self.naming.federation;
-                Ok(federation.forward(rest, Question::Change, forward)?)
+                Ok(federation.forward(&there, rest, ForwardKind::Change, forward)?)
             }
         }
     }
@@ -179,9 +179,10 @@ impl NamingContextServant for ContextServant {
 
 impl NamingContextExtServant for ContextServant {
     fn to_string(&self, n: &[NameComponent]) -> Result<String, NamingContextExtToStringError> {
-        match n.is_empty() {
-            true => Err(InvalidName.into()),
-            false => Ok(url::format_name(&names::from_wire(n))),
+        if n.is_empty() {
+            Err(InvalidName.into())
+        } else {
+            Ok(url::format_name(&names::from_wire(n)))
         }
     }
 
@@ -190,7 +191,7 @@ impl NamingContextExtServant for ContextServant {
     }
 
     fn to_url(&self, addr: &str, sn: &str) -> Result<String, NamingContextExtToUrlError> {
-        // A `corbaname:` without a name is that of the context.
+        // A `corbaname:` without a name means the context.
         if !sn.is_empty() {
             names::parse(sn)?;
         }
@@ -204,7 +205,7 @@ impl NamingContextExtServant for ContextServant {
     }
 }
 
-/// A context whose `resolve` writes what is bound as it was bound: nobody has to understand the reference on the way.
+/// A context whose `resolve` sends the bound reference unchanged, without decoding it.
 #[derive(Debug)]
 pub(super) struct DirectContext(ContextServant);
 
@@ -231,23 +232,23 @@ impl ServedBy<DirectContext> for NamingContextExt {
             return <Self as ServedBy<ContextServant>>::dispatch(&servant.0, operation, call);
         };
         let resolved = name
-            .map_err(Raised::InvalidName)
+            .map_err(NamingException::InvalidName)
             .and_then(|name| naming.resolve(*context, name));
         match resolved {
             Ok(Resolved::Bound(ior)) => call.reply(|w| ior.encode(w)),
             Ok(Resolved::Object(object)) => call.reply(|w| object.encode(w)),
-            Err(Raised::NotFound(exception)) => call.raise(&exception),
-            Err(Raised::CannotProceed(exception)) => call.raise(&exception),
-            Err(Raised::InvalidName(exception)) => call.raise(&exception),
-            Err(Raised::System(exception)) => Err(exception),
-            Err(Raised::AlreadyBound(_) | Raised::NotEmpty(_)) => {
+            Err(NamingException::NotFound(exception)) => call.raise(&exception),
+            Err(NamingException::CannotProceed(exception)) => call.raise(&exception),
+            Err(NamingException::InvalidName(exception)) => call.raise(&exception),
+            Err(NamingException::System(exception)) => Err(exception),
+            Err(NamingException::AlreadyBound(_) | NamingException::NotEmpty(_)) => {
                 Err(rtorb::ExceptionKind::Internal.into())
             }
         }
     }
 }
 
-/// Reads a name into what names are looked up by.
+/// Decodes a name.
 fn read_name(r: &mut Reader<'_>) -> Result<Vec<url::NameComponent>, DecodeError> {
     let count = r.count(COMPONENT_OCTETS_MIN)?;
     (0..count)
@@ -260,5 +261,5 @@ fn read_name(r: &mut Reader<'_>) -> Result<Vec<url::NameComponent>, DecodeError>
         .collect()
 }
 
-/// Of two empty strings.
+/// The size of two empty strings.
 const COMPONENT_OCTETS_MIN: usize = 10;

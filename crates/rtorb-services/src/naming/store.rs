@@ -1,10 +1,10 @@
-//! The store of names: a file of redb, in which every transaction is there whole or not at all.
+//! The store of names: a redb database, whose transactions are atomic.
 
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
 use super::failure::{StandardError, StoreFailure, StoreLog};
-use super::tree::{ContextId, Effect, Place, ROOT, Target, Tree};
+use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
 use rtorb::codegen::{Decode, Encode, Reader, Writer};
@@ -29,12 +29,12 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store, or makes it, and reads all of it.
+    /// Opens or makes the store and loads all of it.
     pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
         let database = match open_there(place) {
             Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 make(place).or_else(|error| match error {
-                    // Somebody else was faster.
+                    // Another process was faster.
                     StoreError::Io(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                         open_there(place)
                     }
@@ -70,7 +70,7 @@ impl Store {
         self
     }
 
-    /// What tells this store from every other; it goes into the keys of its contexts.
+    /// The identity of the store, which is part of the object keys of its contexts.
     pub(super) fn identity(&self) -> u64 {
         self.identity
     }
@@ -140,7 +140,7 @@ impl Disk for Store {
     }
 }
 
-/// A number that no other store has, from the kernel's source of randomness.
+/// Makes a unique identity from the kernel's random numbers.
 pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
     let internal = |_| rtorb::SystemException::from(rtorb::ExceptionKind::Internal);
     random().map_err(internal)
@@ -152,30 +152,30 @@ fn random() -> io::Result<u64> {
     Ok(u64::from_le_bytes(octets))
 }
 
-/// What this program writes. Another number is another layout.
+/// The schema of this program. Another layout has another number.
 const SCHEMA: u64 = 1;
 
-/// What the store is: see the names below.
+/// Properties of the store; their names are below.
 const ABOUT: TableDefinition<&str, u64> = TableDefinition::new("about");
 const SCHEMA_NAME: &str = "schema";
 const IDENTITY: &str = "identity";
-/// The ids of destroyed contexts are not used again: somebody may have references to them.
+/// Ids of destroyed contexts are not reused: clients may still have references to them.
 const NEXT_CONTEXT: &str = "next_context";
 
-/// Contexts, with a name or without.
+/// All contexts, with or without a name.
 const CONTEXTS: TableDefinition<u64, ()> = TableDefinition::new("contexts");
 
-/// Context, id and kind, and what is bound there.
+/// The bindings by context, id and kind.
 const BINDINGS: TableDefinition<(u64, &str, &str), &[u8]> = TableDefinition::new("bindings");
 
-/// Pages that are kept in memory: a commit touches a few, and reading is done from our own tables.
+/// The page cache. It is small, because a commit touches few pages and lookups use the tree in memory.
 const CACHE_OCTETS: usize = 16 << 20;
 
 fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder
         .set_cache_size(CACHE_OCTETS)
-        // Otherwise redb trusts the file, and panics where it should not have.
+        // Otherwise redb trusts a damaged file and panics.
         .set_check_integrity_on_open(true);
     builder
 }
@@ -184,7 +184,7 @@ fn open_there(place: &Path) -> Result<Database, StoreError> {
     Ok(builder().open(place)?)
 }
 
-/// Makes a store under another name, and gives it its own when it is whole: an end at any moment leaves no half of one.
+/// Makes a store under a temporary name and renames it when it is complete, so that a crash leaves no partial store.
 fn make(place: &Path) -> Result<Database, StoreError> {
     let file = place
         .file_name()
@@ -195,7 +195,7 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     made.remove_leftover()?;
     let database = builder().create(&made.0)?;
     initialize(&database)?;
-    // Unlike a rename, a link takes nothing away that another process has put there meanwhile.
+    // Unlike a rename, a link does not replace a file that another process has just made.
     fs::hard_link(&made.0, place)?;
     drop(made);
     let directory = match place.parent() {
@@ -221,11 +221,11 @@ pub(super) fn initialize(database: &Database) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A store under the name that it has while it is made.
+/// A store under its temporary name.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Removes what a process with our id has left there: it has ended.
+    /// Removes the file of an ended process with the same id.
     fn remove_leftover(&self) -> io::Result<()> {
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -236,7 +236,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What stays behind is a file too many, no more.
+        // A file that stays behind does no harm.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -264,8 +264,13 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         if id.value() != ROOT.0 {
             tree.apply(Effect::Create(ContextId(id.value())));
         }
-        let bound = ("contexts_max", config.contexts_max);
-        check_bound("contexts", tree.contexts_len(), bound)?;
+        let contexts_max = config.contexts_max;
+        check_bound(
+            "contexts",
+            tree.contexts_len(),
+            "contexts_max",
+            contexts_max,
+        )?;
     }
     for binding in transaction.open_table(BINDINGS)?.iter()? {
         let (key, value) = binding?;
@@ -276,14 +281,10 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         };
         let context = ContextId(context);
         let target = from_octets(value.value()).ok_or_else(|| damaged(&component))?;
-        let place = Arc::new(Place { context, component });
+        let place = Arc::new(BindingKey { context, component });
         tree.apply(Effect::Bind(place, target));
-        check_bound(
-            "bindings",
-            tree.len(),
-            ("bindings_max", config.bindings_max),
-        )?;
-        check_bound("octets", tree.octets(), ("octets_max", config.octets_max))?;
+        check_bound("bindings", tree.len(), "bindings_max", config.bindings_max)?;
+        check_bound("octets", tree.octets(), "octets_max", config.octets_max)?;
     }
     tree.set_next_context(ContextId(number(NEXT_CONTEXT)?));
     let identity = number(IDENTITY)?;
@@ -293,15 +294,17 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
 fn check_bound(
     what: &'static str,
     there: usize,
-    (bound, max): (&'static str, usize),
+    bound: &'static str,
+    max: usize,
 ) -> Result<(), StoreError> {
-    match there <= max {
-        true => Ok(()),
-        false => Err(StoreError::TooMuch {
+    if there <= max {
+        Ok(())
+    } else {
+        Err(StoreError::TooMuch {
             what: format!("{there} {what} or more"),
             bound,
             max,
-        }),
+        })
     }
 }
 
@@ -320,7 +323,7 @@ fn damaged(component: &NameComponent) -> StoreError {
     }
 }
 
-fn key(place: &Place) -> (u64, &str, &str) {
+fn key(place: &BindingKey) -> (u64, &str, &str) {
     let NameComponent { id, kind } = &place.component;
     (place.context.0, id, kind)
 }
@@ -359,10 +362,10 @@ const OBJECT: u8 = 0;
 const CONTEXT: u8 = 1;
 const ELSEWHERE: u8 = 2;
 
-/// Of an encapsulation in a message.
+/// The length in front of an encapsulation.
 const LENGTH_OCTETS: usize = 4;
 
-/// Lengths and padding of a reference, beside its octets.
+/// Lengths and padding of a reference, beside its bytes.
 const OVERHEAD_OCTETS: usize = 4096;
 
 #[cfg(test)]
@@ -380,7 +383,7 @@ mod tests {
         };
         let at = |context, id: &str| {
             let component = component(id);
-            Arc::new(Place { context, component })
+            Arc::new(BindingKey { context, component })
         };
         let ior = Arc::new(Ior {
             type_id: "IDL:Thing:1.0".to_owned(),
@@ -419,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_is_there_again_contexts_without_a_name_too() {
+    fn committed_changes_are_loaded_again() {
         let directory = tempfile::tempdir().expect("a directory");
         let (place, effects) = stored(directory.path());
         let (store, tree) = open(&place).expect("a store");
@@ -530,7 +533,7 @@ mod tests {
     const HEADER_OCTETS: usize = 320;
 
     #[test]
-    fn bounds_smaller_than_the_store_are_told() {
+    fn a_store_larger_than_the_bounds_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         let (place, effects) = stored(directory.path());
         let bound = |change: fn(&mut NamingConfig)| {
@@ -548,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_told() {
+    fn a_missing_directory_is_reported() {
         let refused = open(Path::new("/nowhere/at/all/names")).expect_err("no directory");
         assert!(
             matches!(refused, StoreError::Io(error) if error.kind() == io::ErrorKind::NotFound)

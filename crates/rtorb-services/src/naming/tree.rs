@@ -1,4 +1,4 @@
-//! Contexts and bindings in memory: what is committed, and so what clients see.
+//! The committed contexts and bindings, in memory. Clients see this tree.
 
 use hashbrown::{Equivalent, HashMap};
 use rtorb::ior::Ior;
@@ -8,17 +8,17 @@ use std::hash::RandomState;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A context of this server; never used twice, not even after the context is destroyed.
+/// The id of a context of this server. It is never reused, even after the context is destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ContextId(pub(super) u64);
 
-/// The context that is always there.
+/// The root context.
 pub(super) const ROOT: ContextId = ContextId(0);
 
-/// What a name is bound to.
+/// The target of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// An object, which names never go on from.
+    /// An object.
     Object(Arc<Ior>),
     /// A context of this server.
     Context(ContextId),
@@ -26,37 +26,37 @@ pub(super) enum Target {
     Elsewhere(Arc<Ior>),
 }
 
-/// Where something is bound: a name of one component in a context.
+/// The key of a binding: a context and a name of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct BindingKey {
     pub(super) context: ContextId,
     pub(super) component: NameComponent,
 }
 
-/// What a name is looked up in: what is committed, or what will be.
+/// A tree to look names up in: committed or draft.
 pub(super) trait View {
-    /// What a component is bound to in a context.
+    /// The target of a component in a context.
     fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target>;
-    /// True until it is destroyed.
+    /// True if the context exists.
     fn has_context(&self, context: ContextId) -> bool;
 }
 
-/// Why a walk along a name ends before its end; `at` is where the rest of the name begins.
+/// Why a lookup ends before the end of the name. `at` is the index where the rest of the name begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The context that it begins at is destroyed.
+    /// The first context does not exist.
     NoContext,
-    /// The component there is not bound.
+    /// The component is not bound.
     MissingNode { at: usize },
-    /// The component there is bound to an object.
+    /// The component is bound to an object.
     NotContext { at: usize },
-    /// The rest is another server's.
+    /// The rest belongs to another server.
     Elsewhere { context: Arc<Ior>, at: usize },
-    /// The component before the rest is bound to a context that is destroyed.
+    /// The component before the rest is bound to a destroyed context.
     Destroyed { context: ContextId, at: usize },
 }
 
-/// The context that a path leads to from another.
+/// Follows a path from a context to another.
 pub(super) fn walk(
     view: &impl View,
     start: ContextId,
@@ -91,7 +91,7 @@ pub(super) fn walk(
 /// All contexts and bindings.
 #[derive(Debug)]
 pub(super) struct Tree {
-    bindings: HashMap<Arc<Place>, Binding, RandomState>,
+    bindings: HashMap<Arc<BindingKey>, Binding, RandomState>,
     contexts: HashMap<ContextId, Context, RandomState>,
     next_context: ContextId,
     octets: usize,
@@ -100,42 +100,42 @@ pub(super) struct Tree {
 #[derive(Debug)]
 struct Binding {
     target: Target,
-    /// Its place in the order of its context.
+    /// Its position in its context.
     order: u64,
 }
 
-/// The bindings of a context in the order in which they were made: a list goes on after the last one that it gave, whatever
-/// has come and gone since.
+/// The bindings of a context in the order in which they were made. A list continues after its last binding, whatever was bound
+/// and unbound meanwhile.
 #[derive(Debug, Default)]
 struct Context {
-    places: BTreeMap<u64, Arc<Place>>,
+    places: BTreeMap<u64, Arc<BindingKey>>,
     next_order: u64,
 }
 
-/// A change of the tree that is decided.
+/// A decided change of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Binds, whatever was bound there before.
-    Bind(Arc<Place>, Target),
-    /// Takes a binding away.
-    Unbind(Arc<Place>),
-    /// Makes a context; the one with the next id.
+    /// Binds, and replaces any old binding.
+    Bind(Arc<BindingKey>, Target),
+    /// Removes a binding.
+    Unbind(Arc<BindingKey>),
+    /// Makes the context with the next id.
     Create(ContextId),
-    /// Ends an empty context.
+    /// Destroys an empty context.
     Destroy(ContextId),
 }
 
-/// Where a list goes on, and where it ends: bindings made later than the list are not in it.
+/// The position of a list and its end: later bindings are not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) context: ContextId,
-    /// The place in the context's order that comes next.
+    /// The next position in the context.
     next: u64,
     end: u64,
 }
 
 impl Tree {
-    /// The root alone, with room for that many bindings.
+    /// A tree with only the root context and memory for `bindings_max` bindings.
     pub(super) fn new(bindings_max: usize) -> Self {
         let mut contexts = HashMap::default();
         contexts.insert(ROOT, Context::default());
@@ -147,7 +147,7 @@ impl Tree {
         }
     }
 
-    /// Makes a change that is decided, and committed.
+    /// Applies a committed change.
     pub(super) fn apply(&mut self, effect: Effect) {
         match effect {
             Effect::Bind(place, target) => self.bind(place, target),
@@ -169,37 +169,37 @@ impl Tree {
         }
     }
 
-    /// Sets what the next context is called; a store tells, since the ids of destroyed ones are not used again.
+    /// Sets the id of the next context. The store knows it, because ids are never reused.
     pub(super) fn set_next_context(&mut self, id: ContextId) {
         self.next_context = self.next_context.max(id);
     }
 
-    /// What the next context is called.
+    /// The id of the next context.
     pub(super) fn next_context(&self) -> ContextId {
         self.next_context
     }
 
-    /// How many contexts there are.
+    /// The number of contexts.
     pub(super) fn contexts_len(&self) -> usize {
         self.contexts.len()
     }
 
-    /// How many bindings there are.
+    /// The number of bindings.
     pub(super) fn len(&self) -> usize {
         self.bindings.len()
     }
 
-    /// Octets of names and references.
+    /// Bytes of all names and references.
     pub(super) fn octets(&self) -> usize {
         self.octets
     }
 
-    /// How many bindings a context has; `None` when it is destroyed.
+    /// The number of bindings of a context; `None` if it is destroyed.
     pub(super) fn context_len(&self, id: ContextId) -> Option<usize> {
         self.contexts.get(&id).map(|context| context.places.len())
     }
 
-    /// A list of what a context has now; `None` when it is destroyed.
+    /// Starts a list of a context; `None` if it is destroyed.
     pub(super) fn list(&self, context: ContextId) -> Option<Cursor> {
         let listed = self.contexts.get(&context)?;
         Some(Cursor {
@@ -209,8 +209,8 @@ impl Tree {
         })
     }
 
-    /// The next bindings of a list, at most that many; nothing once there are no more, or the context is destroyed.
-    pub(super) fn read(&self, cursor: &mut Cursor, count: usize) -> Vec<(Arc<Place>, Target)> {
+    /// Returns the next bindings of a list, at most `count`; none at the end or if the context is destroyed.
+    pub(super) fn read(&self, cursor: &mut Cursor, count: usize) -> Vec<(Arc<BindingKey>, Target)> {
         let Some(context) = self.contexts.get(&cursor.context) else {
             return Vec::new();
         };
@@ -228,7 +228,7 @@ impl Tree {
         read
     }
 
-    /// True while a list has something left.
+    /// True if a list has more bindings.
     pub(super) fn has_more(&self, cursor: &Cursor) -> bool {
         let range = (Bound::Included(cursor.next), Bound::Excluded(cursor.end));
         cursor.next < cursor.end
@@ -238,7 +238,7 @@ impl Tree {
                 .is_some_and(|context| context.places.range(range).next().is_some())
     }
 
-    fn bind(&mut self, place: Arc<Place>, target: Target) {
+    fn bind(&mut self, place: Arc<BindingKey>, target: Target) {
         let octets = target.octets();
         if let Some(binding) = self.bindings.get_mut(&*place) {
             self.octets = self.octets - binding.target.octets() + octets;
@@ -258,7 +258,7 @@ impl Tree {
 
 impl View for Tree {
     fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
-        let place = BorrowedPlace { context, component };
+        let place = BorrowedKey { context, component };
         self.bindings
             .get(&place)
             .map(|binding| binding.target.clone())
@@ -269,15 +269,15 @@ impl View for Tree {
     }
 }
 
-impl Place {
-    /// Octets of its name.
+impl BindingKey {
+    /// Bytes of its name.
     pub(super) fn octets(&self) -> usize {
         self.component.id.len() + self.component.kind.len()
     }
 }
 
 impl Target {
-    /// Octets of its reference, about as many as it takes in memory and in the store.
+    /// Bytes of its reference, about as much as it takes in memory and in the store.
     pub(super) fn octets(&self) -> usize {
         match self {
             Self::Object(ior) | Self::Elsewhere(ior) => octets_of(ior),
@@ -286,21 +286,21 @@ impl Target {
     }
 }
 
-/// Octets of a reference.
+/// Bytes of a reference.
 pub(super) fn octets_of(ior: &Ior) -> usize {
     let profiles = ior.profiles.iter().map(|profile| 8 + profile.data.len());
     8 + ior.type_id.len() + profiles.sum::<usize>()
 }
 
-/// A place as it is looked up; it hashes as a [`Place`] does.
+/// A borrowed key for lookups. It hashes as a [`BindingKey`] does.
 #[derive(Hash)]
-struct BorrowedPlace<'a> {
+struct BorrowedKey<'a> {
     context: ContextId,
     component: &'a NameComponent,
 }
 
-impl Equivalent<Arc<Place>> for BorrowedPlace<'_> {
-    fn equivalent(&self, place: &Arc<Place>) -> bool {
+impl Equivalent<Arc<BindingKey>> for BorrowedKey<'_> {
+    fn equivalent(&self, place: &Arc<BindingKey>) -> bool {
         self.context == place.context && *self.component == place.component
     }
 }
@@ -309,12 +309,12 @@ impl Equivalent<Arc<Place>> for BorrowedPlace<'_> {
 mod tests {
     use super::*;
 
-    fn place(context: ContextId, id: &str) -> Arc<Place> {
+    fn place(context: ContextId, id: &str) -> Arc<BindingKey> {
         let component = NameComponent {
             id: id.to_owned(),
             kind: String::new(),
         };
-        Arc::new(Place { context, component })
+        Arc::new(BindingKey { context, component })
     }
 
     fn object(type_id: &str) -> Target {
@@ -324,7 +324,7 @@ mod tests {
         }))
     }
 
-    fn ids(read: Vec<(Arc<Place>, Target)>) -> Vec<String> {
+    fn ids(read: Vec<(Arc<BindingKey>, Target)>) -> Vec<String> {
         read.into_iter()
             .map(|(place, _)| place.component.id.clone())
             .collect()

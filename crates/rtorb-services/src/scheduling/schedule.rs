@@ -1,58 +1,58 @@
-//! Priorities that were computed: what an ORB, a channel and their threads read.
+//! Computed priorities for ORBs, channels and their threads.
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{Checked, Loading, System};
+use rtorb_sched::model::{CheckReport, Loading, System};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::toml_file::{FileError, from_toml, read_text};
-use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, Limits, Strategy};
+use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::description::{Description, check_name};
 
-/// The priority of each operation, and of the threads that run them.
+/// The priorities of operations and of the threads that run them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     strategy: Option<Strategy>,
     levels: Vec<Level>,
-    operations: Vec<Placed>,
+    operations: Vec<ScheduledOperation>,
     by_name: HashMap<String, usize>,
     by_handle: HashMap<i32, usize>,
 }
 
-/// One level of a schedule; what runs in it has one priority.
+/// A level of a schedule. All its operations have one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The priority of its threads.
     pub priority: i32,
-    /// How its jobs go before each other.
+    /// The order of its jobs.
     pub dispatching: Dispatching,
     /// The different periods in it, in ns, the shortest first.
     pub periods_ns: Vec<u64>,
-    /// How many threads its operations ask for: at least 1.
+    /// The number of threads of its operations, at least 1.
     pub threads: u32,
 }
 
-/// An operation's place in a schedule.
+/// An operation in a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct ScheduledOperation {
     /// Its name (the entry point of an RT_Info).
     pub name: String,
     /// Its handle (rt_info in a subscription).
     pub handle: i32,
     /// Its level, 0 the most urgent (the preemption priority).
     pub level: u32,
-    /// Its place among those of its level, 0 first (the preemption subpriority).
+    /// Its order in its level, 0 first (the preemption subpriority).
     pub subpriority: u32,
-    /// Until when it must be done, in ns from the arrival of what began it; where it has none of its own, the period.
+    /// Its deadline in ns from the arrival of the first event of its chain; the period if it has none of its own.
     pub deadline_ns: u64,
-    /// The longest that it executes, in ns, without what it calls.
+    /// The longest execution time in ns, without called operations.
     pub worst_ns: u64,
 }
 
-/// A schedule with what was found on the way.
+/// A schedule with its analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computation {
     /// Bounds, verdicts and anomalies, in the order of the description's operations.
@@ -61,14 +61,14 @@ pub struct Computation {
     pub schedule: Schedule,
 }
 
-/// Why there is no schedule.
+/// Why a schedule cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError {
-    /// No tasks follow from the operations and their calls.
+    /// The operations and their calls do not define tasks.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// More levels than priorities.
+    /// There are more levels than priorities.
     #[error(transparent)]
     Levels(#[from] InsufficientLevels),
 }
@@ -76,7 +76,7 @@ pub enum ComputeError {
 impl Schedule {
     /// Computes the priorities of a description.
     ///
-    /// A schedule that does not hold is one all the same: [`Computation::analysis`] says what is wrong with it.
+    /// A schedule that misses deadlines is returned too: [`Computation::analysis`] has the verdicts.
     ///
     /// # Errors
     /// [`ComputeError`].
@@ -84,7 +84,7 @@ impl Schedule {
         let analysis = rtorb_sched::Schedule::compute(
             &description.graph,
             description.strategy,
-            Limits::default(),
+            SearchLimits::default(),
         )?;
         let count = u32::try_from(analysis.levels.len()).unwrap_or(u32::MAX);
         let priorities = description.priorities.assign(count)?;
@@ -110,7 +110,7 @@ impl Schedule {
             named
                 .zip(&analysis.operations)
                 .filter_map(|((operation, handle), scheduled)| {
-                    Some(Placed {
+                    Some(ScheduledOperation {
                         name: operation.name.clone(),
                         handle: *handle,
                         level: scheduled.level?,
@@ -127,10 +127,10 @@ impl Schedule {
         Ok(Computation { analysis, schedule })
     }
 
-    /// The priorities that a model gave its behaviours: of those that have one of their own, for a two-way call has its caller's. A
-    /// lane has as many threads as the component has there that needs the most.
+    /// The priorities of a model's behaviours that have their own (a two-way call has its caller's). A lane has the greatest
+    /// number of threads that a component needs there.
     #[must_use]
-    pub fn of_model(system: &System, checked: &Checked) -> Self {
+    pub fn of_model(system: &System, checked: &CheckReport) -> Self {
         let loading = &checked.loading;
         let each = || loading.components.iter().flat_map(|one| &one.priorities);
         let mut priorities: Vec<i16> = each().map(|(_, priority)| *priority).collect();
@@ -156,7 +156,7 @@ impl Schedule {
                 continue;
             };
             levels[level].periods_ns.push(bound.period_ns);
-            operations.push(Placed {
+            operations.push(ScheduledOperation {
                 name: name.clone(),
                 handle,
                 level: u32::try_from(level).unwrap_or(u32::MAX),
@@ -175,7 +175,7 @@ impl Schedule {
     pub(super) fn of(
         strategy: Option<Strategy>,
         levels: Vec<Level>,
-        operations: Vec<Placed>,
+        operations: Vec<ScheduledOperation>,
     ) -> Self {
         let each = || operations.iter().enumerate();
         Self {
@@ -191,7 +191,7 @@ impl Schedule {
         }
     }
 
-    /// Reads a file that [`write`](Self::write) or `rtorb scheduling compute --out` has written.
+    /// Reads a file of [`write`](Self::write) or of `rtorb scheduling compute --out`.
     ///
     /// # Errors
     /// [`FileError`] with the line.
@@ -205,28 +205,28 @@ impl Schedule {
         })
     }
 
-    /// Writes it to a file, in whole or not at all.
+    /// Writes it to a file, as a whole or not at all.
     ///
     /// # Errors
-    /// What the host says.
+    /// An error of the host.
     pub fn write(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.new", std::process::id()));
         std::fs::write(&beside, self.to_toml())?;
         std::fs::rename(&beside, path).inspect_err(|_| {
-            // The reason that is told is that of the rename.
+            // Report the error of the rename.
             let _ = std::fs::remove_file(&beside);
         })
     }
 
-    /// The text of such a file.
+    /// The text of the file.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let file = Written {
+        let file = ScheduleFile {
             strategy: self.strategy.map(|strategy| strategy.to_string()),
             level: self.levels.iter().map(LevelTable::of).collect(),
-            operation: self.operations.iter().map(PlacedTable::of).collect(),
+            operation: self.operations.iter().map(OperationTable::of).collect(),
         };
         let mut text = String::from(HEAD);
         let body = toml::to_string(&file).expect("tables of texts and numbers are TOML");
@@ -234,35 +234,35 @@ impl Schedule {
         text
     }
 
-    /// The CORBA priority of an operation; `None` if it is not in the schedule, or has a priority that is none of CORBA's.
+    /// The CORBA priority of an operation by name; `None` if it is not in the schedule or its priority is not a CORBA priority.
     #[must_use]
     pub fn priority(&self, name: &str) -> Option<Priority> {
         self.corba_priority(*self.by_name.get(name)?)
     }
 
-    /// The same by handle, as in the `rt_info` of a subscription.
+    /// The CORBA priority of an operation by handle, as in the `rt_info` of a subscription.
     #[must_use]
     pub fn priority_of(&self, handle: i32) -> Option<Priority> {
         self.corba_priority(*self.by_handle.get(&handle)?)
     }
 
-    /// An operation's place, by handle.
+    /// An operation by handle.
     #[must_use]
-    pub fn placed(&self, handle: i32) -> Option<&Placed> {
+    pub fn placed(&self, handle: i32) -> Option<&ScheduledOperation> {
         self.by_handle
             .get(&handle)
             .map(|&index| &self.operations[index])
     }
 
-    /// An operation's place, by name.
+    /// An operation by name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Placed> {
+    pub fn named(&self, name: &str) -> Option<&ScheduledOperation> {
         self.by_name.get(name).map(|&index| &self.operations[index])
     }
 
     /// The operations.
     #[must_use]
-    pub fn operations(&self) -> &[Placed] {
+    pub fn operations(&self) -> &[ScheduledOperation] {
         &self.operations
     }
 
@@ -272,14 +272,14 @@ impl Schedule {
         &self.levels
     }
 
-    /// How the levels were made; a Scheduler does not tell.
+    /// The strategy, if known: a Scheduler does not tell.
     #[must_use]
     pub fn strategy(&self) -> Option<Strategy> {
         self.strategy
     }
 
-    /// A lane for each level, with as many threads as its operations ask for: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes)
-    /// and for thread pools. Levels whose priority is none of CORBA's have none.
+    /// A lane for each level with the threads of its operations: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes) and for
+    /// thread pools. Levels without a CORBA priority are omitted.
     #[must_use]
     pub fn lanes(&self) -> Vec<ThreadpoolLane> {
         let lane = |level: &Level| {
@@ -298,7 +298,7 @@ impl Schedule {
     }
 
     fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let file: Written = from_toml(text).map_err(|(line, reason)| {
+        let file: ScheduleFile = from_toml(text).map_err(|(line, reason)| {
             let remedy = "it is not as `rtorb scheduling compute FILE --out FILE` writes it";
             (line, format!("{reason}; {remedy}"))
         })?;
@@ -326,13 +326,13 @@ impl Schedule {
                 return Err(whole(reason));
             }
         }
-        let operations = file.operation.iter().map(PlacedTable::placed);
+        let operations = file.operation.iter().map(OperationTable::placed);
         let operations = operations.collect::<Result<_, _>>().map_err(whole)?;
         Ok(Self::of(strategy, levels, operations))
     }
 }
 
-/// The most threads that a lane of this priority has anywhere: at least 1.
+/// The greatest number of threads of a lane with this priority, at least 1.
 fn threads_at(loading: &Loading, priority: i16) -> u32 {
     let components = loading.components.iter().flat_map(|one| &one.lanes);
     let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);
@@ -348,12 +348,12 @@ fn corba(priority: i32) -> Option<Priority> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScheduleFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<String>,
     level: Vec<LevelTable>,
     #[serde(default)]
-    operation: Vec<PlacedTable>,
+    operation: Vec<OperationTable>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -407,7 +407,7 @@ impl LevelTable {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlacedTable {
+struct OperationTable {
     name: String,
     handle: i32,
     level: u32,
@@ -416,8 +416,8 @@ struct PlacedTable {
     worst: String,
 }
 
-impl PlacedTable {
-    fn of(placed: &Placed) -> Self {
+impl OperationTable {
+    fn of(placed: &ScheduledOperation) -> Self {
         Self {
             name: placed.name.clone(),
             handle: placed.handle,
@@ -428,8 +428,8 @@ impl PlacedTable {
         }
     }
 
-    fn placed(&self) -> Result<Placed, String> {
-        Ok(Placed {
+    fn placed(&self) -> Result<ScheduledOperation, String> {
+        Ok(ScheduledOperation {
             name: self.name.clone(),
             handle: self.handle,
             level: self.level,

@@ -1,24 +1,24 @@
-//! The operations of RtecScheduler::Scheduler, over what the service knows.
+//! The servant of a Scheduler.
 
 use std::sync::Arc;
 
-use super::Shared;
-use super::raised::Raised;
+use super::exception::SchedulerException;
+use super::state::{SchedulerState, configs, dispatching};
 use super::table::{Characteristics, number};
 use crate::stubs::rtec_scheduler::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
 
-/// Serves the Scheduler.
+/// The servant of a Scheduler.
 #[derive(Debug)]
-pub(super) struct SchedulerObject(pub(super) Arc<Shared>);
+pub(super) struct SchedulerObject(pub(super) Arc<SchedulerState>);
 
 impl SchedulerObject {
-    fn place(&self, handle: i32) -> Result<(i32, i32, i32), Raised> {
+    fn place(&self, handle: i32) -> Result<(i32, i32, i32), SchedulerException> {
         let published = self.0.published()?;
         let placed = published.schedule.placed(handle);
-        let placed = placed.ok_or(Raised::NotScheduled)?;
+        let placed = placed.ok_or(SchedulerException::NotScheduled)?;
         let level = &published.schedule.levels()[placed.level as usize];
         Ok((
             level.priority,
@@ -218,7 +218,7 @@ impl SchedulerServant for SchedulerObject {
         Ok((
             table.infos(schedule),
             table.dependencies(),
-            schedule.map(super::configs).unwrap_or_default(),
+            schedule.map(configs).unwrap_or_default(),
             anomalies,
         ))
     }
@@ -243,7 +243,7 @@ impl SchedulerServant for SchedulerObject {
 
     fn get_config_info_set(&self) -> Result<ConfigInfoSet, SchedulerGetConfigInfoSetError> {
         let published = self.0.published().ok();
-        Ok(published.map_or_else(Vec::new, |published| super::configs(&published.schedule)))
+        Ok(published.map_or_else(Vec::new, |published| configs(&published.schedule)))
     }
 
     fn dispatch_configuration(
@@ -255,18 +255,20 @@ impl SchedulerServant for SchedulerObject {
         let level = usize::try_from(p_priority)
             .ok()
             .and_then(|place| levels.get(place));
-        let level = level.ok_or(Raised::UnknownPriorityLevel)?;
-        Ok((level.priority, super::dispatching(level.dispatching)))
+        let level = level.ok_or(SchedulerException::UnknownPriorityLevel)?;
+        Ok((level.priority, dispatching(level.dispatching)))
     }
 
     fn last_scheduled_priority(&self) -> Result<i32, SchedulerLastScheduledPriorityError> {
         let published = self.0.published()?;
         let levels = published.schedule.levels().len();
-        let last = levels.checked_sub(1).ok_or(Raised::NotScheduled)?;
+        let last = levels
+            .checked_sub(1)
+            .ok_or(SchedulerException::NotScheduled)?;
         Ok(i32::try_from(last).unwrap_or(i32::MAX))
     }
 
     fn get_config_infos(&self) -> Result<ConfigInfoSet, SchedulerGetConfigInfosError> {
-        Ok(super::configs(&self.0.published()?.schedule))
+        Ok(configs(&self.0.published()?.schedule))
     }
 }

@@ -1,15 +1,15 @@
-//! What a scheduling service knows: operations by handle and by name, and what depends on what.
+//! The operations of a scheduling service by handle and by name, and their dependencies.
 
 use rtorb::ExceptionKind;
 use rtorb_sched::{
-    Call, CallGraph, Criticality, Importance, Kind, Operation, PriorityRange, Strategy, Way,
+    CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
+    PriorityRange, Strategy,
 };
 use std::collections::{BTreeMap, HashMap};
 
-use super::SchedulingConfig;
-use super::UNIT_NS;
+use super::config::SchedulingConfig;
 use super::description::{Description, check_name};
-use super::raised::Raised;
+use super::exception::SchedulerException;
 use super::schedule::Schedule;
 use crate::stubs::rtec_scheduler::rtec_base::DependencyEnabledTypeT as Enabled;
 use crate::stubs::rtec_scheduler::rtec_base::{DependencyInfo, DependencyTypeT};
@@ -17,13 +17,16 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
     CriticalityT, ImportanceT, InfoTypeT, RtInfo, RtInfoEnabledTypeT,
 };
 
+/// Units of 100 ns, in which the interface counts times.
+pub(super) const UNIT_NS: u64 = 100;
+
 /// The operations and dependencies of a scheduling service.
 #[derive(Debug)]
 pub(super) struct Table {
     entries: BTreeMap<i32, Entry>,
     by_name: HashMap<String, i32>,
     dependencies: Vec<DependencyInfo>,
-    /// Handles count upwards and are never given twice: one that somebody keeps never means another operation.
+    /// Handles count upwards and are never reused: an old handle never means another operation.
     next_handle: i32,
     infos_max: usize,
     dependencies_max: usize,
@@ -33,13 +36,13 @@ pub(super) struct Table {
 struct Entry {
     operation: Operation,
     threads: i32,
-    /// In units of 100 ns; kept for those who ask, and of no meaning here.
+    /// In units of 100 ns. Stored for clients, not used.
     cached: u64,
     enabled: RtInfoEnabledTypeT,
     volatile_token: u64,
 }
 
-/// The numbers of an operation as the interface has them.
+/// The numbers of an operation in the interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Characteristics {
     pub(super) criticality: CriticalityT,
@@ -65,8 +68,8 @@ impl Table {
         }
     }
 
-    /// Takes in what a file describes; the table is empty.
-    pub(super) fn load(&mut self, description: &Description) -> Result<(), Raised> {
+    /// Loads a description into the empty table.
+    pub(super) fn load(&mut self, description: &Description) -> Result<(), SchedulerException> {
         let graph = &description.graph;
         for (operation, threads) in graph.operations.iter().zip(&description.threads) {
             let handle = self.create(&operation.name)?;
@@ -79,9 +82,9 @@ impl Table {
                 let handle = i32::try_from(index + 1);
                 handle.expect("there are fewer than infos_max operations")
             });
-            let (dependency_type, handle, dependency) = match call.way {
-                Way::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
-                Way::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
+            let (dependency_type, handle, dependency) = match call.kind {
+                CallKind::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
+                CallKind::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
             };
             let count = i32::try_from(call.count).unwrap_or(i32::MAX);
             self.add_dependency(handle, dependency, count, dependency_type)?;
@@ -89,15 +92,17 @@ impl Table {
         Ok(())
     }
 
-    pub(super) fn create(&mut self, name: &str) -> Result<i32, Raised> {
+    pub(super) fn create(&mut self, name: &str) -> Result<i32, SchedulerException> {
         if check_name(name).is_err() {
-            return Err(Raised::System(ExceptionKind::BadParam.into()));
+            return Err(SchedulerException::System(ExceptionKind::BadParam.into()));
         }
         if self.by_name.contains_key(name) {
-            return Err(Raised::DuplicateName);
+            return Err(SchedulerException::DuplicateName);
         }
         if self.entries.len() >= self.infos_max || self.next_handle == i32::MAX {
-            return Err(Raised::System(ExceptionKind::NoResources.into()));
+            return Err(SchedulerException::System(
+                ExceptionKind::NoResources.into(),
+            ));
         }
         let handle = self.next_handle;
         self.next_handle += 1;
@@ -106,13 +111,23 @@ impl Table {
         Ok(handle)
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Result<i32, Raised> {
-        self.by_name.get(name).copied().ok_or(Raised::UnknownTask)
+    pub(super) fn lookup(&self, name: &str) -> Result<i32, SchedulerException> {
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or(SchedulerException::UnknownTask)
     }
 
-    /// What is known of an operation, with the priority that the schedule gives it.
-    pub(super) fn info(&self, handle: i32, schedule: Option<&Schedule>) -> Result<RtInfo, Raised> {
-        let entry = self.entries.get(&handle).ok_or(Raised::UnknownTask)?;
+    /// An operation with its priority in the schedule.
+    pub(super) fn info(
+        &self,
+        handle: i32,
+        schedule: Option<&Schedule>,
+    ) -> Result<RtInfo, SchedulerException> {
+        let entry = self
+            .entries
+            .get(&handle)
+            .ok_or(SchedulerException::UnknownTask)?;
         let mine = self
             .dependencies
             .iter()
@@ -120,7 +135,7 @@ impl Table {
         Ok(entry.info(handle, mine.copied().collect(), schedule))
     }
 
-    /// All of them, by handle.
+    /// All operations, by handle.
     pub(super) fn infos(&self, schedule: Option<&Schedule>) -> Vec<RtInfo> {
         let mut dependencies: BTreeMap<i32, Vec<DependencyInfo>> = BTreeMap::new();
         for known in &self.dependencies {
@@ -137,14 +152,18 @@ impl Table {
         self.dependencies.clone()
     }
 
-    pub(super) fn set(&mut self, handle: i32, given: &Characteristics) -> Result<(), Raised> {
+    pub(super) fn set(
+        &mut self,
+        handle: i32,
+        given: &Characteristics,
+    ) -> Result<(), SchedulerException> {
         let changed = self.entry(handle)?.changed(given)?;
         *self.entry(handle)? = changed;
         Ok(())
     }
 
-    /// All of these, or none: the infos name their operations by handle.
-    pub(super) fn set_all(&mut self, infos: &[RtInfo]) -> Result<(), Raised> {
+    /// Changes all these operations or none. The infos identify them by handle.
+    pub(super) fn set_all(&mut self, infos: &[RtInfo]) -> Result<(), SchedulerException> {
         let mut changed = Vec::with_capacity(infos.len());
         for info in infos {
             let entry = self.entry(info.handle)?;
@@ -157,8 +176,8 @@ impl Table {
         Ok(())
     }
 
-    /// As [`set_all`](Self::set_all), and every other operation is as it was when it was created.
-    pub(super) fn replace_all(&mut self, infos: &[RtInfo]) -> Result<(), Raised> {
+    /// Does the same as [`set_all`](Self::set_all) and resets all other operations to their state at creation.
+    pub(super) fn replace_all(&mut self, infos: &[RtInfo]) -> Result<(), SchedulerException> {
         self.set_all(infos)?;
         let named: std::collections::BTreeSet<i32> = infos.iter().map(|info| info.handle).collect();
         for (handle, entry) in &mut self.entries {
@@ -174,16 +193,17 @@ impl Table {
         &mut self,
         handle: i32,
         enabled: RtInfoEnabledTypeT,
-    ) -> Result<(), Raised> {
+    ) -> Result<(), SchedulerException> {
         self.entry(handle)?.enabled = enabled;
         Ok(())
     }
 
-    /// Whether there is such an operation.
-    pub(super) fn check(&self, handle: i32) -> Result<(), Raised> {
-        match self.entries.contains_key(&handle) {
-            true => Ok(()),
-            false => Err(Raised::UnknownTask),
+    /// Checks that an operation exists.
+    pub(super) fn check(&self, handle: i32) -> Result<(), SchedulerException> {
+        if self.entries.contains_key(&handle) {
+            Ok(())
+        } else {
+            Err(SchedulerException::UnknownTask)
         }
     }
 
@@ -193,14 +213,16 @@ impl Table {
         dependency: i32,
         number_of_calls: i32,
         dependency_type: DependencyTypeT,
-    ) -> Result<(), Raised> {
+    ) -> Result<(), SchedulerException> {
         self.check(handle)?;
         self.check(dependency)?;
         if number_of_calls < 1 {
-            return Err(Raised::System(ExceptionKind::BadParam.into()));
+            return Err(SchedulerException::System(ExceptionKind::BadParam.into()));
         }
         if self.dependencies.len() >= self.dependencies_max {
-            return Err(Raised::System(ExceptionKind::NoResources.into()));
+            return Err(SchedulerException::System(
+                ExceptionKind::NoResources.into(),
+            ));
         }
         self.dependencies.push(DependencyInfo {
             dependency_type,
@@ -212,8 +234,8 @@ impl Table {
         Ok(())
     }
 
-    /// The place of a dependency, whatever its state.
-    pub(super) fn place_of(&self, wanted: &DependencyInfo) -> Result<usize, Raised> {
+    /// The index of a dependency, in any state.
+    pub(super) fn place_of(&self, wanted: &DependencyInfo) -> Result<usize, SchedulerException> {
         let same = |known: &DependencyInfo| {
             DependencyInfo {
                 enabled: wanted.enabled,
@@ -221,18 +243,24 @@ impl Table {
             } == *wanted
         };
         let place = self.dependencies.iter().position(same);
-        place.ok_or(Raised::UnknownTask)
+        place.ok_or(SchedulerException::UnknownTask)
     }
 
-    pub(super) fn remove_dependency(&mut self, wanted: &DependencyInfo) -> Result<(), Raised> {
+    pub(super) fn remove_dependency(
+        &mut self,
+        wanted: &DependencyInfo,
+    ) -> Result<(), SchedulerException> {
         let place = self.place_of(wanted)?;
         self.dependencies.remove(place);
         Ok(())
     }
 
-    /// Gives these dependencies the states that they say, all or none.
-    pub(super) fn enable_dependencies(&mut self, wanted: &[DependencyInfo]) -> Result<(), Raised> {
-        let places: Result<Vec<usize>, Raised> =
+    /// Sets the states of dependencies, all or none.
+    pub(super) fn enable_dependencies(
+        &mut self,
+        wanted: &[DependencyInfo],
+    ) -> Result<(), SchedulerException> {
+        let places: Result<Vec<usize>, SchedulerException> =
             wanted.iter().map(|wanted| self.place_of(wanted)).collect();
         for (place, wanted) in places?.into_iter().zip(wanted) {
             self.dependencies[place].enabled = wanted.enabled;
@@ -240,7 +268,7 @@ impl Table {
         Ok(())
     }
 
-    /// What there is to schedule: operations and dependencies that are not disabled.
+    /// The operations and dependencies to schedule: those that are enabled.
     pub(super) fn description(&self, strategy: Strategy, priorities: PriorityRange) -> Description {
         let enabled = |entry: &Entry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
         let taken: Vec<(i32, &Entry)> = self
@@ -257,16 +285,16 @@ impl Table {
         let calls = self.dependencies.iter().filter_map(|known| {
             let own = index(known.rt_info)?;
             let other = index(known.rt_info_depended_on)?;
-            // Who depends on whom by a oneway is told from the receiving side.
-            let (way, caller, callee) = match known.dependency_type {
-                DependencyTypeT::TwoWayCall => (Way::TwoWay, own, other),
-                DependencyTypeT::OneWayCall => (Way::OneWay, other, own),
+            // A one-way dependency is declared by the receiver.
+            let (kind, caller, callee) = match known.dependency_type {
+                DependencyTypeT::TwoWayCall => (CallKind::TwoWay, own, other),
+                DependencyTypeT::OneWayCall => (CallKind::OneWay, other, own),
             };
-            (known.enabled != Enabled::DependencyDisabled).then_some(Call {
+            (known.enabled != Enabled::DependencyDisabled).then_some(OperationCall {
                 caller,
                 callee,
                 count: known.number_of_calls.unsigned_abs(),
-                way,
+                kind,
             })
         });
         Description {
@@ -287,8 +315,10 @@ impl Table {
         }
     }
 
-    fn entry(&mut self, handle: i32) -> Result<&mut Entry, Raised> {
-        self.entries.get_mut(&handle).ok_or(Raised::UnknownTask)
+    fn entry(&mut self, handle: i32) -> Result<&mut Entry, SchedulerException> {
+        self.entries
+            .get_mut(&handle)
+            .ok_or(SchedulerException::UnknownTask)
     }
 }
 
@@ -304,8 +334,8 @@ impl Entry {
     }
 
     /// The same operation with other characteristics.
-    fn changed(&self, given: &Characteristics) -> Result<Self, Raised> {
-        let wrong = || Raised::System(ExceptionKind::BadParam.into());
+    fn changed(&self, given: &Characteristics) -> Result<Self, SchedulerException> {
+        let wrong = || SchedulerException::System(ExceptionKind::BadParam.into());
         let ns = |units: u64| units.checked_mul(UNIT_NS).ok_or_else(wrong);
         let period = u64::try_from(given.period).map_err(|_| wrong())?;
         if given.threads < 0 {
@@ -315,10 +345,10 @@ impl Entry {
         changed.operation = Operation {
             name: self.operation.name.clone(),
             kind: match given.info_type {
-                InfoTypeT::Operation => Kind::Operation,
-                InfoTypeT::Conjunction => Kind::Conjunction,
-                InfoTypeT::Disjunction => Kind::Disjunction,
-                InfoTypeT::RemoteDependant => Kind::Remote,
+                InfoTypeT::Operation => OperationKind::Operation,
+                InfoTypeT::Conjunction => OperationKind::Conjunction,
+                InfoTypeT::Disjunction => OperationKind::Disjunction,
+                InfoTypeT::RemoteDependant => OperationKind::Remote,
             },
             period_ns: Some(ns(period)?).filter(|ns| *ns > 0),
             deadline_ns: Some(ns(given.quantum)?).filter(|ns| *ns > 0),
@@ -363,10 +393,10 @@ impl Entry {
             preemption_subpriority: placed.map_or(0, |(placed, _)| number(placed.subpriority)),
             preemption_priority: placed.map_or(0, |(placed, _)| number(placed.level)),
             info_type: match operation.kind {
-                Kind::Operation => InfoTypeT::Operation,
-                Kind::Conjunction => InfoTypeT::Conjunction,
-                Kind::Disjunction => InfoTypeT::Disjunction,
-                Kind::Remote => InfoTypeT::RemoteDependant,
+                OperationKind::Operation => InfoTypeT::Operation,
+                OperationKind::Conjunction => InfoTypeT::Conjunction,
+                OperationKind::Disjunction => InfoTypeT::Disjunction,
+                OperationKind::Remote => InfoTypeT::RemoteDependant,
             },
             enabled: self.enabled,
             volatile_token: self.volatile_token,
@@ -390,7 +420,7 @@ impl Characteristics {
     }
 }
 
-/// A level or a place as the interface has it.
+/// A level or a subpriority in the interface.
 pub(super) fn number(place: u32) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }

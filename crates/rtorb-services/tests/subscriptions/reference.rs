@@ -110,9 +110,12 @@ impl Wish {
     fn show(&self, had: &mut Had, seen: &Seen, timeout: &mut usize) -> Answer {
         let own = *timeout;
         *timeout += self.timeouts().len();
-        let done = |yes: bool| match yes {
-            true => Answer::Done(vec![seen.clone()]),
-            false => Answer::Ignored,
+        let done = |yes: bool| {
+            if yes {
+                Answer::Done(vec![seen.clone()])
+            } else {
+                Answer::Ignored
+            }
         };
         match (self, seen) {
             (Self::Time(..), Seen::Time(number, _)) => done(*number == own),
@@ -152,9 +155,10 @@ impl Wish {
                 answer
             }
             (Self::Mask(masks, child), Seen::Event(key, _)) => {
-                match key.source & masks.source != 0 && key.event_type & masks.event_type != 0 {
-                    true => child.show(&mut had.children[0], seen, &mut own.clone()),
-                    false => Answer::Ignored,
+                if key.source & masks.source != 0 && key.event_type & masks.event_type != 0 {
+                    child.show(&mut had.children[0], seen, &mut own.clone())
+                } else {
+                    Answer::Ignored
                 }
             }
             (
@@ -343,10 +347,8 @@ proptest! {
         let keys = subscription.expect("a subscription").keys().to_vec();
         // A key of no entry takes its event's place, so that the others keep their numbers.
         let masked: Vec<_> = events.iter().map(|(time, key)| {
-            match keys.iter().any(|wanted| wanted.matches(*key)) {
-                true => (*time, *key),
-                false => (END_MS + 1, *key),
-            }
+            let is_wanted = keys.iter().any(|wanted| wanted.matches(*key));
+            (if is_wanted { *time } else { END_MS + 1 }, *key)
         }).collect();
         prop_assert_eq!(delivered(&text, &events), delivered(&text, &masked), "{}", text);
     }

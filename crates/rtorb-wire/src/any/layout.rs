@@ -1,10 +1,10 @@
-//! How long runs of values are whose types are made of numbers alone: they are copied in one piece.
+//! The lengths of runs of values that consist of numbers only, which are copied in one piece.
 
 use crate::type_code::{Kind, Shape, TypeCode};
 
-/// Octets of `count` values that begin at `position` in their stream; `None` if they are more than `octets_max`.
+/// The bytes of `count` values that begin at `position` in their stream; `None` if they are more than `octets_max`.
 ///
-/// Only for types whose values are fixed, as their summary says.
+/// Only for types with the summary `fixed`.
 pub(super) fn run_length(
     element: &TypeCode,
     count: usize,
@@ -16,13 +16,13 @@ pub(super) fn run_length(
     Some(end - position)
 }
 
-/// Where a value depends on its place only by the place modulo 8: each length is found once.
+/// The length of a value depends on its position modulo 8 only, so each is computed once.
 const PHASES: usize = 8;
 
 fn run_end(element: &TypeCode, count: usize, start: usize, limit: usize) -> Option<usize> {
     let mut lengths = [None; PHASES];
     let mut at = start;
-    // Every value has an octet at least, so that a wrong count ends at the limit.
+    // Every value has at least one byte, so a wrong count ends at the limit.
     for _ in 0..count {
         let known = &mut lengths[at % PHASES];
         let length = match *known {

@@ -1,24 +1,24 @@
-//! Values copied from stream to stream by their TypeCode: other byte order, other alignment, other code set.
+//! Copies values between streams with different byte order, alignment or code set, by their TypeCode.
 
-use super::layout;
+use super::{check_bound, layout};
 use crate::cdr::{LongDouble, Primitive, WChar, WString};
 use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
-/// Which side of a copy refused.
+/// The error of one side of a copy.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Refused {
+pub(super) enum CopyError {
     Decode(DecodeError),
     Encode(EncodeError),
 }
 
-impl From<DecodeError> for Refused {
+impl From<DecodeError> for CopyError {
     fn from(error: DecodeError) -> Self {
         Self::Decode(error)
     }
 }
 
-impl From<EncodeError> for Refused {
+impl From<EncodeError> for CopyError {
     fn from(error: EncodeError) -> Self {
         Self::Encode(error)
     }
@@ -29,7 +29,7 @@ pub(super) fn copy(
     type_code: &TypeCode,
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), CopyError> {
     value(type_code, None, r, w)
 }
 
@@ -38,7 +38,7 @@ fn value(
     outer: Option<&Scope<'_>>,
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), CopyError> {
     let scope = Scope { type_code, outer };
     let inside = Some(&scope);
     match type_code.shape() {
@@ -61,7 +61,7 @@ fn value(
         Shape::Array(elements) => run(&elements.element, elements.count as usize, inside, r, w),
         Shape::Struct(aggregate) | Shape::Except(aggregate) => {
             if let Shape::Except(_) = type_code.shape() {
-                // The value of an exception begins with its repository id.
+                // The repository id.
                 string(0, r, w)?;
             }
             deeper(r, |r| {
@@ -92,7 +92,7 @@ fn value(
     }
 }
 
-fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     match kind {
         Kind::Null | Kind::Void => Ok(()),
         Kind::Boolean => Ok(w.primitive(u8::from(r.primitive::<u8>()? != 0))?),
@@ -123,20 +123,20 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refus
     }
 }
 
-/// Copies the elements of a sequence or array: numbers in one piece where they need no change.
+/// Copies the elements of a sequence or array: numbers in one piece if they need no change.
 fn run(
     element: &TypeCode,
     count: usize,
     outer: Option<&Scope<'_>>,
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), CopyError> {
     match element.unaliased().kind() {
         Kind::Octet => Ok(w.octets(r.take(count)?)?),
         Kind::Short | Kind::UShort => numbers::<u16>(count, r, w),
         Kind::Long | Kind::ULong | Kind::Float => numbers::<u32>(count, r, w),
         Kind::LongLong | Kind::ULongLong | Kind::Double => numbers::<u64>(count, r, w),
-        _ if goes_as_it_is(element, r, w) => {
+        _ if can_copy(element, r, w) => {
             let length = layout::run_length(element, count, r.position(), r.remaining());
             let octets = r.take(length.unwrap_or(usize::MAX))?;
             Ok(w.octets(octets)?)
@@ -147,14 +147,14 @@ fn run(
     }
 }
 
-/// True if the octets of such elements are the same on both sides, the padding between them included.
-fn goes_as_it_is(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
+/// True if elements have the same bytes and padding on both sides.
+fn can_copy(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
     let summary = element.shape().summary();
-    let apart = r.position() ^ w.position();
-    summary.fixed && r.order() == w.order() && apart & (usize::from(summary.alignment) - 1) == 0
+    let distance = r.position() ^ w.position();
+    summary.fixed && r.order() == w.order() && distance & (usize::from(summary.alignment) - 1) == 0
 }
 
-fn number<T: Primitive>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+fn number<T: Primitive>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     Ok(w.primitive(r.primitive::<T>()?)?)
 }
 
@@ -162,7 +162,7 @@ fn numbers<T: Primitive>(
     count: usize,
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), CopyError> {
     if count == 0 {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn numbers<T: Primitive>(
     Ok(w.octets(r.take(count.saturating_mul(size_of::<T>()))?)?)
 }
 
-fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     let text = r.str()?;
     if bound != 0 {
         check_bound(text.chars().count(), bound)?;
@@ -182,14 +182,14 @@ fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refu
     Ok(w.str(&text)?)
 }
 
-fn octets(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+fn octets(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     let octets = r.octets()?;
     w.count(octets.len())?;
     Ok(w.octets(octets)?)
 }
 
 /// Copies an IOR.
-fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     string(0, r, w)?;
     let profiles = r.count(8)?;
     w.count(profiles)?;
@@ -200,8 +200,10 @@ fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A reference or a value; of values only the null one.
-fn abstract_interface(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refused> {
+/// Copies a reference or a null value.
+//= GIOP 1.2 §15.3.7
+//# An abstract interface is a boolean, and an object reference if it is true or a valuetype if it is false.
+fn abstract_interface(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     let is_reference = r.primitive::<u8>()? != 0;
     w.primitive(u8::from(is_reference))?;
     if is_reference {
@@ -216,19 +218,11 @@ fn abstract_interface(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Refu
     }
 }
 
-fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
-    let bound = bound as usize;
-    if bound != 0 && count > bound {
-        return Err(DecodeError::OverBound { count, bound });
-    }
-    Ok(())
-}
-
 /// Runs `copy` one level deeper.
 fn deeper(
     r: &mut Reader<'_>,
-    copy: impl FnOnce(&mut Reader<'_>) -> Result<(), Refused>,
-) -> Result<(), Refused> {
+    copy: impl FnOnce(&mut Reader<'_>) -> Result<(), CopyError>,
+) -> Result<(), CopyError> {
     r.enter()?;
     let copied = copy(r);
     r.leave();

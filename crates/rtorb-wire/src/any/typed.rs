@@ -1,4 +1,4 @@
-//! Which IDL type a Rust type stands for.
+//! The IDL types of Rust types.
 
 use super::Any;
 use crate::cdr::{
@@ -7,7 +7,7 @@ use crate::cdr::{
 use crate::ior::Ior;
 use crate::type_code::TypeCode;
 
-/// A Rust type that stands for an IDL type, so that its values can go into an [`Any`].
+/// A Rust type with an IDL type, so that an [`Any`] can contain its values.
 pub trait Typed {
     /// The IDL type.
     fn type_code() -> TypeCode;
@@ -26,7 +26,7 @@ macro_rules! typed {
 typed! {
     () = TypeCode::VOID;
     u8 = TypeCode::OCTET;
-    // IDL 4 has int8; GIOP gives it the octets of an octet and no kind of its own.
+    // GIOP has no kind for int8 of IDL 4; its values have the form of an octet.
     i8 = TypeCode::OCTET;
     i16 = TypeCode::SHORT;
     u16 = TypeCode::USHORT;
@@ -102,7 +102,7 @@ impl<T: Typed + ?Sized> Typed for Box<T> {
     }
 }
 
-/// An object reference, nil or not: its type is that of the interface.
+/// An object reference or nil. Its type is the interface.
 impl<T: Typed + Reference> Typed for Option<T> {
     fn type_code() -> TypeCode {
         T::type_code()

@@ -1,6 +1,6 @@
-//! A value taken apart by its TypeCode: for tools that know the type only when they run.
+//! A value decoded by its TypeCode, for tools that learn the type at run time.
 
-use super::Any;
+use super::{Any, check_bound};
 use crate::cdr::{LongDouble, WChar, WString};
 use crate::ior::Ior;
 use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, read_label, write_label};
@@ -9,45 +9,45 @@ use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 /// A value of any IDL type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of `null` and `void`.
+    /// `null` or `void`
     Nothing,
-    /// Of `boolean`.
+    /// `boolean`
     Boolean(bool),
-    /// Of `octet`.
+    /// `octet`
     Octet(u8),
-    /// Of `short`.
+    /// `short`
     Short(i16),
-    /// Of `unsigned short`.
+    /// `unsigned short`
     UShort(u16),
-    /// Of `long`.
+    /// `long`
     Long(i32),
-    /// Of `unsigned long`.
+    /// `unsigned long`
     ULong(u32),
-    /// Of `long long`.
+    /// `long long`
     LongLong(i64),
-    /// Of `unsigned long long`.
+    /// `unsigned long long`
     ULongLong(u64),
-    /// Of `float`.
+    /// `float`
     Float(f32),
-    /// Of `double`.
+    /// `double`
     Double(f64),
-    /// Of `long double`.
+    /// `long double`
     LongDouble(LongDouble),
-    /// Of `char`.
+    /// `char`
     Char(char),
-    /// Of `wchar`.
+    /// `wchar`
     WChar(char),
-    /// Of `string`.
+    /// `string`
     String(String),
-    /// Of `wstring`.
+    /// `wstring`
     WString(String),
-    /// Of `fixed`: the number times 10 to the power of the type's scale.
+    /// `fixed`: the number times 10 to the power of the type's scale.
     Fixed(i128),
     /// The ordinal of an enumerator.
     Enum(u32),
     /// The members of a struct or exception in order.
     Members(Vec<Value>),
-    /// Of a union.
+    /// A union.
     Union {
         /// Its discriminator.
         discriminator: Label,
@@ -56,9 +56,9 @@ pub enum Value {
     },
     /// The elements of a sequence or array.
     Elements(Vec<Value>),
-    /// The elements of a sequence or array of octets.
+    /// The bytes of a sequence or array of octets.
     Octets(Vec<u8>),
-    /// Of `any`.
+    /// `any`
     Any(Any),
     /// Of `TypeCode`.
     TypeCode(TypeCode),
@@ -70,7 +70,7 @@ impl Value {
     /// Reads a value of `type_code`.
     ///
     /// # Errors
-    /// When the octets are not such a value, or its kind is not supported (valuetypes).
+    /// When the bytes are not such a value, or its kind is not supported (valuetypes).
     pub fn decode(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         decode(type_code, None, r)
     }
@@ -78,12 +78,12 @@ impl Value {
     /// Writes the value as one of `type_code`.
     ///
     /// # Errors
-    /// [`EncodeError::WrongType`] when it is not one, or when it cannot be sent.
+    /// [`EncodeError::WrongType`] when it is of another type, or another error when it cannot be sent.
     pub fn encode(&self, type_code: &TypeCode, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         encode(self, type_code, None, w)
     }
 
-    /// How many elements it has, if it is a sequence or array.
+    /// The number of elements of a sequence or array.
     fn elements(&self) -> Option<usize> {
         match self {
             Self::Elements(items) => Some(items.len()),
@@ -192,7 +192,7 @@ fn decode_run(
     if element.unaliased().kind() == Kind::Octet {
         return Ok(Value::Octets(r.take(count)?.to_vec()));
     }
-    // Grows with what is really there: the length of an array is not in the octets.
+    // It grows with the bytes received, because the length of an array comes from the TypeCode.
     let mut elements = Vec::new();
     for _ in 0..count {
         elements.push(decode(element, outer, r)?);
@@ -222,10 +222,10 @@ fn encode(
             w.fixed_decimal(*unscaled, *digits)
         }
         (Shape::Enum(enumeration), Value::Enum(ordinal)) => {
-            match (*ordinal as usize) < enumeration.enumerators.len() {
-                true => w.primitive(*ordinal),
-                false => Err(EncodeError::WrongType),
+            if *ordinal as usize >= enumeration.enumerators.len() {
+                return Err(EncodeError::WrongType);
             }
+            w.primitive(*ordinal)
         }
         (Shape::Alias(alias), value) => encode(value, &alias.content, inside, w),
         (Shape::Sequence(elements), value) => {
@@ -315,16 +315,5 @@ fn encode_run(
 }
 
 fn fits(count: usize, bound: u32) -> Result<(), EncodeError> {
-    if bound != 0 && count > bound as usize {
-        return Err(EncodeError::WrongType);
-    }
-    Ok(())
-}
-
-fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
-    let bound = bound as usize;
-    if bound != 0 && count > bound {
-        return Err(DecodeError::OverBound { count, bound });
-    }
-    Ok(())
+    check_bound(count, bound).map_err(|_| EncodeError::WrongType)
 }

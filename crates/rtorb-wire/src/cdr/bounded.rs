@@ -1,16 +1,16 @@
-//! Strings and sequences that cannot hold more than their IDL bound.
+//! Strings and sequences with an IDL bound.
 
 use super::{Decode, Encode, Reader, WString, Writer};
 use crate::{DecodeError, EncodeError};
 use core::ops::Deref;
 
-/// More elements or characters than the type may hold.
+/// There are more elements or characters than the bound of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{count} are more than the bound of {bound}")]
+#[error("{count} elements or characters are more than the bound {bound}")]
 pub struct OverBound {
-    /// How many were given.
+    /// The number given.
     pub count: usize,
-    /// How many are allowed.
+    /// The bound.
     pub bound: usize,
 }
 
@@ -30,10 +30,10 @@ macro_rules! bounded {
         pub struct $name<$($T,)? const N: usize>($inner);
 
         impl<$($T,)? const N: usize> $name<$($T,)? N> {
-            /// The most it may hold.
+            /// The bound.
             pub const BOUND: usize = N;
 
-            /// What is inside, without the bound.
+            /// The value, without the bound.
             pub fn into_inner(self) -> $inner {
                 self.0
             }

@@ -1,4 +1,4 @@
-//! `fixed<D, S>`: decimal numbers with a fixed point, packed two digits an octet.
+//! `fixed<D, S>`: decimal numbers with a fixed point, two digits in a byte.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
@@ -106,7 +106,7 @@ impl Reader<'_> {
                 _ => return Err(DecodeError::BadFixed),
             }
         }
-        // With an even number of digits the first nibble is padding, and zero.
+        // With an even number of digits the first nibble is padding and must be zero.
         if !fits(unscaled, digits) {
             return Err(DecodeError::BadFixed);
         }
@@ -114,14 +114,15 @@ impl Reader<'_> {
     }
 }
 
-/// Most digits that IDL lets a `fixed` have.
+/// The most digits of a `fixed` in IDL.
 const DIGITS_MAX: u16 = 31;
 
-/// The last nibble.
+//= GIOP 1.2 §15.3.2.8
+//# A fixed is one digit a nibble, most significant first; the last nibble is 0xc for zero or more, 0xd for less.
 const PLUS: u8 = 0xc;
 const MINUS: u8 = 0xd;
 
-/// Octets of a number of that many digits.
+/// The number of bytes of that many digits.
 const fn octets(digits: u16) -> usize {
     digits as usize / 2 + 1
 }

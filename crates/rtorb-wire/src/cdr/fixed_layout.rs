@@ -1,40 +1,40 @@
-//! Types whose CDR form is the same octets every time, apart from padding: numbers, enums, and structs and arrays of them.
+//! Types whose CDR form has a fixed layout, apart from padding: numbers, enums, and structs and arrays of them.
 //!
-//! Where a value starts modulo its alignment decides where each of its members stands. The loops below turn that
-//! remainder into a constant for each of the (at most eight) cases, so that the compiler lays the members out once and
-//! no member costs an alignment or a bounds check.
+//! The position of a value modulo its alignment (the phase) determines the offsets of its members. The loops below make the
+//! phase a constant in each of the (at most eight) cases, so that the compiler computes the offsets once, and no member
+//! costs an alignment or a bounds check.
 
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
 /// A type with a fixed layout.
 pub trait FixedLayout: Copy {
-    /// Most octets a value takes, the padding before and inside it counted.
+    /// The most bytes of a value, with the padding before and inside it.
     const OCTETS_MAX: usize;
-    /// Fewest octets a value takes.
+    /// The fewest bytes of a value.
     const OCTETS_MIN: usize;
     /// The largest alignment of its members: a power of two, at most 8.
     const ALIGNMENT: usize;
 
-    /// Writes at `at` and answers where the value ends.
+    /// Writes at `at` and returns the end of the value.
     ///
     /// # Panics
-    /// If `out` is shorter than `at` and [`OCTETS_MAX`](Self::OCTETS_MAX): a mistake of the caller.
+    /// If `out` is shorter than `at` plus [`OCTETS_MAX`](Self::OCTETS_MAX).
     fn put(&self, out: &mut [u8], at: usize, form: Form) -> usize;
 
-    /// Reads at `at` and answers the value and where it ends.
+    /// Reads at `at` and returns the value and its end.
     ///
     /// # Errors
-    /// When `from` ends too early, or a member is an enum with a wrong value.
+    /// When `from` ends too early, or an enum has a wrong value.
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError>;
 }
 
-/// How the octets of a slice stand in their stream.
+/// The position of a slice in its stream, and its byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The stream position of the slice's first octet, modulo the alignment.
+    /// The stream position of the slice's first byte, modulo the alignment.
     pub phase: usize,
-    /// True if the octets of numbers change places.
+    /// True if numbers must be swapped.
     pub swap: bool,
 }
 
@@ -76,7 +76,7 @@ impl Writer<'_> {
     /// Writes one value of fixed layout.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn fixed<T: FixedLayout>(&mut self, value: &T) -> Result<(), EncodeError> {
         self.fixed_slice(core::slice::from_ref(value))
@@ -85,11 +85,11 @@ impl Writer<'_> {
     /// Writes values of fixed layout, without a count.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn fixed_slice<T: FixedLayout>(&mut self, values: &[T]) -> Result<(), EncodeError> {
         match self.reserve(run_octets_max::<T>(values.len())) {
-            // With all the padding that could be they do not fit; with what there is they may.
+            // They do not fit with the most padding that is possible, but they may fit one by one.
             Err(_) if values.len() > 1 => {
                 return values.iter().try_for_each(|value| self.fixed(value));
             }
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// Reads `count` values of fixed layout behind what `into` holds.
+    /// Reads `count` values of fixed layout and appends them to `into`.
     ///
     /// # Errors
     /// As [`fixed`](Self::fixed).
@@ -155,10 +155,10 @@ impl Reader<'_> {
     }
 }
 
-/// Most octets that `count` values behind each other take.
+/// The most bytes of `count` consecutive values.
 #[inline]
 const fn run_octets_max<T: FixedLayout>(count: usize) -> usize {
-    // What is no larger than its alignment is padded before the first alone.
+    // Values as large as their alignment have padding before the first only.
     let next = if T::OCTETS_MIN == T::ALIGNMENT {
         T::OCTETS_MIN
     } else {
@@ -186,7 +186,7 @@ macro_rules! with_constant_phase {
     };
 }
 
-/// Writes all values from `at` on and answers where they end; `position` is the stream's at `at`.
+/// Writes all values from `at` on and returns their end; `position` is the stream position of `at`.
 #[inline(always)]
 fn put_all<T: FixedLayout, const SWAP: bool>(
     values: &[T],
@@ -216,7 +216,7 @@ fn put_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
     )
 }
 
-/// Reads `count` values into a vector that has room for them and answers how many octets they took.
+/// Appends `count` values to a vector with room for them, and returns the number of bytes that they took.
 #[inline(always)]
 fn get_all<T: FixedLayout, const SWAP: bool>(
     into: &mut Vec<T>,
@@ -226,7 +226,7 @@ fn get_all<T: FixedLayout, const SWAP: bool>(
 ) -> Result<usize, DecodeError> {
     let mut at = 0;
     for _ in 0..count {
-        // The last values may end before a whole window does; they are read with every bound checked.
+        // The last values may be shorter than a whole window; they are read with all bounds checked.
         let (value, used) = match octets.get(at..at + T::OCTETS_MAX) {
             Some(window) => {
                 with_constant_phase!(position.wrapping_add(at), get_one::<T, SWAP>(window))?
@@ -263,7 +263,7 @@ fn get_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
     )
 }
 
-/// Gives a `Copy` struct of numbers, enums and the like its CDR form, members in the order named.
+/// Implements the CDR form of a `Copy` struct of fixed layout, members in the order given.
 #[macro_export]
 macro_rules! fixed_layout {
     ($name:ident { $($member:ident : $type:ty),+ $(,)? }) => {
@@ -332,7 +332,9 @@ macro_rules! fixed_layout {
     };
 }
 
-/// Gives a fieldless enum its CDR form: an unsigned long with the ordinal named.
+/// Implements the CDR form of a fieldless enum.
+//= GIOP 1.2 §15.3.2.6
+//# An enum is an unsigned long, the ordinal of the enumerator.
 #[macro_export]
 macro_rules! cdr_enum {
     ($name:ident { $($variant:ident = $ordinal:literal),+ $(,)? }) => {

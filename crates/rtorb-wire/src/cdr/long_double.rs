@@ -1,4 +1,4 @@
-//! `long double`: IEEE binary128, carried but not calculated with.
+//! `long double`: IEEE binary128, without arithmetic.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
@@ -18,7 +18,7 @@ impl From<f64> for LongDouble {
         let (exponent, fraction) = match (exponent, fraction) {
             (0, 0) => (0, 0),
             (0, fraction) => {
-                // Subnormal as a double, normal here: shift the leading one out.
+                // A subnormal double is a normal binary128: shift the leading one out.
                 let shift = fraction.leading_zeros() as i32 - 11;
                 (BIAS - 1022 - shift, (fraction << shift) & ((1 << 52) - 1))
             }
@@ -39,7 +39,9 @@ impl Writer<'_> {
     /// Writes a `long double`.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
+    //= GIOP 1.2 §15.3.1.3
+    //# A long double is an IEEE number of 16 bytes, aligned to 8.
     pub fn long_double(&mut self, value: LongDouble) -> Result<(), EncodeError> {
         self.align(8)?;
         let octets = if self.order().is_foreign() {

@@ -1,4 +1,4 @@
-//! Numbers whose octets are the machine's own, apart from their order.
+//! Numbers: the bytes of the machine in either order.
 
 use super::fixed_layout::Form;
 use super::{Decode, Encode, FixedLayout, Reader, Writer};
@@ -6,7 +6,7 @@ use crate::{DecodeError, EncodeError};
 
 /// A number that CDR aligns to its own size.
 pub trait Primitive: bytemuck::Pod + FixedLayout {
-    /// The same number with its octets in the other order.
+    /// The number with its bytes in the other order.
     #[must_use]
     fn swapped(self) -> Self;
 }
@@ -101,7 +101,8 @@ impl FixedLayout for bool {
         u8::from(*self).put(out, at, form)
     }
 
-    // 0 and 1 are the only legal octets; peers test for non-zero, and so does this.
+    //= GIOP 1.2 §15.3.1.5
+    //# A boolean is a byte, 1 for true and 0 for false. (Other ORBs read every other value as true, and so does this one.)
     #[inline(always)]
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
         u8::get(from, at, form).map(|(octet, end)| (octet != 0, end))

@@ -1,4 +1,4 @@
-//! The reading end of a CDR stream: octets of a message and a position in them.
+//! The reader of a CDR stream: the bytes of a message and a position in them.
 
 mod chunks;
 
@@ -13,34 +13,34 @@ use std::sync::Arc;
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
 pub(crate) const DEPTH_MAX: u8 = 64;
 
-/// Where the octets of a message that are not in memory yet come from.
+/// The rest of a message that is not in memory yet.
 ///
-/// A large message is decoded while its end is still in the socket: a long run of octets then goes straight to where
-/// it shall be, without a copy.
+/// A large message is decoded while its end is still in the socket. A long run of bytes then goes straight to its
+/// destination, without a copy.
 pub trait Remainder {
-    /// Octets of the message that were not handed out yet.
+    /// The bytes of the message that were not delivered yet.
     fn left(&self) -> usize;
 
-    /// Reads the next `count` octets behind what `into` holds.
+    /// Reads the next `count` bytes and appends them to `into`.
     ///
     /// # Errors
-    /// [`DecodeError::Interrupted`] when they do not come.
+    /// [`DecodeError::Interrupted`] when they do not arrive.
     fn append(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), DecodeError>;
 
-    /// Reads all that is left, and answers `head` with it behind.
+    /// Reads all that is left and returns `head` followed by it.
     ///
     /// # Errors
-    /// [`DecodeError::Interrupted`] when it does not come.
+    /// [`DecodeError::Interrupted`] when it does not arrive.
     fn complete(&mut self, head: &[u8]) -> Result<&[u8], DecodeError>;
 }
 
-/// Decodes values one behind the other, aligned, from either byte order.
+/// Decodes aligned values one after the other, from either byte order.
 ///
-/// `'m` is how long the message lives: strings and octets can be borrowed from it.
+/// Strings and bytes can be borrowed from the message for `'m`.
 pub struct Reader<'m> {
     octets: &'m [u8],
     at: usize,
-    /// Added to `at` (wrapping) it gives the stream position.
+    /// The stream position of `octets[0]`, wrapping.
     shift: usize,
     rest: Option<&'m mut dyn Remainder>,
     order: ByteOrder,
@@ -49,22 +49,22 @@ pub struct Reader<'m> {
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
     values: Option<Box<Values<'m>>>,
-    /// Octets behind the chunk that is being read; 0 outside of chunks.
+    /// The number of bytes behind the current chunk; 0 outside of chunks.
     hidden: usize,
 }
 
-/// What is known of the values of one stream.
+/// The valuetypes read from one stream.
 #[derive(Default)]
 struct Values<'m> {
-    /// Those read, by the position where they begin, with how many are inside each other in them.
+    /// The values by the position of their tags, with the nesting depth of each.
     read: HashMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
-    /// How many are inside each other in what was read of the value that is being read.
+    /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,
 }
 
 impl<'m> Reader<'m> {
-    /// Reads a stream whose position 0 is the first of `octets`.
+    /// Reads a stream that starts with `octets`.
     pub fn new(octets: &'m [u8], order: ByteOrder) -> Self {
         Self {
             octets,
@@ -81,10 +81,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Reads an encapsulation: its first octet is its byte order.
+    /// Reads an encapsulation.
     ///
     /// # Errors
-    /// When there is no first octet, or it is neither 0 nor 1.
+    /// When there is no first byte, or it is neither 0 nor 1.
+    //= GIOP 1.2 §15.3.3
+    //# The first byte of an encapsulation is its byte order, 0 for big-endian or 1 for little-endian.
     pub fn encapsulated(octets: &'m [u8]) -> Result<Self, DecodeError> {
         match octets.first() {
             Some(flag @ (0 | 1)) => {
@@ -96,38 +98,42 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// The same with more of the message to come.
+    /// Reads on in `rest` behind the bytes in memory.
     #[must_use]
     pub fn with_remainder(mut self, rest: &'m mut dyn Remainder) -> Self {
         self.rest = Some(rest);
         self
     }
 
-    /// The same for GIOP 1.`minor`, which decides the form of wide characters.
+    /// Reads the wide characters of GIOP 1.`minor`.
     #[must_use]
     pub fn with_giop_minor(mut self, minor: u8) -> Self {
         self.minor = minor;
         self
     }
 
-    /// The same with another transmission code set for `char` and `string`.
+    /// Sets the transmission code set of `char` and `string`.
     #[must_use]
     pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
         self.char_code_set = set;
         self
     }
 
-    /// The same with something that values need which are more than octets, such as the ORB of an object reference.
+    /// Attaches data that some values need, such as the ORB for an object reference.
     #[must_use]
     pub fn with_context(mut self, context: &'m (dyn Any + Send + Sync)) -> Self {
         self.context = Some(context);
         self
     }
 
-    /// Reads a number of any size, aligned.
+    /// Reads an aligned number.
     ///
     /// # Errors
-    /// When the message ends before it does.
+    /// When the message ends too early.
+    //= GIOP 1.2 §15.3.1.1
+    //# A number of n bytes starts at a multiple of n, counted from the start of the innermost stream.
+    //= GIOP 1.2 §15.3.1.2
+    //# The sender chooses the byte order of numbers, and the receiver swaps the bytes if its own order is another.
     #[inline(always)]
     pub fn primitive<T: Primitive>(&mut self) -> Result<T, DecodeError> {
         let pad = self.position().wrapping_neg() & (size_of::<T>() - 1);
@@ -145,22 +151,22 @@ impl<'m> Reader<'m> {
         })
     }
 
-    /// Reads a count of elements of at least `octets_min` octets each, and checks that they can all be there.
+    /// Reads a count of elements of at least `octets_min` bytes each, and checks it against the bytes left.
     ///
     /// # Errors
-    /// When the count is larger than what is left can hold.
+    /// When the bytes left cannot hold that many elements.
     #[inline]
     pub fn count(&mut self, octets_min: usize) -> Result<usize, DecodeError> {
         let count = self.primitive::<u32>()?;
         let left = self.remaining();
-        // Elements of no octets (empty structs) are still bounded: by one octet each.
+        // Elements without bytes (empty structs) count as one byte each, so that they are bounded too.
         if count as usize > left / octets_min.max(1) {
             return Err(DecodeError::CountTooLarge { count, left });
         }
         Ok(count as usize)
     }
 
-    /// Borrows the next `count` octets.
+    /// Borrows the next `count` bytes.
     ///
     /// # Errors
     /// When fewer are left.
@@ -175,7 +181,7 @@ impl<'m> Reader<'m> {
         Ok(octets)
     }
 
-    /// Borrows a sequence of octets, its count first.
+    /// Reads a count and borrows that many bytes.
     ///
     /// # Errors
     /// When the count is larger than what is left.
@@ -185,7 +191,7 @@ impl<'m> Reader<'m> {
         self.take(count)
     }
 
-    /// Borrows a sequence of numbers, its count first, where they lie as this machine has them; a copy otherwise.
+    /// Reads a sequence of numbers. Borrows it if byte order and alignment fit this machine, and copies it otherwise.
     ///
     /// # Errors
     /// When the count is larger than what is left.
@@ -207,7 +213,7 @@ impl<'m> Reader<'m> {
         Ok(Cow::Owned(values))
     }
 
-    /// Reads `count` numbers behind what `into` holds.
+    /// Reads `count` numbers and appends them to `into`.
     ///
     /// # Errors
     /// When fewer are left.
@@ -236,7 +242,7 @@ impl<'m> Reader<'m> {
     /// Skips the padding up to a multiple of `alignment` (a power of two, at most 8).
     ///
     /// # Errors
-    /// When the message ends before it does.
+    /// When the message ends too early.
     #[inline]
     pub fn align(&mut self, alignment: usize) -> Result<(), DecodeError> {
         if self.is_at_chunk_end() {
@@ -246,7 +252,7 @@ impl<'m> Reader<'m> {
         self.take(pad).map(|_| ())
     }
 
-    /// The content of an encapsulation as a reader of its own, which inherits what this one knows of its peer.
+    /// A reader for the encapsulation here, with the GIOP version, code set and context of this reader.
     ///
     /// # Errors
     /// When it does not begin with a byte order, or is longer than what is left.
@@ -263,7 +269,7 @@ impl<'m> Reader<'m> {
     /// Runs `read` one level deeper.
     ///
     /// # Errors
-    /// [`DecodeError::TooDeep`] beyond the bound, or what `read` answers.
+    /// [`DecodeError::TooDeep`] beyond the bound, or the error of `read`.
     pub fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
@@ -274,10 +280,10 @@ impl<'m> Reader<'m> {
         value
     }
 
-    /// Makes sure that `octets` more octets are in memory, or all that the message has.
+    /// Ensures that `octets` more bytes are in memory, or all that the message has.
     ///
     /// # Errors
-    /// [`DecodeError::Interrupted`] when the rest does not come.
+    /// [`DecodeError::Interrupted`] when the rest does not arrive.
     #[inline]
     pub fn buffer_up(&mut self, octets: usize) -> Result<(), DecodeError> {
         if self.is_at_chunk_end() {
@@ -289,32 +295,32 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Octets of the stream behind the position, in memory or not.
+    /// The number of bytes behind the position, in memory or not.
     #[inline]
     pub fn remaining(&self) -> usize {
         let rest = self.rest.as_ref().map_or(0, |rest| rest.left());
         self.octets.len() - self.at + self.hidden + rest
     }
 
-    /// Octets since the start of the stream: what alignment counts from.
+    /// The position in the stream, from which alignment counts.
     #[inline]
     pub fn position(&self) -> usize {
         self.at.wrapping_add(self.shift)
     }
 
-    /// The octets in memory behind the position.
+    /// The bytes in memory behind the position.
     #[inline]
     pub fn buffered(&self) -> &'m [u8] {
         &self.octets[self.at..]
     }
 
-    /// The byte order it reads.
+    /// The byte order of the stream.
     #[inline]
     pub fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// The minor GIOP version it reads.
+    /// The minor GIOP version of the stream.
     pub fn giop_minor(&self) -> u8 {
         self.minor
     }
@@ -324,12 +330,12 @@ impl<'m> Reader<'m> {
         self.char_code_set
     }
 
-    /// What [`with_context`](Self::with_context) attached.
+    /// The data that [`with_context`](Self::with_context) attached.
     pub fn context(&self) -> Option<&'m (dyn Any + Send + Sync)> {
         self.context
     }
 
-    /// The number that four octets of this stream say.
+    /// The number of four bytes in the order of this stream.
     #[inline(always)]
     pub(crate) fn number(&self, octets: [u8; 4]) -> u32 {
         let value = u32::from_ne_bytes(octets);
@@ -340,14 +346,14 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Moves behind octets that [`buffered`](Self::buffered) showed.
+    /// Skips `count` bytes of [`buffered`](Self::buffered).
     #[inline]
     pub(crate) fn skip_buffered(&mut self, count: usize) {
         debug_assert!(self.at + count <= self.octets.len());
         self.at += count;
     }
 
-    /// Goes one level deeper, until [`leave`](Self::leave).
+    /// Enters one level of nesting, until [`leave`](Self::leave).
     #[inline]
     pub(crate) fn enter(&mut self) -> Result<(), DecodeError> {
         if self.depth == DEPTH_MAX {
@@ -362,24 +368,24 @@ impl<'m> Reader<'m> {
         self.depth -= 1;
     }
 
-    /// Reads the state of the value that begins at `position`, and keeps the value for what refers to it.
+    /// Reads the state of the value that begins at `position`, and keeps the value for later indirections.
     ///
     /// # Errors
-    /// [`DecodeError::TooDeep`], or what `read` answers.
+    /// [`DecodeError::TooDeep`], or the error of `read`.
     pub(crate) fn keep_value<T: Any + Send + Sync>(
         &mut self,
         position: usize,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Arc<T>, DecodeError> {
-        let beside = core::mem::take(&mut self.values.get_or_insert_default().below);
+        let earlier = core::mem::take(&mut self.values.get_or_insert_default().below);
         let value = Arc::new(self.nested(read)?);
         let values = self.values.get_or_insert_default();
-        // A value that refers to earlier ones can be deeper than the octets are, and who drops it goes as deep.
+        // A value with indirections can be deeper than its bytes are nested, and dropping it recurses as deep.
         if values.below == DEPTH_MAX {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
         let depth = values.below + 1;
-        values.below = depth.max(beside);
+        values.below = depth.max(earlier);
         values.read.insert(position, (value.clone(), depth));
         Ok(value)
     }
@@ -392,19 +398,19 @@ impl<'m> Reader<'m> {
         Some(value.clone())
     }
 
-    /// The `count` octets before the position, which were read and are in memory still.
+    /// The `count` bytes before the position, which must be in memory.
     #[inline]
     pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
         &self.octets[self.at - count..self.at]
     }
 
-    /// A reader of its own at the position, for a look ahead: of four octets at least, or all there are.
+    /// A second reader at the position, to look ahead at the next four bytes or all that are left.
     pub(super) fn clone_here(&mut self) -> Result<Self, DecodeError> {
         self.buffer_up(4)?;
         Ok(self.clone_in_memory(self.at))
     }
 
-    /// A reader of its own at a position that was passed; `None` if its octets are not in memory (any more).
+    /// A second reader at an earlier position; `None` if its bytes are not in memory.
     pub(super) fn clone_at(&self, position: usize) -> Option<Self> {
         let at = position.checked_sub(self.shift)?;
         (at <= self.at).then(|| self.clone_in_memory(at))
@@ -421,7 +427,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Octets in the machine's order and at a place where numbers may lie are copied in one piece.
+    /// Appends the numbers in `octets`; in one copy where byte order and alignment fit this machine.
     fn convert<T: Primitive>(&self, octets: &[u8], into: &mut Vec<T>) {
         let values = octets
             .chunks_exact(size_of::<T>())
@@ -433,13 +439,13 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// True if numbers of that kind come in the other order; octets have none.
+    /// True if numbers of type `T` must be swapped. Single bytes need not.
     #[inline(always)]
     fn swaps<T>(&self) -> bool {
         size_of::<T>() > 1 && self.order.is_foreign()
     }
 
-    /// Takes what is in memory and reads the rest of a long run straight behind it.
+    /// Copies the bytes in memory and reads the rest of a long run straight behind them.
     fn stream_octets(&mut self, into: &mut Vec<u8>, length: usize) -> Result<(), DecodeError> {
         let buffered = self.buffered();
         let Some(rest) = self

@@ -1,23 +1,23 @@
-//! Object references as values: an IOR on the wire, whatever the ORB makes of it in memory.
+//! Object references as values: an IOR on the wire, and a type of the ORB in memory.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
-/// Something that can be sent as an object reference; its `Option` is what goes on the wire, `None` as the nil reference.
+/// A type that can be sent as an object reference. `None` of its `Option` is the nil reference.
 pub trait ReferenceOut {
     /// Writes the reference's IOR.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     fn encode_ior<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError>;
 }
 
-/// A type that stands for an object.
+/// A type that can be received as an object reference.
 pub trait Reference: ReferenceOut + Sized {
     /// Reads an IOR; `None` if it is nil.
     ///
     /// # Errors
-    /// When the octets are no IOR.
+    /// When the bytes are not an IOR.
     fn decode_ior(r: &mut Reader<'_>) -> Result<Option<Self>, DecodeError>;
 }
 
@@ -32,7 +32,8 @@ impl<T: ReferenceOut> Encode for Option<T> {
         match self {
             Some(reference) => reference.encode_ior(w),
             None => {
-                // A nil reference: an empty type id and no profiles.
+                //= GIOP 1.2 §15.3.6
+                //# The nil reference is an IOR with an empty type id and no profiles.
                 w.primitive(1u32)?;
                 w.primitive(0u8)?;
                 w.primitive(0u32)

@@ -1,9 +1,11 @@
-//! Sequences and arrays of anything, and what stands behind a pointer.
+//! Sequences, arrays and pointers.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use arrayvec::ArrayVec;
 
+//= GIOP 1.2 §15.3.2.5
+//# A sequence is the count of its elements, and the elements.
 impl<T: Encode> Encode for [T] {
     #[inline]
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
@@ -25,7 +27,7 @@ impl<T: Decode> Decode for Vec<T> {
     #[inline]
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = r.count(T::OCTETS_MIN)?;
-        // A recursive type nests by sequences: this is where its depth is bounded.
+        // Recursive types nest through sequences, so this bounds their depth.
         r.nested(|r| {
             let mut items = Self::new();
             T::decode_into(&mut items, count, r)?;
@@ -34,6 +36,8 @@ impl<T: Decode> Decode for Vec<T> {
     }
 }
 
+//= GIOP 1.2 §15.3.2.4
+//# An array is its elements, without a count; the last index of several varies fastest.
 impl<T: Encode, const N: usize> Encode for [T; N] {
     #[inline]
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {

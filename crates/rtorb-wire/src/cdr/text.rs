@@ -4,10 +4,10 @@ use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use std::borrow::Cow;
 
-/// A transmission code set for `char` and `string` (OSF registry numbers in [`registry`](Self::registry)).
+/// A transmission code set for `char` and `string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CharCodeSet {
-    /// ISO 8859-1, what holds when nothing was negotiated.
+    /// ISO 8859-1, the default without negotiation.
     #[default]
     Latin1,
     /// UTF-8.
@@ -18,26 +18,31 @@ impl CharCodeSet {
     /// The number in the OSF character and code set registry.
     pub const fn registry(self) -> u32 {
         match self {
-            Self::Latin1 => 0x0001_0001,
-            Self::Utf8 => 0x0501_0001,
+            Self::Latin1 => LATIN_1,
+            Self::Utf8 => UTF_8,
         }
     }
 
-    /// The code set of that number, if it is one of ours.
+    /// The code set of a registry number, if the ORB supports it.
     pub const fn from_registry(number: u32) -> Option<Self> {
         match number {
-            0x0001_0001 => Some(Self::Latin1),
-            0x0501_0001 => Some(Self::Utf8),
+            LATIN_1 => Some(Self::Latin1),
+            UTF_8 => Some(Self::Utf8),
             _ => None,
         }
     }
 }
 
+const LATIN_1: u32 = 0x0001_0001;
+const UTF_8: u32 = 0x0501_0001;
+
 impl<'a> Writer<'a> {
-    /// Writes a string: the count of its octets and a terminating zero.
+    /// Writes a string.
     ///
     /// # Errors
-    /// When it holds a zero character, or one that the code set does not have.
+    /// When it contains a zero character, or one that the code set does not have.
+    //= GIOP 1.2 §15.3.2.7
+    //# A string is its length with the terminating zero, its characters and the zero. It contains no other zero.
     #[inline]
     pub fn str(&mut self, text: &str) -> Result<(), EncodeError> {
         if text.as_bytes().contains(&0) {
@@ -54,9 +59,9 @@ impl<'a> Writer<'a> {
     /// Writes a character.
     ///
     /// # Errors
-    /// When its code set needs more than one octet for it, or does not have it.
+    /// When its code set needs more than one byte for it, or does not have it.
     pub fn char(&mut self, character: char) -> Result<(), EncodeError> {
-        // One octet is all that a char has: in UTF-8 that is ASCII.
+        // A char has one byte, which in UTF-8 is ASCII.
         if self.char_code_set() == CharCodeSet::Utf8 && !character.is_ascii() {
             return Err(EncodeError::NotInCodeSet {
                 character: u32::from(character),
@@ -75,7 +80,7 @@ impl<'a> Writer<'a> {
 }
 
 impl<'m> Reader<'m> {
-    /// Borrows a string from the message where its octets are UTF-8 already; converts it otherwise.
+    /// Reads a string. Borrows it from the message if its bytes are UTF-8, and converts it otherwise.
     ///
     /// # Errors
     /// When it is not terminated, or not valid in its code set.
@@ -96,12 +101,12 @@ impl<'m> Reader<'m> {
         ))
     }
 
-    /// Borrows the octets of a string, without its terminator and as they are.
+    /// Borrows the bytes of a string, without its terminator and unconverted.
     ///
-    /// A length of zero, which old ORBs send for the empty string, is read as that.
+    /// Old ORBs send the length 0 for the empty string, which is accepted.
     ///
     /// # Errors
-    /// When it is not terminated by its only zero octet.
+    /// When its only zero byte is not at the end.
     #[inline]
     pub fn string_octets(&mut self) -> Result<&'m [u8], DecodeError> {
         match self.octets()?.split_last() {
@@ -127,7 +132,7 @@ impl Encode for String {
 }
 
 impl Decode for String {
-    // A length of zero is tolerated, so the count alone may be all there is.
+    // A length of 0 is accepted, so the length may be all there is.
     const OCTETS_MIN: usize = 4;
 
     #[inline]

@@ -1,55 +1,57 @@
-//! The tags around the state of a valuetype: which type it is, whether it stood before, and its chunks (CORBA 3, "Value
-//! Types" of CDR).
+//! The tags around the state of a valuetype: its type, indirections and chunks (GIOP 1.2 §15.3.4).
 //!
-//! The state itself is members one behind the other, which [`Encode`](crate::Encode) and [`Decode`](crate::Decode) know.
+//! The state is the members in order, written by [`Encode`](crate::Encode) and read by [`Decode`](crate::Decode).
 
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
-/// What stands where a value is expected.
+/// The start of a valuetype on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueHead<'m> {
-    /// No value.
+    /// The null value.
     Null,
-    /// The value that begins at that position of the stream, once more.
+    /// An indirection to an earlier value.
     Again {
-        /// Where its tag is.
+        /// The position of the earlier value's tag.
         position: usize,
     },
-    /// A value, whose state or first chunk follows.
+    /// A value. Its state or first chunk follows.
     Value(ValueStart<'m>),
 }
 
-/// How a value begins.
+/// What precedes the state of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueStart<'m> {
-    /// Where its tag is in the stream: what an indirection refers to.
+    /// The position of its tag, to which indirections refer.
     pub position: usize,
-    /// Where an implementation can be had, if that was said.
+    /// The URL of an implementation, if it was sent.
     pub codebase: Option<&'m [u8]>,
-    /// Repository ids without their terminators: its type first, then the bases that it may be truncated to; none if it
-    /// is the type that the operation says.
+    /// Repository ids without their terminators: its type first, then the bases that it may be truncated to. Empty if it
+    /// is of the formal type.
     pub repository_ids: Vec<&'m [u8]>,
-    /// True if its state comes in chunks.
+    /// True if its state is chunked.
     pub chunked: bool,
 }
 
-/// What comes next in a value whose state is in chunks.
+/// The next part of a chunked value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// That many octets of state.
+    /// That many bytes of state.
     State(usize),
-    /// A value inside this one: its head is still to be read.
+    /// A nested value. Its head is not read yet.
     Nested,
-    /// The end of every open value of at least that depth; the outermost has depth 1.
+    /// The end of all open values of at least that depth. The outermost has depth 1.
     End(u32),
 }
 
 impl<'m> Reader<'m> {
-    /// Reads what stands before the state of a value.
+    /// Reads what precedes the state of a value.
     ///
     /// # Errors
-    /// When it is no value tag, or an indirection that does not point back.
+    /// When there is no value tag, or an indirection that does not point back.
+    //= GIOP 1.2 §15.3.4
+    //# A value begins with 0 for null, 0xffffffff for an indirection, or a tag of 0x7fffff00 to 0x7fffffff. The flags of
+    //# the tag tell whether a code base URL, one or several repository ids, and chunks follow.
     pub fn value_head(&mut self) -> Result<ValueHead<'m>, DecodeError> {
         self.align(4)?;
         let position = self.position();
@@ -81,10 +83,13 @@ impl<'m> Reader<'m> {
         }))
     }
 
-    /// Reads what comes next in a value whose state is in chunks.
+    /// Reads the next part of a chunked value.
     ///
     /// # Errors
-    /// When it is neither a chunk nor a value nor an end.
+    /// When it is neither a chunk nor a value nor an end tag.
+    //= GIOP 1.2 §15.3.4
+    //# A chunk begins with its size, above 0 and below every value tag. An end tag is the negative depth of the outermost
+    //# value that it ends.
     pub fn chunk(&mut self) -> Result<Chunk, DecodeError> {
         self.align(4)?;
         let size = self.clone_here()?.primitive::<i32>()?;
@@ -108,12 +113,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Skips what is left of a chunked value of that depth: what a receiver does with members that it does not know.
+    /// Skips the rest of a chunked value of that depth.
     ///
-    /// Answers the depth of the end tag, which may end values around this one too.
+    /// Returns the depth of the end tag, which may end enclosing values too.
     ///
     /// # Errors
-    /// When the chunks do not end as they should.
+    /// When chunks or end tags are malformed.
     pub fn skip_chunks(&mut self, depth: u32) -> Result<u32, DecodeError> {
         let mut open = depth;
         loop {
@@ -121,7 +126,7 @@ impl<'m> Reader<'m> {
                 Chunk::State(octets) => drop(self.take(octets)?),
                 Chunk::Nested => {
                     if let ValueHead::Value(value) = self.value_head()? {
-                        // What is not chunked has no end that could be found.
+                        // An unchunked value has no end tag to skip to.
                         if !value.chunked {
                             return Err(bad(0));
                         }
@@ -135,7 +140,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// A text, or an indirection to one that stood before.
+    /// A string, or an indirection to an earlier one.
     fn repeatable_text(&mut self) -> Result<&'m [u8], DecodeError> {
         match self.repeated()? {
             None => self.string_octets(),
@@ -143,7 +148,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// A list of texts, or an indirection to one that stood before.
+    /// A list of strings, or an indirection to an earlier one.
     fn repeatable_texts(&mut self) -> Result<Vec<&'m [u8]>, DecodeError> {
         match self.repeated()? {
             None => self.text_list(),
@@ -166,7 +171,7 @@ impl<'m> Reader<'m> {
         Ok(texts)
     }
 
-    /// A reader at what an indirection here refers to; `None` if there is none.
+    /// A reader at the target of the indirection here; `None` if there is no indirection.
     fn repeated(&mut self) -> Result<Option<Self>, DecodeError> {
         self.align(4)?;
         if self.clone_here()?.primitive::<u32>()? != INDIRECTION {
@@ -175,7 +180,7 @@ impl<'m> Reader<'m> {
         self.primitive::<u32>()?;
         let target = self.indirection_target()?;
         let mut before = self.clone_at(target).ok_or(bad(INDIRECTION))?;
-        // An indirection to an indirection could go on for ever.
+        // An indirection to an indirection could loop.
         match before.clone_here()?.primitive::<u32>()? {
             INDIRECTION => Err(bad(INDIRECTION)),
             _ => {
@@ -185,12 +190,14 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Reads an offset, and answers the position that it points back to.
+    /// Reads an offset and returns its target.
+    //= GIOP 1.2 §15.3.4.3
+    //# The offset of an indirection counts from its own position, and points back to an earlier item of the same stream.
     fn indirection_target(&mut self) -> Result<usize, DecodeError> {
         let at = self.position();
         let offset = self.primitive::<i32>()?;
         let back = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
-        // An offset of -4 is the indirection's own tag.
+        // An offset of -4 points to the indirection's own tag.
         match at.checked_sub(back) {
             Some(target) if offset < -4 && target.is_multiple_of(4) => Ok(target),
             _ => Err(bad(offset as u32)),
@@ -199,18 +206,18 @@ impl<'m> Reader<'m> {
 }
 
 impl Writer<'_> {
-    /// Writes no value.
+    /// Writes the null value.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     pub fn null_value(&mut self) -> Result<(), EncodeError> {
         self.primitive(NULL)
     }
 
-    /// Writes that the value which began at `position` comes once more.
+    /// Writes an indirection to the value that began at `position`.
     ///
     /// # Errors
-    /// When it is too far away, or the message would outgrow its limit.
+    /// When it is too far back, or the message would exceed its limit.
     pub fn value_again(&mut self, position: usize) -> Result<(), EncodeError> {
         self.primitive(INDIRECTION)?;
         let back = self.position() - position;
@@ -218,10 +225,10 @@ impl Writer<'_> {
         self.primitive(-back)
     }
 
-    /// Writes what stands before the state of a value, and answers where it begins.
+    /// Writes what precedes the state of a value, and returns the position of its tag.
     ///
     /// # Errors
-    /// When an id cannot be sent, or the message would outgrow its limit.
+    /// When an id cannot be sent, or the message would exceed its limit.
     pub fn begin_value(
         &mut self,
         repository_ids: &[&str],
@@ -243,10 +250,10 @@ impl Writer<'_> {
         Ok(position)
     }
 
-    /// Writes a chunk: the octets of `state` and how many they are.
+    /// Writes a chunk: the number of bytes that `state` writes, and those bytes.
     ///
     /// # Errors
-    /// What `state` answers, or when the message would outgrow its limit.
+    /// The error of `state`, or when the message would exceed its limit.
     pub fn chunk(
         &mut self,
         state: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
@@ -254,23 +261,23 @@ impl Writer<'_> {
         self.sized(state)
     }
 
-    /// Writes the end of every open value of at least that depth.
+    /// Writes the end tag of all open values of at least that depth.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     pub fn end_value(&mut self, depth: u32) -> Result<(), EncodeError> {
         self.primitive(depth.wrapping_neg())
     }
 }
 
-/// Most types that a value may be truncated to: each may be an indirection to a long text, which has to be walked over.
+/// The most repository ids of a value. Each may be an indirection to a long string, which takes time to scan.
 const IDS_MAX: usize = 64;
 
 const NULL: u32 = 0;
 const INDIRECTION: u32 = 0xffff_ffff;
 const TAG_MIN: u32 = 0x7fff_ff00;
 const TAG_MAX: u32 = 0x7fff_ffff;
-/// No chunk is as large as the first value tag.
+/// The smallest number that is not a chunk size: the first value tag.
 const CHUNK_END: i32 = TAG_MIN as i32;
 
 /// Bits of a value tag.

@@ -1,10 +1,10 @@
-//! `wchar` and `wstring`: UTF-16, in a form that depends on the GIOP version.
+//! `wchar` and `wstring`: UTF-16, in the form of the GIOP version.
 
 use super::{ByteOrder, Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
-/// One wide character; only those of the basic multilingual plane fit into one.
+/// A wide character of the basic multilingual plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WChar(pub char);
 
@@ -46,6 +46,9 @@ impl Encode for WChar {
 impl Decode for WChar {
     const OCTETS_MIN: usize = 2;
 
+    //= GIOP 1.2 §15.3.1.6
+    //# In GIOP 1.2 a wchar is the number of its bytes and the bytes, big-endian without a byte order mark. In 1.1 it is an
+    //# unsigned number in the order of the message, and 1.0 has none.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let unit = match r.giop_minor() {
             0 => return Err(DecodeError::WideInGiop10),
@@ -131,7 +134,7 @@ impl Writer<'_> {
         match self.giop_minor() {
             0 => Err(EncodeError::WideInGiop10),
             1 => self.primitive(unit),
-            // Big-endian without a mark: the shortest form, and the one that everybody reads.
+            // Big-endian without a mark is the shortest form, and all ORBs read it.
             _ if BYTE_ORDER_MARKS.contains(&unit) => {
                 self.primitive(4u8)?;
                 self.octets(&BYTE_ORDER_MARKS[0].to_be_bytes())?;
@@ -147,7 +150,10 @@ impl Writer<'_> {
     /// Writes a wide string.
     ///
     /// # Errors
-    /// When it holds a zero character, or in GIOP 1.0.
+    /// When it contains a zero character, or in GIOP 1.0.
+    //= GIOP 1.2 §15.3.2.7
+    //# In GIOP 1.2 a wstring is the number of its bytes and the bytes, without a terminator. In 1.1 it is the number of its
+    //# characters with a terminating zero, and the characters.
     pub fn wide_str(&mut self, text: &str) -> Result<(), EncodeError> {
         if text.contains('\0') {
             return Err(EncodeError::ZeroInString);
@@ -171,8 +177,8 @@ impl Writer<'_> {
     }
 }
 
-/// U+FEFF as its sender and as a reader of the other byte order see it. A text that begins with one of them needs a mark
-/// before it, or the reader takes the character for the mark.
+/// U+FEFF in both byte orders. A text that begins with one of them needs a mark before it, or the reader takes the character
+/// for the mark.
 const BYTE_ORDER_MARKS: [u16; 2] = [0xfeff, 0xfffe];
 
 #[cfg(test)]
@@ -188,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_begins_like_a_byte_order_mark_is_not_taken_for_one() {
+    fn a_text_that_begins_like_a_byte_order_mark_comes_back() {
         for text in [
             "\u{feff}a",
             "\u{fffe}a",

@@ -1,4 +1,4 @@
-//! The writing end of a CDR stream: a position in a reused buffer, and octets lent by the caller.
+//! The writer of a CDR stream: a position in a reused buffer, and runs of bytes borrowed from the caller.
 
 use super::{ByteOrder, CharCodeSet, DEPTH_MAX, Primitive};
 use crate::EncodeError;
@@ -6,33 +6,33 @@ use arrayvec::ArrayVec;
 use core::any::TypeId;
 use std::collections::HashMap;
 
-/// Runs of octets at least this long are lent to the message, not copied into it.
+/// The message borrows runs of at least this many bytes instead of copying them.
 ///
-/// Below it a copy is cheaper than one more part for the kernel to gather.
+/// A shorter run is cheaper to copy than to give the kernel as one more part to gather.
 pub const GATHER_OCTETS_MIN: usize = 16384;
 
-/// Most runs that one message gathers; further ones are copied.
+/// The most borrowed runs of one message; further ones are copied.
 const SEGMENTS_MAX: usize = 4;
 
-/// Zeroes kept behind the end, so that padding is written without a branch.
+/// Zeros behind the end, so that padding is written without a branch.
 const SLACK_OCTETS: usize = 8;
 
-/// Octets that stand in the message behind the first `after` octets of the writer's own.
+/// A borrowed run of bytes in a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// How many octets of the writer's buffer come before.
+    /// The number of bytes of the writer's buffer before it.
     pub after: usize,
-    /// The lent octets.
+    /// The borrowed bytes.
     pub octets: &'a [u8],
 }
 
-/// The lent parts of one message.
+/// The borrowed runs of one message.
 pub type Segments<'a> = ArrayVec<Segment<'a>, SEGMENTS_MAX>;
 
-/// Encodes values one behind the other, aligned and in one byte order.
+/// Encodes aligned values one after the other, in one byte order.
 ///
-/// The buffer is taken over and given back, so that a connection uses the same memory for every message. `'a` is how
-/// long lent octets live.
+/// The writer takes its buffer from the caller and returns it, so that a connection uses the same memory for every message.
+/// It borrows runs of bytes for `'a`.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: Vec<u8>,
@@ -47,22 +47,22 @@ pub struct Writer<'a> {
     values: Option<Box<Values>>,
 }
 
-/// What tells one value from another: its address and its type.
+/// The identity of a value: its address and its type.
 type Identity = (usize, TypeId);
 
-/// What is known of the values of one stream.
+/// The valuetypes written to one stream.
 #[derive(Debug, Default)]
 struct Values {
-    /// Where those written begin.
+    /// The positions of the values written.
     written: HashMap<Identity, usize>,
-    /// How many of them are being written, each inside the one before.
+    /// The number of values that are being written, each inside the one before.
     depth: u8,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a stream in `buffer`, whose contents are overwritten; at most `octets_max` octets.
+    /// Begins a stream of at most `octets_max` bytes in `buffer`, and overwrites its contents.
     pub fn new(mut buffer: Vec<u8>, octets_max: usize) -> Self {
-        // A buffer that served a larger limit must not lend its size to this one.
+        // A buffer that was used with a larger limit may be longer than this limit allows.
         buffer.truncate(octets_max.saturating_add(SLACK_OCTETS));
         Self {
             buffer,
@@ -78,21 +78,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The same in another byte order than this machine's.
+    /// Sets the byte order; without this, it is the order of this machine.
     #[must_use]
     pub fn with_order(mut self, order: ByteOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// The same for GIOP 1.`minor`, which decides the form of wide characters.
+    /// Writes the wide characters of GIOP 1.`minor`.
     #[must_use]
     pub fn with_giop_minor(mut self, minor: u8) -> Self {
         self.minor = minor;
         self
     }
 
-    /// The same with another transmission code set for `char` and `string`.
+    /// Sets the transmission code set of `char` and `string`.
     #[must_use]
     pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
         self.char_code_set = set;
@@ -102,15 +102,15 @@ impl<'a> Writer<'a> {
     /// Writes the padding up to a multiple of `alignment` (a power of two, at most 8).
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     pub fn align(&mut self, alignment: usize) -> Result<(), EncodeError> {
         self.claim(alignment, 0).map(|_| ())
     }
 
-    /// Writes a number of any size, aligned.
+    /// Writes an aligned number.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline(always)]
     pub fn primitive<T: Primitive>(&mut self, value: T) -> Result<(), EncodeError> {
         let at = self.claim(size_of::<T>(), size_of::<T>())?;
@@ -126,17 +126,17 @@ impl<'a> Writer<'a> {
     /// Writes a count of elements.
     ///
     /// # Errors
-    /// When an unsigned long cannot say it.
+    /// When it does not fit an unsigned long.
     #[inline]
     pub fn count(&mut self, count: usize) -> Result<(), EncodeError> {
         let count = u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
         self.primitive(count)
     }
 
-    /// Copies octets into the message.
+    /// Copies bytes into the message.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
         let at = self.claim(1, octets.len())?;
@@ -144,10 +144,10 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Puts octets into the message, lent if they are many and copied if they are few.
+    /// Adds bytes to the message: borrows a long run, and copies a short one.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn lend_octets(&mut self, octets: &'a [u8]) -> Result<(), EncodeError> {
         if octets.len() < GATHER_OCTETS_MIN || self.segments.is_full() {
@@ -162,17 +162,17 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes numbers of one kind: in one piece where the byte order is this machine's.
+    /// Writes numbers of one type: in one copy where the byte order is this machine's.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn primitives<T: Primitive>(&mut self, values: &'a [T]) -> Result<(), EncodeError> {
         if values.is_empty() {
             return Ok(());
         }
         self.claim(size_of::<T>(), 0)?;
-        // Octets have no order of their own.
+        // Single bytes have no order.
         if size_of::<T>() == 1 || !self.order.is_foreign() {
             return self.lend_octets(bytemuck::cast_slice(values));
         }
@@ -185,17 +185,20 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes an encapsulation: its length, its byte order and what `content` writes, with alignment of its own.
+    /// Writes an encapsulation with the data that `content` writes.
     ///
     /// # Errors
-    /// What `content` answers, or when the message would outgrow its limit.
+    /// The error of `content`, or when the message would exceed its limit.
+    //= GIOP 1.2 §15.3.3
+    //# An encapsulation is its length, its byte order and data whose alignment counts from the byte order.
     pub fn encapsulation(
         &mut self,
         content: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         self.sized(|w| {
             let outer = w.origin;
-            // Nothing inside an encapsulation refers to what stands outside.
+            //= GIOP 1.2 §15.3.4.3
+            //# An indirection in an encapsulation does not refer to a value outside of it.
             let outer_values = w.values.take();
             w.origin = w.at + w.gathered;
             let written = w.primitive(w.order.flag()).and_then(|()| content(w));
@@ -205,10 +208,10 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes an unsigned long that counts the octets that `content` writes, and those octets.
+    /// Writes the number of bytes that `content` writes, and those bytes.
     ///
     /// # Errors
-    /// What `content` answers, or when the message would outgrow its limit.
+    /// The error of `content`, or when the message would exceed its limit.
     pub fn sized(
         &mut self,
         content: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
@@ -223,21 +226,16 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Overwrites the unsigned long at `at` octets from the start of the writer's own buffer.
+    /// Overwrites the unsigned long at index `at` of the writer's buffer.
     ///
     /// # Panics
-    /// If nothing was written there: a mistake of the caller.
+    /// If nothing was written there.
     #[inline]
     pub fn patch_u32(&mut self, at: usize, value: u32) {
-        let value = if self.order.is_foreign() {
-            value.swap_bytes()
-        } else {
-            value
-        };
-        self.buffer[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        self.patch(at, &self.ordered(value));
     }
 
-    /// Takes back everything behind the first `at` octets of the stream; what was lent behind them is let go.
+    /// Discards all but the first `at` bytes of the stream.
     pub fn truncate(&mut self, at: usize) {
         if let Some(values) = &mut self.values {
             values.written.retain(|_, position| *position < at);
@@ -258,12 +256,12 @@ impl<'a> Writer<'a> {
         self.at = self.at.min(at - self.gathered);
     }
 
-    /// Writes for GIOP 1.`minor` from here on, which decides the form of wide characters.
+    /// Writes the wide characters of GIOP 1.`minor` from here on.
     pub fn set_giop_minor(&mut self, minor: u8) {
         self.minor = minor;
     }
 
-    /// Refuses a message that has become larger than its limit.
+    /// Checks the message against its limit.
     ///
     /// # Errors
     /// [`EncodeError::TooLarge`].
@@ -272,10 +270,10 @@ impl<'a> Writer<'a> {
         self.check_limit(self.len())
     }
 
-    /// Makes room for `octets` more octets now, so that what follows does not have to.
+    /// Reserves memory for `octets` more bytes.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline]
     pub fn reserve(&mut self, octets: usize) -> Result<(), EncodeError> {
         let end = self.at + octets + SLACK_OCTETS;
@@ -286,24 +284,24 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The stream so far: the writer's own octets, and what is lent between them.
+    /// The stream so far: the bytes of the buffer, and the runs borrowed between them.
     #[inline]
     pub fn parts(&self) -> (&[u8], &[Segment<'a>]) {
         (&self.buffer[..self.at], &self.segments)
     }
 
-    /// Gives the buffer back for the next message.
+    /// Returns the buffer for the next message.
     #[inline]
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// Ends the stream: the writer's own octets with their count, and what is lent between them.
+    /// Ends the stream: the buffer, the number of bytes used in it, and the runs borrowed between them.
     pub fn finish(self) -> (Vec<u8>, usize, Segments<'a>) {
         (self.buffer, self.at, self.segments)
     }
 
-    /// The stream as one run of octets, copied: for what cannot be gathered, and encapsulations kept apart.
+    /// A copy of the stream in one piece.
     pub fn to_octets(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.at + self.gathered);
         let mut from = 0;
@@ -316,29 +314,29 @@ impl<'a> Writer<'a> {
         octets
     }
 
-    /// Octets written so far, lent ones included.
+    /// The number of bytes so far, borrowed ones included.
     #[inline]
     pub fn len(&self) -> usize {
         self.at + self.gathered
     }
 
-    /// True if nothing is written yet.
+    /// True if the stream is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Octets since the start of the innermost stream: what alignment counts from.
+    /// The position in the innermost stream, from which alignment counts.
     #[inline]
     pub fn position(&self) -> usize {
         self.at + self.gathered - self.origin
     }
 
-    /// The byte order it writes.
+    /// The byte order of the stream.
     pub fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// The minor GIOP version it writes for.
+    /// The minor GIOP version of the stream.
     pub fn giop_minor(&self) -> u8 {
         self.minor
     }
@@ -348,15 +346,15 @@ impl<'a> Writer<'a> {
         self.char_code_set
     }
 
-    /// Where a value that was written before begins.
+    /// The position of a value that was written before.
     pub(crate) fn value_position(&self, identity: Identity) -> Option<usize> {
         self.values.as_ref()?.written.get(&identity).copied()
     }
 
-    /// Notes where a value begins, whose state is written until [`close_value`](Self::close_value).
+    /// Begins a value at `position`. Its state follows, until [`close_value`](Self::close_value).
     ///
     /// # Errors
-    /// [`EncodeError::TooDeep`] when it is inside too many others.
+    /// [`EncodeError::TooDeep`] when too many values are open.
     pub(crate) fn open_value(
         &mut self,
         identity: Identity,
@@ -377,29 +375,29 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes the next `N` octets for the caller to fill; the position must be aligned as they need it.
+    /// The next `N` bytes, for the caller to fill. The position must be aligned for them.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     #[inline(always)]
     pub(crate) fn block<const N: usize>(&mut self) -> Result<&mut [u8; N], EncodeError> {
         self.reserve(N)?;
         let at = self.at;
         self.at = at + N;
         let Some(block) = self.buffer[at..].first_chunk_mut() else {
-            unreachable!("they were reserved")
+            unreachable!("the bytes are reserved")
         };
         Ok(block)
     }
 
-    /// Begins the stream with octets made before, a string behind them and a count of zero: a request's beginning.
+    /// Begins the stream with `prefix`, the string `text` and a count of zero: the start of a request.
     ///
     /// `prefix` must end at a multiple of 4.
     #[inline]
     pub(crate) fn begin_with(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), EncodeError> {
         let text_at = prefix.len() + 4;
         let text_end = text_at + text.len();
-        // The terminator, at most three octets of padding and the count: never more than eight zeroes.
+        // The terminator, at most three bytes of padding and the count: at most eight zeros.
         let end = (text_end + 1).next_multiple_of(4) + 4;
         self.reserve(end)?;
         let count = self.ordered(text.len() as u32 + 1);
@@ -411,13 +409,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Overwrites octets that were written before.
+    /// Overwrites bytes that were written before.
     #[inline(always)]
     pub(crate) fn patch(&mut self, at: usize, octets: &[u8]) {
         self.buffer[at..at + octets.len()].copy_from_slice(octets);
     }
 
-    /// A number's octets in the order of this stream.
+    /// The bytes of a number in the order of this stream.
     #[inline(always)]
     pub(crate) fn ordered(&self, value: u32) -> [u8; 4] {
         if self.order.is_foreign() {
@@ -428,7 +426,9 @@ impl<'a> Writer<'a> {
         .to_ne_bytes()
     }
 
-    /// Pads to `alignment`, takes `size` octets behind it, and says where they begin in the buffer.
+    /// Pads to `alignment`, takes `size` bytes behind the padding, and returns their index in the buffer.
+    //= GIOP 1.2 §15.3.1.1
+    //# Padding before an aligned value has no defined content; zeros are sent.
     #[inline(always)]
     fn claim(&mut self, alignment: usize, size: usize) -> Result<usize, EncodeError> {
         let pad = self.position().wrapping_neg() & (alignment - 1);
@@ -442,7 +442,7 @@ impl<'a> Writer<'a> {
         Ok(at)
     }
 
-    /// The whole buffer and the position in it, for writers that have reserved.
+    /// The whole buffer and the position in it, after [`reserve`](Self::reserve).
     #[inline(always)]
     pub(super) fn raw(&mut self) -> (&mut [u8], usize) {
         (&mut self.buffer, self.at)

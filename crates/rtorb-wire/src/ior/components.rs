@@ -1,4 +1,4 @@
-//! Tagged components: what a reference says about its object and its server beside the address.
+//! Tagged components: what a reference says about object and server besides the address.
 
 use super::policies::ExposedPolicy;
 use crate::cdr::{cdr_struct, encapsulate};
@@ -7,19 +7,19 @@ use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
 /// Tags of components.
 pub mod component_tag {
-    /// Which ORB made the reference.
+    /// The ORB that created the reference.
     pub const ORB_TYPE: u32 = 0;
     /// Code sets of the server.
     pub const CODE_SETS: u32 = 1;
-    /// Policies of the object that clients have to know.
+    /// The object's policies for clients.
     pub const POLICIES: u32 = 2;
-    /// One more address of the server.
+    /// Another address of the server.
     pub const ALTERNATE_IIOP_ADDRESS: u32 = 3;
     /// The whole object key.
     pub const COMPLETE_OBJECT_KEY: u32 = 5;
-    /// TLS beside the profile's port.
+    /// TLS on another port.
     pub const SSL_SEC_TRANS: u32 = 20;
-    /// Where Java classes are.
+    /// The URL of Java classes.
     pub const JAVA_CODEBASE: u32 = 25;
     /// Transactions, of CORBA 2.
     pub const TRANSACTION_POLICY: u32 = 26;
@@ -43,23 +43,25 @@ pub mod component_tag {
     pub const OMNI_BIDIR: u32 = 0x4154_5401;
     /// omniORB: a UNIX socket of one host.
     pub const OMNI_UNIX_TRANS: u32 = 0x4154_5402;
-    /// omniORB: which run of the server made the reference.
+    /// omniORB: the run of the server that created the reference.
     pub const OMNI_PERSISTENT_ID: u32 = 0x4154_5403;
     /// omniORB: limits of the connection.
     pub const OMNI_RESTRICTED: u32 = 0x4154_5404;
 }
 
-/// Something that a client may want to know about an object or its server.
+/// Information for clients about an object or its server.
+//= CORBA 3 §13.6.5
+//# A component is a tag and bytes. A client ignores components that it does not know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaggedComponent {
-    /// What it is: see [`component_tag`].
+    /// Its kind; see [`component_tag`].
     pub tag: u32,
-    /// Its octets, most often an encapsulation.
+    /// Its data, usually an encapsulation.
     pub data: Vec<u8>,
 }
 
 impl TaggedComponent {
-    /// What it says, in one line for people.
+    /// A description in one line.
     pub fn describe(&self) -> String {
         match Component::from_tagged(self) {
             Ok(component) => component.to_string(),
@@ -73,16 +75,16 @@ cdr_struct!(TaggedComponent {
     data: Vec<u8>
 });
 
-/// A component that is understood.
+/// A decoded component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// Which ORB made the reference: see [`orb_name`].
+    /// The ORB that created the reference; see [`orb_name`].
     OrbType(u32),
     /// Code sets of the server.
     CodeSets(CodeSetComponentInfo),
     /// Policies of the object.
     Policies(Vec<ExposedPolicy>),
-    /// One more address.
+    /// Another address.
     AlternateIiopAddress(ListenPoint),
     /// The whole object key.
     CompleteObjectKey(Vec<u8>),
@@ -90,16 +92,16 @@ pub enum Component {
     SslSecTrans(SslSecTrans),
     /// Addresses with TLS.
     TlsSecTrans {
-        /// [Association options](association) that the server has.
+        /// The [association options](association) that the server supports.
         supports: u16,
-        /// Those that it insists on.
+        /// The options that it requires.
         requires: u16,
-        /// Where.
+        /// The addresses.
         addresses: Vec<ListenPoint>,
     },
-    /// Where Java classes are.
+    /// The URL of Java classes.
     JavaCodebase(String),
-    /// A policy that is one number, with its tag: transactions.
+    /// A policy of transactions, which is one number.
     NumberPolicy {
         /// [`component_tag::TRANSACTION_POLICY`], `OTS_POLICY` or `INV_POLICY`.
         tag: u32,
@@ -110,40 +112,40 @@ pub enum Component {
     Group {
         /// [`component_tag::FT_GROUP`] or `GROUP`.
         tag: u32,
-        /// Whose group.
+        /// The domain of the group.
         domain: String,
-        /// Its number there.
+        /// The number of the group in its domain.
         id: u64,
-        /// Counts changes of the group.
+        /// The version of the group, which counts changes.
         version: u32,
     },
-    /// Yes or no, with its tag.
+    /// A boolean.
     Flag {
         /// [`component_tag::FT_PRIMARY`] or `FT_HEARTBEAT_ENABLED`.
         tag: u32,
-        /// Yes.
+        /// Its value.
         set: bool,
     },
-    /// Endpoints with their priorities, in the form of TAO; the first is the profile's own.
+    /// TAO's endpoints with their priorities. The first is the profile's own.
     TaoEndpoints(Vec<TaoEndpoint>),
-    /// The same in a UIOP profile.
+    /// TAO's endpoints in a UIOP profile.
     TaoUnixEndpoints(Vec<TaoUnixEndpoint>),
-    /// A UNIX socket, in the form of omniORB; good on that host alone.
+    /// omniORB's UNIX socket, for clients on the same host.
     OmniUnixTrans {
-        /// The host's own name for itself.
+        /// The name of the host.
         host: String,
         /// The socket's path.
         path: String,
     },
-    /// Anything else.
+    /// Any other component.
     Other(TaggedComponent),
 }
 
 impl Component {
-    /// Reads a component of any kind.
+    /// Decodes a component of any kind.
     ///
     /// # Errors
-    /// When its kind is known and its data malformed.
+    /// When the kind is known and the data malformed.
     pub fn from_tagged(component: &TaggedComponent) -> Result<Self, DecodeError> {
         use component_tag as tag;
         if component.tag == tag::COMPLETE_OBJECT_KEY {
@@ -197,11 +199,10 @@ impl Component {
         })
     }
 
-    /// As [`from_tagged`](Self::from_tagged), for a component of a UIOP profile: there TAO writes endpoints in another form
-    /// under the same tag.
+    /// As [`from_tagged`](Self::from_tagged), for a component of a UIOP profile, where TAO's endpoints have another form.
     ///
     /// # Errors
-    /// When its kind is known and its data malformed.
+    /// When the kind is known and the data malformed.
     pub fn from_uiop_tagged(component: &TaggedComponent) -> Result<Self, DecodeError> {
         match component.tag {
             component_tag::TAO_ENDPOINTS => {
@@ -215,7 +216,7 @@ impl Component {
     /// The component with its tag.
     ///
     /// # Errors
-    /// When a text holds what cannot be sent.
+    /// When a string cannot be sent.
     pub fn to_tagged(&self) -> Result<TaggedComponent, EncodeError> {
         let data = match self {
             Self::CompleteObjectKey(key) => key.clone(),
@@ -291,7 +292,7 @@ impl Component {
     }
 }
 
-/// Major and minor version of group components.
+/// The version of group components.
 const GROUP_VERSION: [u8; 2] = [1, 0];
 
 /// The name of an ORB by its [`Component::OrbType`].
@@ -304,26 +305,26 @@ pub fn orb_name(orb_type: u32) -> Option<&'static str> {
     }
 }
 
-/// Options of a secured connection, as bits.
+/// Options of a secured connection (bits).
 pub mod association {
-    /// Nothing.
+    /// No protection.
     pub const NO_PROTECTION: u16 = 1;
-    /// Octets cannot be changed unnoticed.
+    /// Changes of the data are detected.
     pub const INTEGRITY: u16 = 2;
-    /// Octets cannot be read.
+    /// The data is encrypted.
     pub const CONFIDENTIALITY: u16 = 4;
-    /// The server proves who it is.
+    /// The server authenticates itself.
     pub const ESTABLISH_TRUST_IN_TARGET: u16 = 32;
-    /// The client proves who it is.
+    /// The client authenticates itself.
     pub const ESTABLISH_TRUST_IN_CLIENT: u16 = 64;
 }
 
 /// TLS on a port of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SslSecTrans {
-    /// [Association options](association) that the server has.
+    /// The [association options](association) that the server supports.
     pub supports: u16,
-    /// Those that it insists on.
+    /// The options that it requires.
     pub requires: u16,
     /// TCP port, on the host of the profile.
     pub port: u16,
@@ -347,14 +348,14 @@ cdr_struct!(ListenPoint {
     port: u16
 });
 
-/// An endpoint with a priority, in the form of TAO.
+/// TAO's endpoint with a priority.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaoEndpoint {
     /// Host name or address.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// CORBA priority of the lane behind it; -1 for none.
+    /// The CORBA priority of its lane; -1 for none.
     pub priority: i16,
 }
 cdr_struct!(TaoEndpoint {
@@ -363,12 +364,12 @@ cdr_struct!(TaoEndpoint {
     priority: i16
 });
 
-/// A UNIX socket with a priority, in the form of TAO.
+/// TAO's UNIX socket with a priority.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaoUnixEndpoint {
     /// The socket's path.
     pub path: String,
-    /// CORBA priority of the lane behind it; -1 for none.
+    /// The CORBA priority of its lane; -1 for none.
     pub priority: i16,
 }
 cdr_struct!(TaoUnixEndpoint {

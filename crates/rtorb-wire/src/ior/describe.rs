@@ -1,4 +1,4 @@
-//! Components and policies as text for people.
+//! Components and policies as readable text.
 
 use super::components::{Component, association, component_tag, orb_name};
 use super::policies::{ExposedPolicy, PriorityModel, ProtocolProperties};
@@ -80,7 +80,7 @@ impl fmt::Display for Component {
     }
 }
 
-/// What an endpoint's priority says of it.
+/// The priority of an endpoint.
 fn lane(priority: i16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match priority {
         -1 => Ok(()),
@@ -121,7 +121,7 @@ impl fmt::Display for ExposedPolicy {
     }
 }
 
-/// Octets as hexadecimal digits.
+/// Bytes as hexadecimal digits.
 struct Hex<'x>(&'x [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -148,9 +148,10 @@ fn list<T>(
 }
 
 fn at(host: &str, port: u16) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

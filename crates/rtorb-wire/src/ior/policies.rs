@@ -1,39 +1,41 @@
-//! The policies of an object that its reference tells.
+//! The policies of an object that its reference exposes.
 
 use super::profile_tag;
 use crate::cdr::{cdr_struct, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 
-/// Types of policies that references hold.
+/// Types of policies in references.
 pub mod policy_type {
-    /// Whose priority counts: the client's or the server's.
+    /// The priority model: the client's priority or the server's.
     pub const PRIORITY_MODEL: u32 = 40;
-    /// Which protocols a client shall prefer, and how.
+    /// The protocols that clients prefer, with their properties.
     pub const CLIENT_PROTOCOL: u32 = 43;
-    /// Which priorities have connections of their own.
+    /// The bands of priorities with separate connections.
     pub const PRIORITY_BANDED_CONNECTION: u32 = 45;
 }
 
-/// A policy that is understood, or kept as it is.
+/// A policy in a reference.
+//= RT-CORBA 1.2 §Priority Banded Connections
+//# A server may expose priority bands in its references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExposedPolicy {
-    /// Whose priority counts.
+    /// The priority model.
     PriorityModel {
-        /// The client's or the server's.
+        /// The client's or the server's priority.
         model: PriorityModel,
-        /// CORBA priority of the object, or of clients that send none.
+        /// The CORBA priority of the object, or of requests without one.
         server_priority: i16,
     },
-    /// Priorities with connections of their own.
+    /// Bands of priorities with separate connections.
     PriorityBands(Vec<PriorityBand>),
     /// Protocols, best first.
     ClientProtocols(Vec<ExposedProtocol>),
-    /// Anything else.
+    /// Any other policy.
     Other(PolicyValue),
 }
 
 impl ExposedPolicy {
-    /// Reads a policy; what cannot be read stays [`ExposedPolicy::Other`].
+    /// Decodes a policy; an unknown or malformed one is [`ExposedPolicy::Other`].
     fn from_value(value: PolicyValue) -> Self {
         let known = Reader::encapsulated(&value.value).and_then(|mut r| {
             Ok(match value.policy_type {
@@ -97,9 +99,9 @@ impl Decode for ExposedPolicy {
 /// A policy and its value, as an invocation and a reference hold them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyValue {
-    /// Which policy.
+    /// The type of the policy.
     pub policy_type: u32,
-    /// Its value's encapsulation.
+    /// The encapsulation of its value.
     pub value: Vec<u8>,
 }
 cdr_struct!(PolicyValue {
@@ -107,12 +109,12 @@ cdr_struct!(PolicyValue {
     value: Vec<u8>
 });
 
-/// Whose priority counts.
+/// The priority at which a server executes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityModel {
-    /// The client's travels with the call.
+    /// The client's, which travels with the request.
     ClientPropagated,
-    /// The server has said which.
+    /// The one that the server declared.
     ServerDeclared,
 }
 crate::cdr_enum!(PriorityModel {
@@ -123,9 +125,9 @@ crate::cdr_enum!(PriorityModel {
 /// A range of CORBA priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityBand {
-    /// The least of them.
+    /// The lowest priority.
     pub low: i16,
-    /// The greatest of them.
+    /// The highest priority.
     pub high: i16,
 }
 crate::fixed_layout!(PriorityBand {
@@ -133,16 +135,16 @@ crate::fixed_layout!(PriorityBand {
     high: i16
 });
 
-/// A protocol and how it shall be set up.
+/// A protocol with its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExposedProtocol {
-    /// Tag of its profiles.
+    /// The tag of its profiles.
     pub profile_tag: u32,
-    /// How.
+    /// Its properties.
     pub properties: ProtocolProperties,
 }
 
-/// How a protocol shall be set up. Nothing on the wire says how long these are: the tag of the profile decides.
+/// Properties of a protocol. On the wire their form depends on the tag of the profile, and their length is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolProperties {
     /// Of TCP.
@@ -151,12 +153,12 @@ pub enum ProtocolProperties {
     Unix(UnixProperties),
 }
 
-/// How TCP shall be set up.
+/// Properties of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpProperties {
-    /// Octets of the kernel's send buffer.
+    /// Bytes of the kernel's send buffer.
     pub send_buffer_octets: i32,
-    /// Octets of the kernel's receive buffer.
+    /// Bytes of the kernel's receive buffer.
     pub recv_buffer_octets: i32,
     /// Probe idle connections.
     pub keep_alive: bool,
@@ -173,12 +175,12 @@ crate::fixed_layout!(TcpProperties {
     no_delay: bool
 });
 
-/// How UNIX sockets shall be set up.
+/// Properties of UNIX sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnixProperties {
-    /// Octets of the kernel's send buffer.
+    /// Bytes of the kernel's send buffer.
     pub send_buffer_octets: i32,
-    /// Octets of the kernel's receive buffer.
+    /// Bytes of the kernel's receive buffer.
     pub recv_buffer_octets: i32,
 }
 crate::fixed_layout!(UnixProperties {

@@ -1,4 +1,4 @@
-//! Profiles: how to reach an object over TCP and over a UNIX socket.
+//! Profiles: the addresses of an object over TCP and over a UNIX socket.
 
 use super::{TaggedComponent, TaggedProfile};
 use crate::cdr::encapsulate;
@@ -18,23 +18,23 @@ pub mod profile_tag {
 /// An object behind a TCP port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IiopProfile {
-    /// Highest GIOP version that the server speaks there.
+    /// The highest GIOP version of the server.
     pub version: Version,
     /// Host name or address.
     pub host: String,
-    /// TCP port; 0 if the server does not listen without encryption.
+    /// TCP port; 0 if the server listens with encryption only.
     pub port: u16,
-    /// What the server knows the object by.
+    /// The object key.
     pub object_key: Vec<u8>,
-    /// What else a client may want to know; version 1.0 has none.
+    /// Further information for clients; version 1.0 has none.
     pub components: Vec<TaggedComponent>,
 }
 
 impl IiopProfile {
-    /// Reads a profile.
+    /// Decodes a profile.
     ///
     /// # Errors
-    /// When its tag is another, its major version not 1, or its data malformed.
+    /// When the profile has another tag, a major version other than 1, or malformed data.
     pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
         let (version, mut r) = open(profile.tag, profile_tag::INTERNET_IOP, &profile.data)?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl IiopProfile {
     /// The profile with its tag.
     ///
     /// # Errors
-    /// When the host name holds a zero character or one outside of ISO 8859-1.
+    /// When the host name contains a zero character or one outside of ISO 8859-1.
     pub fn to_tagged(&self) -> Result<TaggedProfile, EncodeError> {
         let data = encapsulate(|w| {
             encode_version(w, self.version)?;
@@ -68,21 +68,21 @@ impl IiopProfile {
 /// An object behind a UNIX stream socket of this host, in the form of TAO.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UiopProfile {
-    /// Highest GIOP version that the server speaks there.
+    /// The highest GIOP version of the server.
     pub version: Version,
     /// The socket's path.
     pub path: String,
-    /// What the server knows the object by.
+    /// The object key.
     pub object_key: Vec<u8>,
-    /// What else a client may want to know; version 1.0 has none.
+    /// Further information for clients; version 1.0 has none.
     pub components: Vec<TaggedComponent>,
 }
 
 impl UiopProfile {
-    /// Reads a profile.
+    /// Decodes a profile.
     ///
     /// # Errors
-    /// When its tag is another, its major version not 1, or its data malformed.
+    /// When the profile has another tag, a major version other than 1, or malformed data.
     pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
         let (version, mut r) = open(profile.tag, profile_tag::TAO_UIOP, &profile.data)?;
         Ok(Self {
@@ -96,7 +96,7 @@ impl UiopProfile {
     /// The profile with its tag.
     ///
     /// # Errors
-    /// When the path holds a zero character or one outside of ISO 8859-1.
+    /// When the path contains a zero character or one outside of ISO 8859-1.
     pub fn to_tagged(&self) -> Result<TaggedProfile, EncodeError> {
         let data = encapsulate(|w| {
             encode_version(w, self.version)?;
@@ -111,7 +111,7 @@ impl UiopProfile {
     }
 }
 
-/// What a profile says, as far as its kind is known.
+/// A decoded profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProfileBody {
     /// GIOP over TCP.
@@ -120,15 +120,15 @@ pub enum ProfileBody {
     Uiop(UiopProfile),
     /// Components that belong to no protocol.
     Components(Vec<TaggedComponent>),
-    /// Something else.
+    /// Any other profile.
     Other(TaggedProfile),
 }
 
 impl ProfileBody {
-    /// Reads a profile of any kind.
+    /// Decodes a profile of any kind.
     ///
     /// # Errors
-    /// When its kind is known and its data malformed.
+    /// When the kind is known and the data malformed.
     pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
         Ok(match profile.tag {
             profile_tag::INTERNET_IOP => Self::Iiop(IiopProfile::from_tagged(profile)?),
@@ -144,10 +144,10 @@ impl ProfileBody {
 /// The object key in a profile, borrowed from its data.
 ///
 /// # Errors
-/// When the profile is of a kind without a known key, or malformed.
+/// When the kind is unknown or the data malformed.
 pub fn object_key(tag: u32, data: &[u8]) -> Result<&[u8], DecodeError> {
     let (_, mut r) = open(tag, tag, data)?;
-    // Host or path; its characters do not matter here.
+    // Host or path.
     r.octets()?;
     match tag {
         profile_tag::INTERNET_IOP => {
@@ -159,7 +159,9 @@ pub fn object_key(tag: u32, data: &[u8]) -> Result<&[u8], DecodeError> {
     r.octets()
 }
 
-/// Checks tag and major version; the minor version is only the highest that is spoken, and may be unknown here.
+/// Checks tag and major version.
+//= GIOP 1.2 §15.7.2
+//# A client accepts a profile with a higher minor version, and ignores data behind the fields that it knows.
 fn open(tag: u32, wanted: u32, data: &[u8]) -> Result<(Version, Reader<'_>), DecodeError> {
     if tag != wanted {
         return Err(unknown_tag(tag));
@@ -189,6 +191,8 @@ fn encode_components<'a>(
     version: Version,
     components: &'a [TaggedComponent],
 ) -> Result<(), EncodeError> {
+    //= GIOP 1.2 §15.7.2
+    //# A profile of version 1.0 has no components.
     match version.minor {
         0 => Ok(()),
         _ => components.encode(w),

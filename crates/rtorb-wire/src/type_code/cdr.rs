@@ -1,7 +1,6 @@
-//! TypeCodes on the wire, with the indirections of types that contain themselves.
+//! TypeCodes on the wire, with the indirections of recursive types.
 //!
-//! Indirections are read wherever they stand, but written only for recursion: some peers fail on others. Their offsets
-//! count through the encapsulations, which restart only the alignment.
+//! Indirections are read everywhere, but written only for recursion, because some peers fail on others.
 
 use super::shape::{
     Aggregate, Alias, Elements, Enumeration, Member, Named, Shape, Union, UnionMember, ValueMember,
@@ -18,7 +17,7 @@ impl Encode for TypeCode {
 }
 
 impl TypeCode {
-    /// Writes the TypeCode; nothing of it is lent.
+    /// Writes the TypeCode without lending its bytes.
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         write(self, w, None)
     }
@@ -38,12 +37,12 @@ impl Decode for TypeCode {
 
 const INDIRECTION: u32 = 0xffff_ffff;
 
-/// Most types in a type, each counted as often as it occurs.
+/// The most types in a type, each counted as often as it occurs.
 ///
-/// Indirections make a type of a few octets that is larger than memory when they are followed.
+/// With indirections, a few bytes can describe a type that is larger than memory.
 const NODES_MAX: u32 = 1 << 16;
 
-/// An identified type that is being written.
+/// A type that is being written, which parts of it may refer to.
 struct Enclosing<'e> {
     id: &'e str,
     at: usize,
@@ -218,21 +217,23 @@ pub(crate) fn read_label(
     })
 }
 
-/// Reads one TypeCode with everything inside it.
+/// The decoder of one TypeCode with all types inside it.
 struct Decoder {
-    /// Types that an indirection may point at, by their place in the outermost stream, which only grows.
+    /// The types that an indirection may refer to, in order of their positions in the outermost stream.
     seen: Vec<(usize, Seen)>,
-    /// Place of the current encapsulation in the outermost stream.
+    /// The position of the current encapsulation in the outermost stream.
     base: usize,
 }
 
 enum Seen {
-    /// Still being read; its id if that is known.
+    /// Still being read, with its id once it is known.
     Open(Option<Box<str>>),
     Done(TypeCode),
 }
 
 impl Decoder {
+    //= GIOP 1.2 §15.3.5.1
+    //# A TypeCode is its kind and its parameters: none, inline, or in an encapsulation.
     fn type_code(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         r.align(4)?;
         let at = self.base.wrapping_add(r.position());
@@ -263,7 +264,7 @@ impl Decoder {
         if summary.nodes > NODES_MAX {
             return Err(DecodeError::BadTypeCode { value: number });
         }
-        // Indirections also make a type that is nested deeper than its octets are.
+        // With indirections, a type can be nested deeper than its bytes.
         if summary.depth > DEPTH_MAX.into() {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
@@ -276,6 +277,9 @@ impl Decoder {
         Ok(type_code)
     }
 
+    //= GIOP 1.2 §15.3.5.1
+    //# An indirection is 0xffffffff and an offset, back from its own position to an earlier TypeCode of the same outermost
+    //# one. Offsets count through encapsulations, which restart only the alignment.
     fn indirection(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         r.align(4)?;
         let at = self.base.wrapping_add(r.position());
@@ -288,12 +292,12 @@ impl Decoder {
         match &self.seen[found.map_err(|_| bad)?].1 {
             Seen::Done(type_code) => Ok(type_code.clone()),
             Seen::Open(Some(id)) if !id.is_empty() => Ok(TypeCode::recursive(id)),
-            // A recursive place is known by the id of its type: one without cannot be.
+            // A recursive type is identified by its id, so a type without one cannot be recursive.
             Seen::Open(_) => Err(bad),
         }
     }
 
-    /// Reads the parameters of a kind that has them in an encapsulation.
+    /// Reads parameters in an encapsulation.
     fn complex(&mut self, kind: Kind, r: &mut Reader<'_>) -> Result<Shape, DecodeError> {
         let mut inner = r.encapsulation()?;
         let octets = inner.remaining() + 1;
@@ -330,7 +334,7 @@ impl Decoder {
         })
     }
 
-    /// Reads id and name, and notes the id of the type that is being read.
+    /// Reads id and name, and records the id of the type that is being read.
     fn named(&mut self, r: &mut Reader<'_>) -> Result<Named, DecodeError> {
         let named = Named {
             id: r.str()?.into(),
@@ -342,9 +346,9 @@ impl Decoder {
         Ok(named)
     }
 
-    /// Reads the type of a part.
+    /// Reads the type of an element or a member.
     ///
-    /// A part has octets: IDL has no empty structs, and with them a few octets could describe endless work.
+    /// Its values must have bytes: IDL has no empty structs, and with them a few bytes could describe endless work.
     fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         let type_code = self.type_code(r)?;
         if type_code.shape().summary().empty {

@@ -1,17 +1,17 @@
-//! When two TypeCodes are the same type.
+//! Equality and equivalence of TypeCodes.
 
 use super::TypeCode;
-use super::shape::{Aggregate, Elements, Named, Shape, Union, ValueType};
+use super::shape::{Aggregate, Elements, Shape, Union, ValueType};
 
 impl TypeCode {
-    /// True if the two are the same to the last name (`TypeCode::equal`).
+    /// True if the two are the same in every name (`TypeCode::equal`).
     pub fn equal(&self, other: &Self) -> bool {
         Comparison::Equal.holds(self, other)
     }
 
     /// True if a value of one is a value of the other (`TypeCode::equivalent`).
-    ///
-    /// Aliases do not count, and neither do names; where both types have a repository id it alone decides.
+    //= CORBA 3 §10.7.1
+    //# Equivalence ignores aliases and names. If both types have a repository id, only kind and id count.
     pub fn equivalent(&self, other: &Self) -> bool {
         Comparison::Equivalent.holds(self, other)
     }
@@ -39,7 +39,7 @@ impl Comparison {
         };
         if let (Some(id_a), Some(id_b)) = (a.repository_id(), b.repository_id()) {
             let recursive = |t: &TypeCode| matches!(t.shape(), Shape::Recursive(_));
-            // A recursive place is the type that it names; the type itself is compared where it stands.
+            // A recursive type stands for the type with its id, which is compared at its own place.
             if recursive(a) || recursive(b) {
                 return id_a == id_b;
             }
@@ -74,10 +74,10 @@ impl Comparison {
                 Self::Equivalent => a.enumerators.len() == b.enumerators.len(),
             },
             (Alias(a), Alias(b)) | (ValueBox(a), ValueBox(b)) => {
-                self.names(&a.named, &b.named) && self.holds(&a.content, &b.content)
+                self.same(&a.named, &b.named) && self.holds(&a.content, &b.content)
             }
             (Value(a), Value(b)) | (Event(a), Event(b)) => self.values(a, b),
-            (Shape::Named(kind, a), Shape::Named(k, b)) => kind == k && self.names(a, b),
+            (Shape::Named(kind, a), Shape::Named(k, b)) => kind == k && self.same(a, b),
             _ => false,
         }
     }
@@ -87,15 +87,16 @@ impl Comparison {
     }
 
     fn aggregates(self, a: &Aggregate, b: &Aggregate) -> bool {
-        self.names(&a.named, &b.named)
+        self.same(&a.named, &b.named)
             && a.members.len() == b.members.len()
-            && a.members.iter().zip(&b.members).all(|(a, b)| {
-                self.texts(&a.name, &b.name) && self.holds(&a.type_code, &b.type_code)
-            })
+            && a.members
+                .iter()
+                .zip(&b.members)
+                .all(|(a, b)| self.same(&a.name, &b.name) && self.holds(&a.type_code, &b.type_code))
     }
 
     fn unions(self, a: &Union, b: &Union) -> bool {
-        self.names(&a.named, &b.named)
+        self.same(&a.named, &b.named)
             && a.default == b.default
             && a.members.len() == b.members.len()
             && self.holds(&a.discriminator, &b.discriminator)
@@ -103,28 +104,25 @@ impl Comparison {
                 .zip(a.members.iter().zip(&b.members))
                 .all(|(index, (a_member, b_member))| {
                     (a_member.label == b_member.label || Some(index) == a.default)
-                        && self.texts(&a_member.name, &b_member.name)
+                        && self.same(&a_member.name, &b_member.name)
                         && self.holds(&a_member.type_code, &b_member.type_code)
                 })
     }
 
     fn values(self, a: &ValueType, b: &ValueType) -> bool {
-        self.names(&a.named, &b.named)
+        self.same(&a.named, &b.named)
             && a.modifier == b.modifier
             && self.holds(&a.base, &b.base)
             && a.members.len() == b.members.len()
             && a.members.iter().zip(&b.members).all(|(a, b)| {
                 a.visibility == b.visibility
-                    && self.texts(&a.name, &b.name)
+                    && self.same(&a.name, &b.name)
                     && self.holds(&a.type_code, &b.type_code)
             })
     }
 
-    fn names(self, a: &Named, b: &Named) -> bool {
-        self == Self::Equivalent || a == b
-    }
-
-    fn texts(self, a: &str, b: &str) -> bool {
+    /// True if names are equal, or need not be.
+    fn same<T: PartialEq>(self, a: &T, b: &T) -> bool {
         self == Self::Equivalent || a == b
     }
 }

@@ -2,7 +2,7 @@
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What a type is (`TCKind`).
+        /// The kind of a type (`TCKind`).
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Kind {
@@ -10,7 +10,7 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// The kind of that number.
+            /// The kind with that number.
             pub const fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$name),)*

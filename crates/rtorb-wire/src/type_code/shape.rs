@@ -1,33 +1,33 @@
-//! What types are made of.
+//! The structure of types.
 
 use super::{Kind, TypeCode};
 use std::sync::Arc;
 
-/// What a type is made of.
+/// The structure of a type.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// A kind without parameters.
     Plain(Kind),
     /// `string`
     String {
-        /// Most characters; 0 for no bound.
+        /// The most characters; 0 for no bound.
         bound: u32,
     },
     /// `wstring`
     WString {
-        /// Most characters; 0 for no bound.
+        /// The most characters; 0 for no bound.
         bound: u32,
     },
     /// `fixed`
     Fixed {
-        /// Digits in all.
+        /// The number of digits.
         digits: u16,
-        /// Digits behind the point.
+        /// The number of digits behind the point.
         scale: i16,
     },
-    /// `sequence`; its count is the bound, 0 for none.
+    /// `sequence`. Its count is the bound, 0 for none.
     Sequence(Arc<Elements>),
-    /// An array; its count is the length.
+    /// An array. Its count is the length.
     Array(Arc<Elements>),
     /// `struct`
     Struct(Arc<Aggregate>),
@@ -45,9 +45,9 @@ pub enum Shape {
     Value(Arc<ValueType>),
     /// `eventtype`
     Event(Arc<ValueType>),
-    /// What has no more than an id and a name: the kinds of interfaces, `native`, components and homes.
+    /// A type with only an id and a name: interfaces, `native`, components and homes.
     Named(Kind, Arc<Named>),
-    /// The enclosing type of that repository id.
+    /// The enclosing type with that repository id.
     Recursive(Arc<str>),
 }
 
@@ -64,7 +64,7 @@ impl Shape {
         })
     }
 
-    /// What is true of the type and everything inside it.
+    /// The properties of the type and all types inside it.
     pub(crate) fn summary(&self) -> Summary {
         match self {
             Self::Plain(kind) => Summary::of_plain(*kind),
@@ -72,20 +72,20 @@ impl Shape {
             Self::Fixed { .. } => Summary::leaf(1, false),
             Self::Sequence(elements) | Self::Array(elements) => elements.summary,
             Self::Struct(aggregate) => aggregate.summary,
-            // Its repository id comes first.
+            // Its value begins with its repository id.
             Self::Except(aggregate) => aggregate.summary.with_text(),
             Self::Union(union) => union.summary,
             Self::Enum(_) => Summary::leaf(4, false),
             Self::Alias(alias) | Self::ValueBox(alias) => alias.summary,
             Self::Value(value) | Self::Event(value) => value.summary,
             Self::Named(..) => Summary::leaf(4, true),
-            // Adds nothing to the type that it stands for, inside which it is.
+            // The enclosing type, for which it stands, has its properties already.
             Self::Recursive(_) => Summary::leaf(1, false),
         }
     }
 }
 
-/// A repository id and a name; either may be empty.
+/// A repository id and a name. Either may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Repository id.
@@ -95,7 +95,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Of those texts.
+    /// The id and name of those texts.
     pub fn new(id: &str, name: &str) -> Self {
         Self {
             id: id.into(),
@@ -107,21 +107,21 @@ impl Named {
 /// The elements of a sequence or array.
 #[derive(Clone, Debug)]
 pub struct Elements {
-    /// Type of each.
+    /// The type of each.
     pub element: TypeCode,
-    /// Bound or length.
+    /// The bound or length.
     pub count: u32,
     summary: Summary,
 }
 
 impl Elements {
-    /// Of that type and bound.
+    /// The elements of a sequence.
     pub fn of_sequence(element: TypeCode, bound: u32) -> Self {
-        // The count before the elements is an unsigned long.
+        // An unsigned long counts the elements.
         Self::new(Summary::leaf(4, false), element, bound)
     }
 
-    /// Of that type and length.
+    /// The elements of an array.
     pub fn of_array(element: TypeCode, length: u32) -> Self {
         let start = Summary {
             empty: false,
@@ -143,7 +143,7 @@ impl Elements {
 /// A member of a struct or exception.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its name, perhaps empty.
+    /// Its name; may be empty.
     pub name: Box<str>,
     /// Its type.
     pub type_code: TypeCode,
@@ -152,15 +152,15 @@ pub struct Member {
 /// A struct or exception.
 #[derive(Clone, Debug)]
 pub struct Aggregate {
-    /// Id and name.
+    /// The id and name.
     pub named: Named,
-    /// Members in order.
+    /// The members in order.
     pub members: Box<[Member]>,
     summary: Summary,
 }
 
 impl Aggregate {
-    /// Of those members.
+    /// The type with those members.
     pub fn new(named: Named, members: Box<[Member]>) -> Self {
         let summary = members
             .iter()
@@ -192,9 +192,9 @@ pub type Label = i64;
 /// A member of a union under one of its labels.
 #[derive(Clone, Debug)]
 pub struct UnionMember {
-    /// The discriminator that selects it.
+    /// The value of the discriminator that selects it.
     pub label: Label,
-    /// Its name, perhaps empty.
+    /// Its name; may be empty.
     pub name: Box<str>,
     /// Its type.
     pub type_code: TypeCode,
@@ -203,21 +203,21 @@ pub struct UnionMember {
 /// A union.
 #[derive(Clone, Debug)]
 pub struct Union {
-    /// Id and name.
+    /// The id and name.
     pub named: Named,
-    /// Type of the discriminator.
+    /// The type of the discriminator.
     pub discriminator: TypeCode,
-    /// Index of the default member.
+    /// The index of the default member.
     pub default: Option<u32>,
-    /// Members in order, once for each label.
+    /// The members in order, once for each label.
     pub members: Box<[UnionMember]>,
-    /// Labels in their own order with the member that each selects, so that a hostile type cannot make lookups slow.
+    /// The labels, sorted, with the member that each selects, so that a hostile type cannot make lookups slow.
     by_label: Box<[(Label, u32)]>,
     summary: Summary,
 }
 
 impl Union {
-    /// Of those members; of two with the same label the first counts.
+    /// The union of those members. Of two with the same label the first is selected.
     pub fn new(
         named: Named,
         discriminator: TypeCode,
@@ -249,6 +249,8 @@ impl Union {
     }
 
     /// The member that a discriminator selects, if any.
+    //= GIOP 1.2 §15.3.2.3
+    //# A union is its discriminator and the member that it selects; nothing follows if there is none.
     pub fn select(&self, label: Label) -> Option<&UnionMember> {
         let index = match self.by_label.binary_search_by_key(&label, |entry| entry.0) {
             Ok(found) => self.by_label[found].1,
@@ -261,24 +263,24 @@ impl Union {
 /// An enum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enumeration {
-    /// Id and name.
+    /// The id and name.
     pub named: Named,
-    /// Names in order, perhaps empty.
+    /// The names in order; may be empty.
     pub enumerators: Box<[Box<str>]>,
 }
 
 /// A typedef or a boxed value.
 #[derive(Clone, Debug)]
 pub struct Alias {
-    /// Id and name.
+    /// The id and name.
     pub named: Named,
-    /// What it stands for, or boxes.
+    /// The type that it stands for, or boxes.
     pub content: TypeCode,
     summary: Summary,
 }
 
 impl Alias {
-    /// Of that type.
+    /// The alias or box of that type.
     pub fn new(named: Named, content: TypeCode) -> Self {
         let summary = Summary::EMPTY.with(&content);
         Self {
@@ -289,43 +291,43 @@ impl Alias {
     }
 }
 
-/// Who sees a member of a valuetype.
+/// The visibility of a member of a valuetype.
 #[repr(i16)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// Its implementation.
+    /// Visible to the implementation.
     Private = 0,
-    /// Everybody.
+    /// Visible to all.
     Public = 1,
 }
 
 /// A member of a valuetype.
 #[derive(Clone, Debug)]
 pub struct ValueMember {
-    /// Its name, perhaps empty.
+    /// Its name; may be empty.
     pub name: Box<str>,
     /// Its type.
     pub type_code: TypeCode,
-    /// Who sees it.
+    /// Its visibility.
     pub visibility: Visibility,
 }
 
 /// A valuetype or eventtype.
 #[derive(Clone, Debug)]
 pub struct ValueType {
-    /// Id and name.
+    /// The id and name.
     pub named: Named,
     /// 0 none, 1 custom, 2 abstract, 3 truncatable.
     pub modifier: i16,
-    /// Concrete base, or [`TypeCode::NULL`].
+    /// The concrete base, or [`TypeCode::NULL`].
     pub base: TypeCode,
-    /// Members in order.
+    /// The members in order.
     pub members: Box<[ValueMember]>,
     summary: Summary,
 }
 
 impl ValueType {
-    /// Of those members.
+    /// The type with those members.
     pub fn new(named: Named, modifier: i16, base: TypeCode, members: Box<[ValueMember]>) -> Self {
         let start = Summary::EMPTY.with(&base).with_text();
         let summary = members
@@ -341,20 +343,20 @@ impl ValueType {
     }
 }
 
-/// What is true of a type and everything inside it, found once when the type is made.
+/// The properties of a type and all types inside it, computed when the type is constructed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Summary {
-    /// Types in it, each counted as often as it occurs.
+    /// The number of types in it, each counted as often as it occurs.
     pub(crate) nodes: u32,
-    /// Types inside each other, itself counted.
+    /// The nesting depth, itself included.
     pub(crate) depth: u32,
     /// The largest alignment in it.
     pub(crate) alignment: u8,
-    /// True if the octets of a value depend on code sets or on the GIOP version.
+    /// True if the bytes of a value depend on code sets or on the GIOP version.
     pub(crate) text: bool,
-    /// True if values have no octets at all.
+    /// True if values have no bytes.
     pub(crate) empty: bool,
-    /// True if every run of octets of the right length is a value: numbers, and structs and arrays of them.
+    /// True if any bytes of the right length are a value: numbers, and structs and arrays of them.
     pub(crate) fixed: bool,
 }
 
@@ -395,7 +397,7 @@ impl Summary {
             Kind::Double | Kind::LongLong | Kind::ULongLong | Kind::LongDouble => Self::number(8),
             Kind::Principal => Self::leaf(4, false),
             Kind::Char | Kind::WChar => Self::leaf(1, true),
-            // An any or a TypeCode may hold whatever it likes.
+            // An any or a TypeCode may contain every type.
             _ => Self::leaf(8, true),
         }
     }

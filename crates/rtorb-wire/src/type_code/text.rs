@@ -1,4 +1,4 @@
-//! TypeCodes as text that reads like IDL: `sequence<P, 4>`, and in the alternate form the definition, `struct P { ... }`.
+//! TypeCodes as text like IDL: `sequence<P, 4>`; the alternate form is the definition, `struct P { ... }`.
 
 use super::shape::{Label, Shape, Union};
 use super::{Kind, TypeCode};
@@ -63,12 +63,12 @@ fn keyword(kind: Kind) -> &'static str {
         Kind::Native => "native",
         Kind::Component => "component",
         Kind::Home => "home",
-        // These have parameters and a text of their own.
+        // Kinds with parameters have their own text.
         _ => "type",
     }
 }
 
-/// The name in an id of the form `IDL:a/b/Name:1.0`, or else the plain name, or else the id.
+/// The name; if it is empty, the name in an id of the form `IDL:a/b/Name:1.0`; otherwise the id.
 fn scoped_name<'t>(id: &'t str, name: &'t str) -> &'t str {
     if !name.is_empty() {
         return name;
@@ -104,11 +104,9 @@ fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 Kind::Except => "exception",
                 _ => "struct",
             };
-            write!(f, "{keyword} {type_code} {{")?;
-            for member in &aggregate.members {
-                write!(f, " {} {};", member.type_code, member.name)?;
-            }
-            f.write_str(" }")
+            let members = aggregate.members.iter();
+            let members = members.map(|member| (&member.type_code, &*member.name));
+            members_of(format_args!("{keyword} {type_code}"), members, f)
         }
         Shape::Union(union) => {
             write!(f, "union {type_code} switch ({}) {{", union.discriminator)?;
@@ -130,15 +128,25 @@ fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 Kind::Event => "eventtype",
                 _ => "valuetype",
             };
-            write!(f, "{keyword} {type_code} {{")?;
-            for member in &value.members {
-                write!(f, " {} {};", member.type_code, member.name)?;
-            }
-            f.write_str(" }")
+            let members = value.members.iter();
+            let members = members.map(|member| (&member.type_code, &*member.name));
+            members_of(format_args!("{keyword} {type_code}"), members, f)
         }
         Shape::Named(kind, _) => write!(f, "{} {type_code}", keyword(*kind)),
         _ => write!(f, "{type_code}"),
     }
+}
+
+fn members_of<'t>(
+    head: fmt::Arguments<'_>,
+    members: impl Iterator<Item = (&'t TypeCode, &'t str)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "{head} {{")?;
+    for (type_code, name) in members {
+        write!(f, " {type_code} {name};")?;
+    }
+    f.write_str(" }")
 }
 
 fn union_members(union: &Union, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! `corbaloc:`: an object by its addresses and its key.
+//! `corbaloc:`: the addresses and the key of an object.
 
 use super::escape::escape;
 use super::{DEFAULT_KEY, UrlError, unescape};
@@ -7,30 +7,30 @@ use crate::ior::{IiopProfile, Ior, UiopProfile};
 use crate::version::Version;
 use core::fmt;
 
-/// An object by its addresses, tried in order, and its key.
+/// The addresses of an object, tried in order, and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corbaloc {
     /// At least one.
     pub addresses: Vec<CorbalocAddress>,
-    /// The object key; a text without one means `NameService`.
+    /// The object key; `NameService` if the text has none.
     pub object_key: Vec<u8>,
 }
 
-/// Where an object is.
+/// The address of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorbalocAddress {
-    /// `iiop:`, or nothing before the colon.
+    /// `iiop:` or `:`
     Iiop {
-        /// GIOP version to speak; 1.0 if the text says nothing.
+        /// The GIOP version; 1.0 if the text has none.
         version: Version,
         /// Host name or address, IPv6 without its brackets.
         host: String,
-        /// TCP port; 2809 if the text says nothing.
+        /// TCP port; 2809 if the text has none.
         port: u16,
     },
     /// `uiop:`, TAO's form of a UNIX socket, with `|` before the key.
     Uiop {
-        /// GIOP version to speak; 1.0 if the text says nothing.
+        /// The GIOP version; 1.0 if the text has none.
         version: Version,
         /// The socket's path.
         path: String,
@@ -38,10 +38,10 @@ pub enum CorbalocAddress {
 }
 
 impl Corbaloc {
-    /// A reference with a profile an address.
+    /// A reference with one profile for each address.
     ///
     /// # Errors
-    /// When an address holds what a profile cannot say.
+    /// When an address cannot be written into a profile.
     pub fn to_ior(&self, type_id: &str) -> Result<Ior, EncodeError> {
         let profiles = self.addresses.iter().map(|address| {
             let object_key = self.object_key.clone();
@@ -73,7 +73,9 @@ impl Corbaloc {
         })
     }
 
-    /// Reads what stands behind `corbaloc:`.
+    /// Parses the text behind `corbaloc:`.
+    //= CORBA 3 §13.6.10.1
+    //# A corbaloc is a list of addresses, separated by commas, and behind / the object key with escapes.
     pub(super) fn parse_rest(text: &str) -> Result<Self, UrlError> {
         let mut addresses = Vec::new();
         let mut rest = text;
@@ -96,7 +98,9 @@ impl Corbaloc {
 }
 
 impl CorbalocAddress {
-    /// Reads an address, and answers what follows: nothing, `,` and another address, or a delimiter and the key.
+    /// Parses an address and returns the rest: nothing, `,` and another address, or a delimiter and the key.
+    //= CORBA 3 §13.6.10.3
+    //# An IIOP address is `iiop:` or `:`, a version (1.0 if absent), a host, in brackets for IPv6, and a port (2809 if absent).
     fn parse(text: &str) -> Result<(Self, &str), UrlError> {
         let (protocol, rest) = text
             .split_once(':')
@@ -104,7 +108,7 @@ impl CorbalocAddress {
         let delimiters: &[char] = match protocol {
             "" | "iiop" => &[',', '/'],
             "uiop" => &[',', '|'],
-            "rir" => return Err(UrlError::Address("rir: beside others")),
+            "rir" => return Err(UrlError::Address("rir: besides other addresses")),
             _ => return Err(UrlError::Address("an unknown protocol")),
         };
         let end = rest.find(delimiters).unwrap_or(rest.len());

@@ -1,9 +1,9 @@
-//! `%XX`: octets that may not stand in a URL as they are.
+//! `%XX`: escapes of bytes that a URL must not contain.
 
 use super::UrlError;
 use core::fmt::{self, Write};
 
-/// The octets that a text stands for.
+/// The bytes of a text with escapes.
 pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -18,7 +18,7 @@ pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
                 };
                 octets.push((high << 4 | low) as u8);
             }
-            // More than the standard allows unescaped: what cannot be mistaken for something else is let through.
+            // The standard allows fewer unescaped characters. All that are not ambiguous are accepted.
             octet if octet.is_ascii_graphic() => octets.push(octet),
             _ => {
                 return Err(UrlError::SchemeSpecificPart(
@@ -30,13 +30,13 @@ pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
     Ok(octets)
 }
 
-/// The UTF-8 text that a text stands for.
+/// The UTF-8 text of a text with escapes.
 pub(super) fn unescape_text(text: &str) -> Result<String, UrlError> {
     String::from_utf8(unescape(text)?)
         .map_err(|_| UrlError::SchemeSpecificPart("a text that is not UTF-8"))
 }
 
-/// Writes octets so that they can stand in a URL, and those in `special` escaped too.
+/// Writes bytes for a URL, and escapes those in `special` too.
 pub(super) fn escape(octets: &[u8], special: &[u8], f: &mut impl Write) -> fmt::Result {
     octets.iter().try_for_each(|&octet| {
         let plain = octet.is_ascii_alphanumeric() || UNESCAPED.contains(&octet);
@@ -48,5 +48,5 @@ pub(super) fn escape(octets: &[u8], special: &[u8], f: &mut impl Write) -> fmt::
     })
 }
 
-/// What the standard lets stand, beside letters and digits.
+/// The characters that the standard allows unescaped, besides letters and digits.
 const UNESCAPED: &[u8] = b";/:?@&=+$,-_.!~*'()";

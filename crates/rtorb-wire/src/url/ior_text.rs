@@ -1,4 +1,4 @@
-//! References as text: `IOR:` and two hexadecimal digits an octet.
+//! `IOR:`: a reference as the hexadecimal digits of its encapsulation.
 
 use super::UrlError;
 use crate::cdr::encapsulate;
@@ -8,10 +8,12 @@ use core::fmt::{self, Write as _};
 use core::str::FromStr;
 
 impl Ior {
-    /// Reads an `IOR:` text in either case and byte order, with spaces around it or not.
+    /// Parses an `IOR:` text in either case and byte order. Ignores spaces around it.
     ///
     /// # Errors
-    /// [`UrlError::Scheme`] without the prefix, [`UrlError::Other`] for what is wrong behind it.
+    /// [`UrlError::Scheme`] without the prefix; [`UrlError::Other`] or [`UrlError::Reference`] for the text behind it.
+    //= CORBA 3 §13.6.9
+    //# A stringified reference is `IOR:` and two hexadecimal digits for each byte of the encapsulated IOR.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let text = text.trim();
         let digits = match text.split_at_checked(PREFIX.len()) {
@@ -35,7 +37,7 @@ impl FromStr for Ior {
 
 impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What an encoder refuses (a zero in the type id) cannot come from a peer; a formatter has no better word.
+        // Only a type id with a zero character fails, and no peer can send one.
         let octets = encapsulate(|w| self.encode(w)).map_err(|_| fmt::Error)?;
         f.write_str(PREFIX)?;
         octets.iter().try_for_each(|&octet| {

@@ -5,17 +5,17 @@ use super::UrlError;
 /// One step of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NameComponent {
-    /// What it is called.
+    /// Its identifier.
     pub id: String,
-    /// What sort of thing it is.
+    /// Its kind.
     pub kind: String,
 }
 
-/// Reads a stringified name.
+/// Parses a stringified name.
 ///
 /// # Errors
-/// When a component is empty or ends in a dot alone, there are two dots in it, or a backslash stands before something
-/// that needs none.
+/// When a component is empty, ends in a dot, or has two dots; or when a backslash precedes another character than `/`, `.`
+/// and `\`.
 pub fn parse_name(text: &str) -> Result<Vec<NameComponent>, UrlError> {
     let mut name = Vec::new();
     let mut reading = Component::default();
@@ -44,7 +44,7 @@ pub fn format_name(name: &[NameComponent]) -> String {
             text.push('/');
         }
         escape_into(&component.id, &mut text);
-        // The dot alone is the component whose id and kind are empty.
+        // A single dot is the component with empty id and kind.
         if !component.kind.is_empty() || component.id.is_empty() {
             text.push('.');
             escape_into(&component.kind, &mut text);
@@ -70,14 +70,14 @@ impl Component {
     }
 
     fn finish(self) -> Result<NameComponent, UrlError> {
-        match (self.id.is_empty(), self.dotted, self.kind.is_empty()) {
-            (true, false, _) => Err(bad("an empty component in a name")),
-            (false, true, true) => Err(bad("a component of a name that ends in a dot")),
-            _ => Ok(NameComponent {
-                id: self.id,
-                kind: self.kind,
-            }),
+        let Self { id, kind, dotted } = self;
+        if id.is_empty() && !dotted {
+            return Err(bad("an empty component in a name"));
         }
+        if !id.is_empty() && dotted && kind.is_empty() {
+            return Err(bad("a component of a name that ends in a dot"));
+        }
+        Ok(NameComponent { id, kind })
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_and_written() {
+    fn names_are_parsed_and_formatted() {
         for (text, name) in [
             ("a", vec![component("a", "")]),
             (

@@ -101,6 +101,8 @@ impl Pools {
     }
 
     /// Ends a pool that no adapter uses, and waits until it has ended.
+    //= RT-CORBA 1.2 §Threadpools
+    //# A pool is destroyed when no adapter uses it any longer.
     pub(crate) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
         let pool = self.remove(id)?;
         pool.stop();

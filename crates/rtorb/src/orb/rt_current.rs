@@ -66,6 +66,8 @@ mod tests {
         }
     }
 
+    //= RT-CORBA 1.2 §Real-Time Current
+    //% test
     #[test]
     fn a_thread_without_a_priority_has_one_by_the_mapping_of_each_orb() {
         let plain = Orb::builder().build().expect("an ORB");

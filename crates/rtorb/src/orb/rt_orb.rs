@@ -200,6 +200,8 @@ impl RtOrb {
 }
 
 /// BAD_PARAM for lanes that nobody could serve, or that could not be told from each other.
+//= RT-CORBA 1.2 §Threadpools
+//# The lanes of a pool have different priorities, and each has static threads.
 fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
     let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
     let is_right = !lanes.is_empty()

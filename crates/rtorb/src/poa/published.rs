@@ -264,7 +264,7 @@ const ORB_TYPE: u32 = 0x7274_6200;
 fn common_components() -> [Component; 2] {
     [
         Component::OrbType(ORB_TYPE),
-        Component::CodeSets(CodeSetComponentInfo::ours()),
+        Component::CodeSets(CodeSetComponentInfo::supported()),
     ]
 }
 

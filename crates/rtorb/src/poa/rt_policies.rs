@@ -91,6 +91,8 @@ impl RtPolicies {
     ///
     /// # Errors
     /// BAD_PARAM for a priority that no lane or band has; DATA_CONVERSION 2 for one that this host has not.
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# With SERVER_DECLARED a servant runs at the priority of its object, or else of its adapter.
     pub(super) fn call_priority(
         &self,
         orb: &Adapters,
@@ -114,6 +116,8 @@ impl RtPolicies {
     }
 
     /// BAD_PARAM for an object's own priority at which nobody would serve it, or nobody call it.
+    //= RT-CORBA 1.2 §Real-Time POA
+    //# The priority of an object must be one of the pool's lanes, if it has lanes.
     pub(super) fn check_own(
         &self,
         orb: &Adapters,

@@ -74,6 +74,8 @@ impl Policies {
     /// INV_POLICY when both sides set protocols.
     pub(crate) fn wanted(&self) -> Result<Wanted, SystemException> {
         if !self.own.protocols.is_empty() && !self.exposed.protocols.is_empty() {
+            //= RT-CORBA 1.2 §Protocol Configuration
+            //# Client and server must not both set the client protocols of an object.
             return Err(invalid(inconsistent::SET_TWICE));
         }
         let either = match self.own.protocols.is_empty() {
@@ -232,6 +234,8 @@ impl BandedPriority {
 
     /// The priority to send with the request.
     #[inline]
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# A client sends its priority to objects with CLIENT_PROPAGATED only.
     pub(crate) fn sent(&self) -> Option<Priority> {
         self.is_propagated.then_some(self.priority)
     }

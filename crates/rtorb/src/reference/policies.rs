@@ -19,6 +19,8 @@ impl ObjectRef {
     /// # Errors
     /// NO_PERMISSION for PriorityModel, Threadpool and ServerProtocol, which are an adapter's; BAD_PARAM for a band whose
     /// `low` is negative or above its `high`.
+    //= RT-CORBA 1.2 §PrivateConnectionPolicy
+    //# A reference with a private connection shares its connection with no other reference.
     pub fn set_policy_overrides(&self, policies: &[Policy]) -> Result<Self, SystemException> {
         if policies.iter().any(Policy::is_server_only) {
             return Err(ExceptionKind::NoPermission.into());
@@ -57,6 +59,8 @@ impl ObjectRef {
     /// # Errors
     /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
     /// otherwise as a call.
+    //= RT-CORBA 1.2 §Implicit and Explicit Binding
+    //# validate_connection opens the connections that calls will use, and fails if the policies are not compatible.
     pub fn validate_connection(&self) -> Result<(), SystemException> {
         let bands = match self.inner.binding.as_deref() {
             Some(Ok(binding)) => binding.bands(),

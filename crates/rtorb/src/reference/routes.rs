@@ -231,9 +231,9 @@ fn route_maker<'o>(
 fn char_code_set(components: &[Component]) -> CharCodeSet {
     let chosen = components.iter().find_map(|component| match component {
         Component::CodeSets(server) => {
-            let mut client = CodeSetComponentInfo::ours();
+            let mut client = CodeSetComponentInfo::supported();
             client.char_data.conversion.clear();
-            code_sets::choose(server, &client).ok()
+            code_sets::negotiate(server, &client).ok()
         }
         _ => None,
     });

@@ -192,6 +192,8 @@ impl Session {
     /// To be called when all that were taken are replied to: a client may take those as not carried out.
     pub(crate) fn say_closing(&self) {
         let version = self.version().unwrap_or(Version::V1_0);
+        //= GIOP 1.2 §15.5.1.1
+        //# A server that closes a connection sends CloseConnection first.
         self.say(|w| giop::write_close_connection(w, version));
     }
 
@@ -199,6 +201,8 @@ impl Session {
     #[cold]
     pub(super) fn say_error(&self) {
         let version = self.version().unwrap_or(Version::V1_2);
+        //= GIOP 1.2 §15.4.8
+        //# A peer that receives a message that it does not understand sends MessageError.
         self.say(|w| giop::write_message_error(w, version));
     }
 

@@ -170,6 +170,8 @@ fn begin<'m>(
 /// # Errors
 /// DATA_CONVERSION 2 for a negative one (as TAO 2.2.1 answers); MARSHAL for what is no priority at all.
 #[inline]
+//= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+//# With CLIENT_PROPAGATED a request carries the priority of the client, at which the server executes it.
 pub(crate) fn propagated<'m>(
     request: &RequestHeader<'m>,
 ) -> Result<Option<(Priority, &'m [u8])>, SystemException> {
@@ -281,6 +283,8 @@ fn is_a(
 }
 
 /// Confirms a connection for a band of priorities (RT-CORBA 1.x, 4.12.3); nothing here depends on what it is.
+//= RT-CORBA 1.2 §Priority Banded Connections
+//# The request _bind_priority_band binds a connection to a band; the server confirms it by a reply.
 fn bind_band(
     request: &RequestHeader<'_>,
     call: &mut ServerCall<'_>,

@@ -8,6 +8,8 @@ use rustix::net::{AddressFamily, sockopt};
 use std::os::fd::AsFd;
 
 /// Sets a socket up as a client's or a server's protocol policy says.
+//= RT-CORBA 1.2 §Protocol Configuration
+//# The protocol properties of a policy set buffers, keep-alive, routing and delay of a socket.
 pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno> {
     let socket = socket.as_fd();
     let (send, receive) = match protocol {
@@ -52,6 +54,8 @@ mod tests {
     use crate::realtime::TcpProtocolProperties;
     use std::net::{TcpListener, TcpStream};
 
+    //= RT-CORBA 1.2 §Protocol Configuration
+    //% test
     #[test]
     fn a_socket_has_what_the_policy_says() {
         let properties = TcpProtocolProperties {

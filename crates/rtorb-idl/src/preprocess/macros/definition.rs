@@ -1,4 +1,4 @@
-//! `#define`: what a macro is made of.
+//! `#define`: parameters and body of a macro.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::source::Location;
 use super::{Macro, Macros};
 
 impl Macros {
-    /// `line` is what follows `#define`.
+    /// Defines a macro. `line` holds the tokens behind `#define`.
     pub(in crate::preprocess) fn define(
         &mut self,
         line: &[Token],
@@ -17,13 +17,17 @@ impl Macros {
         diagnostics: &mut Diagnostics,
     ) {
         let Some((name, rest)) = line.split_first() else {
-            diagnostics
-                .push(Diagnostic::error("`#define` needs the name of a macro").at(directive, ""));
+            diagnostics.push(
+                Diagnostic::error("`#define` needs the name of a macro")
+                    .at(directive, "expected a name"),
+            );
             return;
         };
         let Some(word) = name.word().filter(|word| &***word != "defined") else {
             let label = format!("expected a name, found {}", name.description());
-            diagnostics.push(Diagnostic::error("this cannot be a macro").at(name.location, label));
+            diagnostics.push(
+                Diagnostic::error("this cannot be the name of a macro").at(name.location, label),
+            );
             return;
         };
         let has_parameters = rest
@@ -31,10 +35,10 @@ impl Macros {
             .is_some_and(|next| next.is("(") && next.touches(name));
         let definition = if has_parameters {
             match parameters(&rest[1..]) {
-                Ok((parameters, variadic, length)) => Macro {
-                    parameters: Some(parameters),
-                    variadic,
-                    body: rest[1 + length..].to_vec(),
+                Ok(parameters) => Macro {
+                    parameters: Some(parameters.names),
+                    variadic: parameters.variadic,
+                    body: rest[1 + parameters.length..].to_vec(),
                     location: name.location,
                 },
                 Err(wrong) => {
@@ -78,15 +82,25 @@ impl Macros {
     }
 }
 
-/// The names, whether the last one takes the rest, and how many tokens that were.
-type Parameters = (Vec<Rc<str>>, bool, usize);
+/// The parameters of a macro.
+struct Parameters {
+    names: Vec<Rc<str>>,
+    /// True if the last one takes the remaining arguments.
+    variadic: bool,
+    /// How many tokens they have, the closing parenthesis included.
+    length: usize,
+}
 
 /// The parameters up to the closing parenthesis; otherwise the token that is wrong, if there is one.
 fn parameters(tokens: &[Token]) -> Result<Parameters, Option<&Token>> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let mut at = 0;
     if tokens.first().is_some_and(|token| token.is(")")) {
-        return Ok((found, false, 1));
+        return Ok(Parameters {
+            names,
+            variadic: false,
+            length: 1,
+        });
     }
     loop {
         let token = tokens.get(at).ok_or(tokens.last())?;
@@ -100,15 +114,19 @@ fn parameters(tokens: &[Token]) -> Result<Parameters, Option<&Token>> {
         } else {
             token.word().cloned().ok_or(Some(token))?
         };
-        if found.contains(&name) {
+        if names.contains(&name) {
             return Err(Some(token));
         }
-        found.push(name);
+        names.push(name);
         at += if variadic { 3 } else { 1 };
         let after = tokens.get(at).ok_or(tokens.last())?;
         at += 1;
         if after.is(")") {
-            return Ok((found, variadic, at));
+            return Ok(Parameters {
+                names,
+                variadic,
+                length: at,
+            });
         }
         if !after.is(",") || variadic {
             return Err(Some(after));

@@ -1,61 +1,62 @@
-//! How long a segment waits for less urgent ones that hold what it, or somebody as urgent, may want.
+//! The blocking of a segment by less urgent ones that hold a resource.
 //!
-//! Sections do not nest. With fixed priorities, where R may keep a segment waiting if one as urgent or more ever locks it:
+//! Sections do not nest. Under fixed priorities, a resource R may block a segment if a segment of the same or a higher priority
+//! ever locks R:
 //!
-//! * inheritance: one section of each less urgent segment at most, and one of each resource: the lesser sum (Sha, Rajkumar and Lehoczky
-//!   1990, theorems 3 and 6);
-//! * ceiling: a single section, the longest, for no second one can begin below a ceiling (Sha, Rajkumar and Lehoczky 1990, theorem 12;
-//!   Baker 1991 for ceilings that are taken with the lock, as POSIX has them).
+//! * inheritance: at most one section of each less urgent segment, and at most one of each resource; the lesser sum counts (Sha,
+//!   Rajkumar and Lehoczky 1990, theorems 3 and 6);
+//! * ceiling: a single section, the longest, because no second one can begin below a ceiling (Sha, Rajkumar and Lehoczky 1990,
+//!   theorem 12; Baker 1991 for ceilings that are taken with the lock, as in POSIX).
 //!
-//! A segment suspends itself only at its end, so each is counted once, whichever job of a busy period it is. Both kinds may be on one
-//! processor: the two are added.
+//! A segment suspends itself only at its end, so each section counts once, whichever job of a busy period is analysed. One
+//! processor may have both kinds; their terms add up.
 //!
-//! Under earliest deadline first, who is less urgent is a matter of moments. A segment can keep another waiting only if its deadline may
-//! be later although it began before: if its relative deadline is longer than the other's less that one's jitter (Baker's preemption
-//! levels, with jitter). What is released by another segment may be late by anything, so all may keep it waiting. The resource must be
-//! one that somebody else locks whose relative deadline, less its jitter, is not longer (Baker's ceiling). What a job waited for that
-//! came before in a busy period, the analysis adds.
+//! Under earliest deadline first, urgency depends on the moment. A segment can block another only if its deadline may be later
+//! although it began before: if its relative deadline is longer than the other's minus the other's jitter (Baker's preemption
+//! levels, with jitter). A segment that another segment releases may have any jitter, so all segments may block it. Another
+//! segment whose relative deadline minus jitter is not longer must lock the resource (Baker's ceiling). The analysis adds the
+//! blocking of earlier jobs in the busy period.
 
-use super::super::composed::Composed;
-use super::super::system::{Locking, Scheduling, System};
+use super::super::composition::{Composition, sum_ns};
+use super::super::system::{Locking, System};
 use super::goals::Goals;
-use super::steps::sum;
+use crate::holistic::SchedulingPolicy;
 
-/// A section that may keep a segment waiting.
+/// A section that may block a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
-    /// Who holds it.
+pub(super) struct BlockingSection {
+    /// The segment that holds the resource.
     pub(super) holder: usize,
-    /// What.
+    /// The resource.
     pub(super) resource: usize,
-    /// How long at most.
+    /// The longest length of the section.
     pub(super) ns: u64,
 }
 
-/// Who locks what, for how long at most, on each processor.
+/// The sections of all segments, by processor and by resource.
 pub(super) struct Lockers<'a> {
-    composed: &'a Composed,
+    composition: &'a Composition,
     system: &'a System,
     goals: &'a Goals,
-    on_processor: Vec<Vec<Wait>>,
-    /// Who locks each resource.
+    on_processor: Vec<Vec<BlockingSection>>,
+    /// The segments that lock each resource.
     of_resource: Vec<Vec<usize>>,
 }
 
-/// The levels of segments as blocking looks at them: 0 is the most urgent.
+/// The level of each segment; 0 is the most urgent.
 pub(super) type Levels<'a> = &'a dyn Fn(usize) -> u32;
 
 impl<'a> Lockers<'a> {
-    pub(super) fn new(system: &'a System, composed: &'a Composed, goals: &'a Goals) -> Self {
-        let mut on_processor = vec![vec![]; composed.processors.len()];
+    pub(super) fn new(system: &'a System, composition: &'a Composition, goals: &'a Goals) -> Self {
+        let mut on_processor = vec![vec![]; composition.processors.len()];
         let mut of_resource = vec![vec![]; system.resources.len()];
-        for (index, segment) in composed.segments.iter().enumerate() {
-            let mut mine: Vec<Wait> = vec![];
+        for (index, segment) in composition.segments.iter().enumerate() {
+            let mut mine: Vec<BlockingSection> = vec![];
             for (_, section) in &segment.sections {
                 let (resource, ns) = (section.resource, section.length_ns);
                 match mine.iter_mut().find(|wait| wait.resource == resource) {
                     Some(wait) => wait.ns = wait.ns.max(ns),
-                    None => mine.push(Wait {
+                    None => mine.push(BlockingSection {
                         holder: index,
                         resource,
                         ns,
@@ -67,7 +68,7 @@ impl<'a> Lockers<'a> {
             on_processor[segment.processor].extend(mine);
         }
         Self {
-            composed,
+            composition,
             system,
             goals,
             on_processor,
@@ -75,33 +76,38 @@ impl<'a> Lockers<'a> {
         }
     }
 
-    /// How many locks of a segment another may hold when it wants them. With a ceiling none: whoever runs finds it free.
+    /// Returns how many locks of a segment may be contended. A lock with a ceiling is always free.
     pub(super) fn contended(&self, segment: usize) -> u64 {
         let contended = |resource: usize| {
             let by_others = |&locker: &usize| locker != segment;
             self.system.resources[resource].locking == Locking::Inheritance
                 && self.of_resource[resource].iter().any(by_others)
         };
-        let sections = self.composed.segments[segment].sections.iter();
+        let sections = self.composition.segments[segment].sections.iter();
         sections
             .filter(|(_, section)| contended(section.resource))
             .count() as u64
     }
 
-    /// The sections that keep a segment waiting at worst; their sum is its blocking.
-    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<Wait> {
-        let processor = self.composed.segments[segment].processor;
+    /// Returns the sections that block a segment in the worst case; their sum is its blocking.
+    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<BlockingSection> {
+        let processor = self.composition.segments[segment].processor;
         let all = &self.on_processor[processor];
         if all.is_empty() {
             return vec![];
         }
-        let fixed = self.composed.processors[processor].scheduling == Scheduling::FixedPriority;
-        let may = |wait: &&Wait| match fixed {
-            true => self.below(segment, wait, level),
-            false => self.may_be_later(segment, wait),
+        let fixed =
+            self.composition.processors[processor].scheduling == SchedulingPolicy::FixedPriority;
+        let may = |wait: &&BlockingSection| {
+            if fixed {
+                self.below(segment, wait, level)
+            } else {
+                self.may_be_later(segment, wait)
+            }
         };
-        let of = |locking: Locking| -> Vec<Wait> {
-            let kind = |wait: &&Wait| self.system.resources[wait.resource].locking == locking;
+        let of = |locking: Locking| -> Vec<BlockingSection> {
+            let kind =
+                |wait: &&BlockingSection| self.system.resources[wait.resource].locking == locking;
             all.iter().filter(kind).filter(may).copied().collect()
         };
         let mut waits = lesser(
@@ -113,21 +119,21 @@ impl<'a> Lockers<'a> {
         waits
     }
 
-    /// Whether a less urgent one holds what one as urgent may want.
-    fn below(&self, segment: usize, wait: &Wait, level: Levels<'_>) -> bool {
+    /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks.
+    fn below(&self, segment: usize, wait: &BlockingSection, level: Levels<'_>) -> bool {
         let mine = level(segment);
         let wants = |&locker: &usize| level(locker) <= mine;
         level(wait.holder) > mine && self.of_resource[wait.resource].iter().any(wants)
     }
 
-    /// The same where the earliest deadline goes first.
-    fn may_be_later(&self, segment: usize, wait: &Wait) -> bool {
-        let segments = &self.composed.segments;
+    /// Returns whether the section may block the segment under earliest deadline first.
+    fn may_be_later(&self, segment: usize, wait: &BlockingSection) -> bool {
+        let segments = &self.composition.segments;
         let deadline = |of: usize| self.goals.owners[self.goals.owner_of[of]].deadline_ns;
-        // What another segment releases may come at any time before its deadline.
+        // A segment that another one releases may arrive at any time before its deadline.
         let least = |of: usize| match segments[of].after {
             Some(_) => 0,
-            None => deadline(of).saturating_sub(sum(&segments[of].jitter)),
+            None => deadline(of).saturating_sub(sum_ns(&segments[of].jitter)),
         };
         let wants = |&locker: &usize| locker != wait.holder && least(locker) <= deadline(segment);
         wait.holder != segment
@@ -136,15 +142,18 @@ impl<'a> Lockers<'a> {
     }
 }
 
-/// The longest of those with one key.
-fn longest_of_each(mut waits: Vec<Wait>, key: impl Fn(&Wait) -> usize) -> Vec<Wait> {
+/// Returns the longest section of each key.
+fn longest_of_each(
+    mut waits: Vec<BlockingSection>,
+    key: impl Fn(&BlockingSection) -> usize,
+) -> Vec<BlockingSection> {
     waits.sort_by_key(|wait| (key(wait), core::cmp::Reverse(wait.ns)));
     waits.dedup_by_key(|wait| key(wait));
     waits
 }
 
-fn lesser(one: Vec<Wait>, other: Vec<Wait>) -> Vec<Wait> {
-    let total = |waits: &[Wait]| {
+fn lesser(one: Vec<BlockingSection>, other: Vec<BlockingSection>) -> Vec<BlockingSection> {
+    let total = |waits: &[BlockingSection]| {
         waits
             .iter()
             .fold(0, |sum: u64, wait| sum.saturating_add(wait.ns))

@@ -1,65 +1,66 @@
-//! What must be done when, and who runs at whose priority.
+//! The deadlines of a system, and the owners of its priorities.
 
 use std::collections::HashMap;
 
-use super::super::composed::{Activation, Composed};
-use super::super::system::{Behaviour, Scheduling, System, Trigger};
+use super::super::composition::{Activation, Composition};
+use super::super::system::{Behaviour, System, Trigger};
 use crate::Criticality;
+use crate::holistic::SchedulingPolicy;
 
-/// A behaviour with a thread of its own: what it runs, at its priority, is its own code and that of the two-way calls below it.
+/// A behaviour with a thread of its own. At its priority run its own code and its two-way callees.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     /// The behaviour.
     pub(super) behaviour: usize,
-    /// What runs at its priority.
+    /// The segments at its priority.
     pub(super) segments: Vec<usize>,
-    /// The least period of what begins it.
+    /// The least period of its roots.
     pub(super) period_ns: u64,
-    /// The shortest deadline of all that it carries: its own, those of the called, and of the chains through them.
+    /// The shortest deadline of its own, of its two-way callees, and of chains through them.
     pub(super) deadline_ns: u64,
-    /// The highest of all that it carries.
+    /// The highest criticality of its own and of its two-way callees.
     pub(super) criticality: Criticality,
-    /// What the file gives it.
+    /// The priority that the file gives.
     pub(super) given: Option<i16>,
-    /// Whether any of it runs where priorities decide.
+    /// Whether any of its segments runs under fixed priorities.
     pub(super) fixed: bool,
 }
 
-/// The goals of a system.
+/// The deadlines and owners of a system.
 #[derive(Clone, Debug)]
 pub(super) struct Goals {
-    /// Who have priorities.
+    /// The behaviours that have priorities.
     pub(super) owners: Vec<Owner>,
     /// The owner of each segment.
     pub(super) owner_of: Vec<usize>,
-    /// Which owner a behaviour is, of those that are.
+    /// The owner of each behaviour that is one.
     pub(super) of_owner: HashMap<usize, usize>,
-    /// When each activation must be done.
+    /// The deadline of each activation.
     pub(super) deadlines_ns: Vec<u64>,
     /// The activations of each behaviour.
     pub(super) of_behaviour: Vec<Vec<usize>>,
-    /// The activations whose path is the chain's.
+    /// The activations along each chain.
     pub(super) of_chain: Vec<Vec<usize>>,
 }
 
 impl Goals {
-    pub(super) fn new(system: &System, composed: &Composed) -> Self {
+    pub(super) fn new(system: &System, composition: &Composition) -> Self {
         let deadline = |activation: &Activation| {
             let own = system.behaviours[activation.behaviour].deadline_ns;
             own.unwrap_or(period_ns(&system.behaviours[activation.root]))
         };
-        let deadlines_ns: Vec<u64> = composed.activations.iter().map(deadline).collect();
+        let deadlines_ns: Vec<u64> = composition.activations.iter().map(deadline).collect();
         let mut of_behaviour = vec![vec![]; system.behaviours.len()];
         let mut by_path: HashMap<&[usize], Vec<usize>> = HashMap::new();
-        for (index, activation) in composed.activations.iter().enumerate() {
+        for (index, activation) in composition.activations.iter().enumerate() {
             of_behaviour[activation.behaviour].push(index);
             by_path.entry(&activation.path).or_default().push(index);
         }
         let along = |path: &[usize]| by_path.get(path).cloned().unwrap_or_default();
         let of_chain = system.chains.iter().map(|chain| along(&chain.through));
         let of_chain = of_chain.collect();
-        let (mut owners, owner_of) = owners(system, composed);
-        for (index, activation) in composed.activations.iter().enumerate() {
+        let (mut owners, owner_of) = owners(system, composition);
+        for (index, activation) in composition.activations.iter().enumerate() {
             let owner = &mut owners[owner_of[activation.done]];
             owner.carry(
                 &system.behaviours[activation.behaviour],
@@ -69,7 +70,7 @@ impl Goals {
         for chain in &system.chains {
             for steps in 1..=chain.through.len() {
                 for index in along(&chain.through[..steps]) {
-                    let owner = &mut owners[owner_of[composed.activations[index].done]];
+                    let owner = &mut owners[owner_of[composition.activations[index].done]];
                     owner.deadline_ns = owner.deadline_ns.min(chain.deadline_ns);
                 }
             }
@@ -94,7 +95,7 @@ impl Owner {
     }
 }
 
-/// How often a behaviour begins at most; 0 of one that only others begin.
+/// Returns the period or gap of a behaviour; 0 if it is called.
 pub(super) fn period_ns(behaviour: &Behaviour) -> u64 {
     match behaviour.trigger {
         Trigger::Periodic { period_ns } => period_ns,
@@ -103,10 +104,10 @@ pub(super) fn period_ns(behaviour: &Behaviour) -> u64 {
     }
 }
 
-/// The owners in the order of the system, without the deadlines of what they carry; and that of each segment.
-fn owners(system: &System, composed: &Composed) -> (Vec<Owner>, Vec<usize>) {
+/// Returns the owners in the order of the system, without the deadlines of their callees, and the owner of each segment.
+fn owners(system: &System, composition: &Composition) -> (Vec<Owner>, Vec<usize>) {
     let mut owners: Vec<Option<Owner>> = vec![None; system.behaviours.len()];
-    for (index, segment) in composed.segments.iter().enumerate() {
+    for (index, segment) in composition.segments.iter().enumerate() {
         let behaviour = &system.behaviours[segment.priority_of];
         let period_ns = period_ns(&system.behaviours[segment.root]);
         let owner = owners[segment.priority_of].get_or_insert_with(|| Owner {
@@ -120,11 +121,11 @@ fn owners(system: &System, composed: &Composed) -> (Vec<Owner>, Vec<usize>) {
         });
         owner.segments.push(index);
         owner.period_ns = owner.period_ns.min(period_ns);
-        let processor = &composed.processors[segment.processor];
-        owner.fixed |= processor.scheduling == Scheduling::FixedPriority;
+        let processor = &composition.processors[segment.processor];
+        owner.fixed |= processor.scheduling == SchedulingPolicy::FixedPriority;
     }
     let owners: Vec<Owner> = owners.into_iter().flatten().collect();
-    let mut owner_of = vec![0; composed.segments.len()];
+    let mut owner_of = vec![0; composition.segments.len()];
     for (index, owner) in owners.iter().enumerate() {
         owner
             .segments

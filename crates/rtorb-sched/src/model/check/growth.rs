@@ -1,35 +1,36 @@
-//! How much longer each behaviour's own execution may get, and what breaks first then.
+//! The sensitivity of each behaviour: how much its own execution may grow, and what then misses its deadline first.
 //!
-//! The analysis answers for steps that grow together. What it is asked here has the goals in place of the deadlines that order steps:
-//! those of what ends with each. Where deadlines decide who runs first they cannot be changed, and interrupts are there the
-//! earliest of all; so on such nodes it is found by trying, as long as [`STEPS_MAX`] allows.
+//! The sensitivity analysis covers steps that grow together. Here, each step's deadline is the shortest of the activations and
+//! chains that end with it. Under earliest deadline first, deadlines also order the jobs and cannot be replaced. So systems with
+//! such nodes are analysed by trial, within [`STEPS_MAX`].
 
-use super::super::checked::{BehaviourBound, Sensitivity};
-use super::super::system::Scheduling;
-use super::steps::{Analysed, View};
-use crate::holistic::{Found, Step, holistic};
+use super::super::report::{BehaviourBound, Sensitivity};
+use super::steps::{Analysis, View};
+use crate::holistic::SchedulingPolicy;
+use crate::holistic::{Step, StepResponse, holistic};
 use crate::sensitivity;
 
-/// How many steps may be analysed for trying, in all.
+/// The maximum number of steps analysed in trials.
 const STEPS_MAX: usize = 2_000_000;
 
-/// Adds to each behaviour how much longer it may get.
-pub(super) fn add(view: &View<'_>, analysed: &Analysed, behaviours: &mut [BehaviourBound]) {
-    let by_deadline = |processor: &super::super::composed::Processor| {
-        processor.scheduling == Scheduling::EarliestDeadline
+/// Adds the sensitivity to each behaviour.
+pub(super) fn add(view: &View<'_>, analysis: &Analysis, behaviours: &mut [BehaviourBound]) {
+    let by_deadline = |processor: &super::super::composition::Processor| {
+        processor.scheduling == SchedulingPolicy::EarliestDeadline
     };
-    let sensitivities = match view.composed.processors.iter().any(by_deadline) {
-        true => by_trying(view, analysed),
-        false => by_analysis(view, analysed),
+    let sensitivities = if view.composition.processors.iter().any(by_deadline) {
+        by_trying(view, analysis)
+    } else {
+        by_analysis(view, analysis)
     };
     for (behaviour, sensitivity) in behaviours.iter_mut().zip(sensitivities) {
         behaviour.sensitivity = sensitivity;
     }
 }
 
-fn by_analysis(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>> {
-    let mut steps = analysed.steps.clone();
-    // What nothing ends with is done before the last deadline if what follows it is.
+fn by_analysis(view: &View<'_>, analysis: &Analysis) -> Vec<Option<Sensitivity>> {
+    let mut steps = analysis.steps.clone();
+    // A step without a deadline ends before the last deadline if its successor does.
     let last_ns = view.deadlines().map(|(_, deadline_ns)| deadline_ns).max();
     for step in &mut steps {
         step.task.deadline_ns = last_ns.unwrap_or(u64::MAX);
@@ -38,7 +39,7 @@ fn by_analysis(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>>
         let least = &mut steps[step].task.deadline_ns;
         *least = deadline_ns.min(*least);
     }
-    let asked = sensitivity::Sensitivity::new(&steps, &analysed.policies, view.limits);
+    let asked = sensitivity::GrowthAnalysis::new(&steps, &analysis.policies, view.limits);
     let answer = |behaviour: usize| {
         let growth = view.growth(behaviour);
         let growing: Vec<usize> = growth.iter().map(|&(segment, _)| segment).collect();
@@ -51,22 +52,23 @@ fn by_analysis(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>>
     (0..view.system.behaviours.len()).map(answer).collect()
 }
 
-/// From how much its segments may grow to how much it may: one that executes it several times grows so many times.
+/// Converts the growth of segments to the growth of the behaviour: a segment that executes it several times grows so many times.
 fn of_execution(ns: i64, growth: &[(usize, u64)]) -> i64 {
     let times = growth
         .iter()
         .map(|&(_, times)| i64::try_from(times).unwrap_or(i64::MAX));
-    match ns >= 0 {
-        true => ns / times.max().unwrap_or(1),
-        // Down: by as much as helps the one with the fewest.
-        false => ns.div_euclid(times.min().unwrap_or(1)),
+    if ns >= 0 {
+        ns / times.max().unwrap_or(1)
+    } else {
+        // Rounded down, so that the segment with the fewest executions shrinks enough.
+        ns.div_euclid(times.min().unwrap_or(1))
     }
 }
 
-/// The behaviour or chain of the shortest deadline that ends with a step.
+/// Returns the behaviour or chain with the shortest deadline that ends with a step.
 fn ended_by(view: &View<'_>, step: usize) -> Option<String> {
     let activations = view
-        .composed
+        .composition
         .activations
         .iter()
         .zip(&view.goals.deadlines_ns);
@@ -79,7 +81,7 @@ fn ended_by(view: &View<'_>, step: usize) -> Option<String> {
         )
     });
     let chains = view.system.chains.iter().zip(&view.goals.of_chain);
-    let ends = |index: &usize| view.composed.activations[*index].done == step;
+    let ends = |index: &usize| view.composition.activations[*index].done == step;
     let chains = chains.filter(|(_, activations)| activations.iter().any(ends));
     let chains = chains.map(|(chain, _)| (chain.deadline_ns, 1, &chain.name));
     let first = behaviours
@@ -88,7 +90,7 @@ fn ended_by(view: &View<'_>, step: usize) -> Option<String> {
         .map(|(.., name)| name.clone());
     first.or_else(|| {
         let later = view
-            .composed
+            .composition
             .segments
             .iter()
             .position(|segment| segment.after == Some(step));
@@ -96,14 +98,14 @@ fn ended_by(view: &View<'_>, step: usize) -> Option<String> {
     })
 }
 
-fn by_trying(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>> {
-    let tries = STEPS_MAX / analysed.steps.len().max(1);
+fn by_trying(view: &View<'_>, analysis: &Analysis) -> Vec<Option<Sensitivity>> {
+    let tries = STEPS_MAX / analysis.steps.len().max(1);
     let each = tries / view.system.behaviours.len().max(1);
-    // As many as halving the longest time to a nanosecond takes.
+    // Bisection of the longest time to a nanosecond takes this many trials.
     if each < 65 {
         return vec![None; view.system.behaviours.len()];
     }
-    let trial = Trial { view, analysed };
+    let trial = Trial { view, analysis };
     (0..view.system.behaviours.len())
         .map(|behaviour| Some(trial.about(behaviour)))
         .collect()
@@ -111,7 +113,7 @@ fn by_trying(view: &View<'_>, analysed: &Analysed) -> Vec<Option<Sensitivity>> {
 
 struct Trial<'a> {
     view: &'a View<'a>,
-    analysed: &'a Analysed,
+    analysis: &'a Analysis,
 }
 
 impl Trial<'_> {
@@ -121,11 +123,12 @@ impl Trial<'_> {
         let (Ok(worst_ns), true) = (worst_ns, grows) else {
             return self.nothing();
         };
-        let missed = self.first_missed(&self.analysed.found);
-        // Between one that holds and one that does not, from what is there.
-        let (mut holds, mut breaks) = match missed.is_none() {
-            true => (0, self.too_much()),
-            false => (-worst_ns, 0),
+        let missed = self.first_missed(&self.analysis.found);
+        // Bisection between a growth that holds and one that does not.
+        let (mut holds, mut breaks) = if missed.is_none() {
+            (0, self.too_much())
+        } else {
+            (-worst_ns, 0)
         };
         if missed.is_some() && self.broken_by(behaviour, holds).is_some() {
             return Sensitivity {
@@ -159,11 +162,11 @@ impl Trial<'_> {
     fn nothing(&self) -> Sensitivity {
         Sensitivity {
             may_grow_ns: None,
-            breaks_first: self.first_missed(&self.analysed.found),
+            breaks_first: self.first_missed(&self.analysis.found),
         }
     }
 
-    /// More than any execution may be: beyond every deadline.
+    /// Returns a growth beyond every deadline.
     fn too_much(&self) -> i64 {
         let deadlines = self.view.deadlines().map(|(_, deadline_ns)| deadline_ns);
         let most = deadlines.max().unwrap_or(0).saturating_add(1);
@@ -172,15 +175,15 @@ impl Trial<'_> {
             .min(i64::MAX / 2)
     }
 
-    /// What is not proven first when it gets so much longer.
+    /// Returns what misses its deadline first with this growth.
     fn broken_by(&self, behaviour: usize, by_ns: i64) -> Option<String> {
         let steps: Vec<Step> = self
             .view
-            .grown(&self.analysed.steps, behaviour, by_ns.into());
-        self.first_missed(&holistic(&steps, &self.analysed.policies, self.view.limits))
+            .grown(&self.analysis.steps, behaviour, by_ns.into());
+        self.first_missed(&holistic(&steps, &self.analysis.policies, self.view.limits))
     }
 
-    fn first_missed(&self, found: &[Found]) -> Option<String> {
+    fn first_missed(&self, found: &[StepResponse]) -> Option<String> {
         let missed = |&(step, deadline_ns): &(usize, u64)| {
             found[step].response.meets(deadline_ns) != Some(true)
         };

@@ -1,28 +1,28 @@
-//! What ORBs load, so that the run has the priorities and the threads that the analysis had.
+//! The configuration of the ORBs, so that a run has the priorities and threads of the analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::checked::{ComponentLoading, LaneLoading, Loading};
-use super::super::composed::Activation;
+use super::super::composition::Activation;
+use super::super::report::{ComponentLoading, LaneLoading, Loading};
 use super::super::system::{CallWay, Trigger};
 use super::goals::period_ns;
-use super::steps::{Analysed, View};
+use super::steps::{Analysis, View};
 
-/// Threads of lanes by priority, the most urgent last.
+/// The threads of lanes by priority, the most urgent last.
 type Lanes = BTreeMap<i16, u32>;
 
-/// Lanes, bands and priorities of every component, and the lanes of every channel.
+/// Returns the lanes, bands and priorities of every component, and the lanes of every channel.
 ///
-/// A lane has a thread for each call that may be in it at once. Everybody with a thread makes one two-way call at a time, and waits;
-/// where calls come back to a component of which a thread waits, each level of them needs another. What nobody waits for needs a
-/// thread for each job that may not be done when the next arrives. A channel's lane has a thread for each supplier at its priority,
-/// and at least one where it has consumers.
-pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
+/// A lane has a thread for each call that it may serve at once. Each owner makes one two-way call at a time and waits. Each
+/// nested call back to a component whose thread waits needs another thread. A oneway call or event needs a thread for each job
+/// that may not have ended when the next one arrives. A channel's lane has a thread for each supplier at its priority, and at
+/// least one if it has consumers.
+pub(super) fn loading(view: &View<'_>, analysis: &Analysis) -> Loading {
     let system = view.system;
     let mut components = vec![Draft::default(); system.components.len()];
     let mut channels: Vec<Lanes> = vec![Lanes::new(); system.channels.len()];
     for (index, owner) in view.goals.owners.iter().enumerate() {
-        let Some(priority) = analysed.priorities[index] else {
+        let Some(priority) = analysis.priorities[index] else {
             continue;
         };
         let behaviour = &system.behaviours[owner.behaviour];
@@ -33,12 +33,12 @@ pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
     }
     let priority_of = |behaviour: usize| {
         let owner = view.goals.of_owner.get(&behaviour)?;
-        analysed.priorities[*owner]
+        analysis.priorities[*owner]
     };
-    // What each thread keeps of a component, and whom it calls: once, however many paths lead there.
+    // The threads that each owner occupies in a component, and its callees: once, for all paths.
     let mut calls: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut depths: BTreeMap<(usize, usize), u32> = BTreeMap::new();
-    for activation in &view.composed.activations {
+    for activation in &view.composition.activations {
         let owner = view.goals.owner_of[activation.done];
         let component = system.behaviours[activation.behaviour].component;
         let depth = depths.entry((owner, component)).or_default();
@@ -46,15 +46,15 @@ pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
         calls.insert((owner, activation.behaviour));
     }
     for ((owner, component), depth) in depths {
-        let Some(priority) = analysed.priorities[owner].filter(|_| depth > 0) else {
+        let Some(priority) = analysis.priorities[owner].filter(|_| depth > 0) else {
             continue;
         };
         let lane = components[component].lanes.entry(priority).or_default();
-        *lane = lane.saturating_add(depth.saturating_mul(threads(view, analysed, owner)));
+        *lane = lane.saturating_add(depth.saturating_mul(threads(view, analysis, owner)));
     }
     for (owner, behaviour) in calls {
         let behaviour = &system.behaviours[behaviour];
-        let Some(priority) = analysed.priorities[owner] else {
+        let Some(priority) = analysis.priorities[owner] else {
             continue;
         };
         for call in &behaviour.calls {
@@ -64,7 +64,7 @@ pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
             };
             let lanes = &mut channels[channel];
             let lane = lanes.entry(priority).or_default();
-            *lane = lane.saturating_add(threads(view, analysed, owner));
+            *lane = lane.saturating_add(threads(view, analysis, owner));
             for priority in call.to.iter().filter_map(|&to| priority_of(to)) {
                 let lane = lanes.entry(priority).or_default();
                 *lane = (*lane).max(1);
@@ -83,8 +83,8 @@ pub(super) fn loading(view: &View<'_>, analysed: &Analysed) -> Loading {
     }
 }
 
-/// How many threads of its last behaviour's component a path keeps: one for each call into it whose caller waits, and one for the call
-/// at their beginning if somebody's message began it.
+/// Returns how many threads a path occupies in the component of its last behaviour: one for each waiting call into it, and one
+/// for the first call if a message released it.
 fn depth_of(view: &View<'_>, owner: usize, activation: &Activation) -> u32 {
     let system = view.system;
     let owner = view.goals.owners[owner].behaviour;
@@ -101,16 +101,16 @@ fn depth_of(view: &View<'_>, owner: usize, activation: &Activation) -> u32 {
     u32::try_from(waiting.iter().filter(kept).count()).unwrap_or(u32::MAX)
 }
 
-/// How many jobs of an owner may be under way at once. One that is not called has one thread, whose jobs wait for each other.
-fn threads(view: &View<'_>, analysed: &Analysed, owner: usize) -> u32 {
+/// Returns how many jobs of an owner may be active at once. A root has one thread, whose jobs wait for each other.
+fn threads(view: &View<'_>, analysis: &Analysis, owner: usize) -> u32 {
     let behaviour = view.goals.owners[owner].behaviour;
     if view.system.behaviours[behaviour].trigger != Trigger::Called {
         return 1;
     }
     let at_once = |&activation: &usize| {
-        let activation = &view.composed.activations[activation];
+        let activation = &view.composition.activations[activation];
         let period_ns = period_ns(&view.system.behaviours[activation.root]);
-        let bound_ns = analysed.found[activation.done].response.bound_ns();
+        let bound_ns = analysis.found[activation.done].response.bound_ns();
         let jobs = bound_ns.map_or(1, |ns| ns.div_ceil(period_ns.max(1)).max(1));
         u32::try_from(jobs).unwrap_or(u32::MAX)
     };
@@ -119,7 +119,7 @@ fn threads(view: &View<'_>, analysed: &Analysed, owner: usize) -> u32 {
     all.clamp(1, THREADS_MAX)
 }
 
-/// More jobs than this at once are no system that anybody wants to load; the bound says what is wrong with it.
+/// The maximum; a system with more active jobs has other problems, which its bound shows.
 const THREADS_MAX: u32 = 1_000;
 
 #[derive(Clone, Default)]

@@ -1,34 +1,35 @@
-//! Priorities where the file gives none: the strategy's ranks over the whole system, for CORBA priorities mean the same on every node.
+//! The order of priorities: the strategy ranks the whole system, because CORBA priorities mean the same on every node.
 //!
-//! Rate-monotonic, deadline-monotonic and maximum-urgency-first rank what has a thread of its own by the least period, the shortest
-//! deadline, or the criticality and then the deadline of all that it carries: its own code, the two-way calls below it, and chains.
+//! Rate-monotonic, deadline-monotonic and maximum-urgency-first rank each owner by the least period, the shortest deadline, or
+//! the criticality and then the deadline. These include its own code, its two-way callees, and chains.
 //!
-//! `optimal` keeps the deadline-monotonic order where it holds. Else it builds an order from the least urgent upwards (Audsley 1991):
-//! each place goes to what meets its deadlines there with all others above. That is optimal where nothing is released by another
-//! segment: then neither execution nor blocking nor jitter depends on the order above. Where the end of one segment releases another,
-//! jitter does. Then the search takes the jitter of the last order that was tried, tries the order that it finds, and so on for a few
-//! rounds, as in the heuristic of Gutiérrez García and González Harbour (1995). No answer rests on the search: whatever order comes
-//! out of it is analysed whole. Given priorities keep their order in it.
+//! `optimal` keeps the deadline-monotonic order if it holds. Else it builds an order from the least urgent upwards (Audsley
+//! 1991): each place goes to an owner that meets its deadlines there with all others above. That is optimal if no segment
+//! releases another, because then neither execution nor blocking nor jitter depends on the order above. If the end of one segment
+//! releases another, jitter does. Then the search uses the jitter of the last order, analyses the order it finds, and repeats
+//! this for a few rounds, as in the heuristic of Gutiérrez García and González Harbour (1995). No bound rests on the search:
+//! every order that it returns is analysed in full. Given priorities keep their order.
 
 use std::collections::BTreeSet;
 
-use super::super::system::Scheduling;
 use super::ModelError;
 use super::priorities::assign;
-use super::steps::{Analysed, View, sum};
+use super::steps::{Analysis, View};
+use crate::holistic::SchedulingPolicy;
 use crate::holistic::Step;
 use crate::levels::{Strategy, ranked};
+use crate::model::composition::sum_ns;
 use crate::response::Demand;
 use crate::{Response, Task};
 
-/// How often `optimal` tries with the jitter of the last try.
+/// The number of rounds of `optimal`.
 const TRIES: usize = 8;
 
-/// The bounds with priorities by a strategy; and what to say of how they came about.
-pub(super) fn analysed(
+/// Returns the bounds with the strategy's priorities, and a remark on the search.
+pub(super) fn analysis(
     view: &View<'_>,
     strategy: Strategy,
-) -> Result<(Analysed, Option<&'static str>), ModelError> {
+) -> Result<(Analysis, Option<&'static str>), ModelError> {
     let owners = &view.goals.owners;
     let by_deadline = || ranked(owners.iter().map(|owner| owner.deadline_ns));
     let ranks = match strategy {
@@ -43,7 +44,7 @@ pub(super) fn analysed(
             return Err(ModelError::Strategy { strategy });
         }
     };
-    let try_it = |ranks: &[u32]| -> Result<Analysed, ModelError> {
+    let try_it = |ranks: &[u32]| -> Result<Analysis, ModelError> {
         Ok(view.analyse(assign(owners, ranks, view.system.priorities)?))
     };
     let first = try_it(&ranks)?;
@@ -66,7 +67,7 @@ pub(super) fn analysed(
         jitters = of_next;
     }
     let chained = view
-        .composed
+        .composition
         .segments
         .iter()
         .any(|segment| segment.after.is_some());
@@ -74,33 +75,33 @@ pub(super) fn analysed(
 }
 
 const NONE_EXISTS: &str = "no order of fixed priorities meets all deadlines, as far as the response-time test can tell \
-    (Audsley 1991): the deadline-monotonic order is shown";
-const NONE_FOUND: &str = "the search for an order of fixed priorities that meets all deadlines found none, and where calls \
-    go from CPU to CPU or nobody waits for them it is a heuristic: the deadline-monotonic order is shown";
+    (Audsley 1991): the bounds are for the deadline-monotonic order";
+const NONE_FOUND: &str = "the search found no order of fixed priorities that meets all deadlines. It is a heuristic if there are calls \
+    between CPUs, oneways or events. The bounds are for the deadline-monotonic order";
 
-/// The jitter of each segment in an answer. Where that is none, what comes before is thought to be done at its deadline.
-fn jitters(view: &View<'_>, analysed: &Analysed) -> Vec<u64> {
+/// Returns the jitter of each segment. If a predecessor has no bound, it is assumed to end at its deadline.
+fn jitters(view: &View<'_>, analysis: &Analysis) -> Vec<u64> {
     let jitter = |index: usize| {
-        let step = &analysed.steps[index];
+        let step = &analysis.steps[index];
         match step
             .after
-            .map(|before| (before, analysed.found[before].response))
+            .map(|before| (before, analysis.found[before].response))
         {
             None => step.task.jitter_ns,
-            Some((_, Response::Bounded { .. })) => analysed.found[index].jitter_ns,
+            Some((_, Response::Bounded { .. })) => analysis.found[index].jitter_ns,
             Some((before, _)) => {
-                let until = analysed.steps[before].task.deadline_ns;
+                let until = analysis.steps[before].task.deadline_ns;
                 let earlier = until.saturating_add(step.delay_ns);
                 step.task.jitter_ns.saturating_add(earlier)
             }
         }
     };
-    (0..view.composed.segments.len()).map(jitter).collect()
+    (0..view.composition.segments.len()).map(jitter).collect()
 }
 
-/// Ranks by Audsley's search where each segment has this jitter; `None` if there are none.
+/// Returns the ranks of Audsley's search with these jitters; `None` if there is no order.
 fn search(view: &View<'_>, jitters: &[u64]) -> Option<Vec<u32>> {
-    let mut search = Search::new(view, jitters);
+    let mut search = OrderSearch::new(view, jitters);
     let mut ranks = vec![0; view.goals.owners.len()];
     let mut rank = u32::try_from(search.left.len()).ok()?;
     while !search.left.is_empty() {
@@ -113,28 +114,28 @@ fn search(view: &View<'_>, jitters: &[u64]) -> Option<Vec<u32>> {
     Some(ranks)
 }
 
-struct Search<'a> {
+struct OrderSearch<'a> {
     view: &'a View<'a>,
-    /// The steps as if nobody were below anybody: blocking is that of each candidate.
+    /// The steps without blocking; each candidate adds its own.
     steps: Vec<Step>,
-    /// What is still to be placed, the longest deadline last; those of one given priority together.
+    /// The groups without a rank, the longest deadline last; owners of one given priority form a group.
     left: Vec<Vec<usize>>,
-    /// What each processor executes before the least urgent of those that are left, and that one.
+    /// The demand on each processor of the groups without a rank.
     demand: Vec<Demand>,
     settled: Vec<bool>,
-    /// Groups that failed since their processors' demand changed last, by their first owner.
+    /// The groups that failed since their processors' demand changed last, by their first owner.
     failed: Vec<bool>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> OrderSearch<'a> {
     fn new(view: &'a View<'a>, jitters: &[u64]) -> Self {
         let mut steps = view.steps(&|_| 0);
         for (step, &jitter_ns) in steps.iter_mut().zip(jitters) {
             step.task.jitter_ns = jitter_ns;
         }
         let owners = &view.goals.owners;
-        let mut demand = vec![Demand::default(); view.composed.processors.len()];
-        let segments = view.composed.segments.len();
+        let mut demand = vec![Demand::default(); view.composition.processors.len()];
+        let segments = view.composition.segments.len();
         let counts = |&(index, _): &(usize, &Step)| {
             index >= segments || owners[view.goals.owner_of[index]].fixed
         };
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The place of a group that can be the least urgent of those left.
+    /// Returns the index of a group that can be the least urgent of those left.
     fn next(&mut self) -> Option<usize> {
         let given = |group: &Vec<usize>| self.view.goals.owners[group[0]].given;
         let lowest_given = self.left.iter().filter_map(given).min();
@@ -191,7 +192,7 @@ impl<'a> Search<'a> {
         let holds = |&segment: &usize| {
             let task: Task = self.steps[segment].task;
             let demand = &self.demand[self.steps[segment].processor];
-            let kernel = sum(&self.view.composed.segments[segment].blocking);
+            let kernel = sum_ns(&self.view.composition.segments[segment].blocking);
             let waits = self.view.waits(segment, &level);
             let blocking = waits
                 .iter()
@@ -210,8 +211,8 @@ impl<'a> Search<'a> {
     }
 
     fn is_fixed(&self, segment: usize) -> bool {
-        let processor = &self.view.composed.processors[self.steps[segment].processor];
-        processor.scheduling == Scheduling::FixedPriority
+        let processor = &self.view.composition.processors[self.steps[segment].processor];
+        processor.scheduling == SchedulingPolicy::FixedPriority
     }
 
     fn settle(&mut self, group: &[usize]) {

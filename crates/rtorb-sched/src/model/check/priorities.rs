@@ -1,16 +1,17 @@
-//! Ranks to CORBA priorities, around those that the file gives.
+//! The assignment of CORBA priorities to ranks, between the given ones.
 //!
-//! The strategy ranks all behaviours, those with given priorities too. Each of the others goes to the place among the given ones
-//! where the fewest of them stand on the wrong side of it: less urgent by rank and above it, or more urgent and below. Of equal
-//! places it takes the most urgent. One whose rank is that of a given one shares its priority, if that is such a place. This keeps
-//! the order of the chosen among themselves, for a place that is better for a less urgent rank is never above one that is better for
-//! a more urgent rank.
+//! The strategy ranks all behaviours, including those with given priorities. Each of the others gets the place among the given
+//! ones with the fewest of them on the wrong side: less urgent by rank but above it, or more urgent but below. Of equal places it
+//! takes the most urgent. A behaviour with the rank of a given one shares its priority if that is such a place. This keeps the
+//! order of the assigned ones: a place that is better for a less urgent rank is never above one that is better for a more urgent
+//! rank.
 
-use super::ModelError;
 use super::goals::Owner;
+use super::{ModelError, TooFewPriorities};
 use crate::mapping::PriorityRange;
 
-/// The priority of each owner: given, chosen by its rank (0 the most urgent), or none where priorities decide nothing.
+/// Returns the priority of each owner: given, assigned by its rank (0 the most urgent), or none if it has no segment under fixed
+/// priorities.
 pub(super) fn assign(
     owners: &[Owner],
     ranks: &[u32],
@@ -29,7 +30,7 @@ pub(super) fn assign(
     let mut chosen: Vec<usize> = (0..owners.len()).filter(chosen).collect();
     chosen.sort_by_key(|&index| ranks[index]);
     let place = |index: usize| place(&given, &values, ranks[index]);
-    // Places 0, 2, 4, ... are gaps before, between and after the values, 1, 3, 5, ... the values themselves.
+    // Places 0, 2, 4, ... are before, between and after the values; 1, 3, 5, ... are the values themselves.
     for group in chosen.chunk_by(|&a, &b| place(a) == place(b)) {
         let place = place(group[0]);
         if place % 2 == 1 {
@@ -41,7 +42,7 @@ pub(super) fn assign(
         let levels: Vec<&[usize]> = group.chunk_by(|&a, &b| ranks[a] == ranks[b]).collect();
         let above = (place > 0).then(|| values[place / 2 - 1]);
         let below = values.get(place / 2).copied();
-        let gap = Gap {
+        let gap = FreePriorities {
             above,
             below,
             available,
@@ -55,7 +56,7 @@ pub(super) fn assign(
     Ok(priorities)
 }
 
-/// The lowest and the highest priority that may be given out.
+/// Returns the lowest and the highest priority that may be assigned.
 fn corba_range(range: PriorityRange) -> Result<(i16, i16), ModelError> {
     let wrong = ModelError::Range {
         least_urgent: range.least_urgent,
@@ -68,9 +69,9 @@ fn corba_range(range: PriorityRange) -> Result<(i16, i16), ModelError> {
     }
 }
 
-/// The place with the fewest given ones on the wrong side.
+/// Returns the place with the fewest given priorities on the wrong side.
 fn place(given: &[(i16, u32)], values: &[i16], rank: u32) -> usize {
-    // What it costs to go past each value, in two halves: onto it, and below it. It begins above all.
+    // The cost changes twice at each value: onto it, and below it. The search begins above all values.
     let mut cost: i64 = 0;
     let (mut best, mut least) = (0, 0);
     let mut past = 0;
@@ -95,15 +96,15 @@ fn place(given: &[(i16, u32)], values: &[i16], rank: u32) -> usize {
     best
 }
 
-/// What is free between two given priorities.
-struct Gap {
+/// The free priorities between two given ones.
+struct FreePriorities {
     above: Option<i16>,
     below: Option<i16>,
     available: (i16, i16),
 }
 
-impl Gap {
-    /// So many of them, the most urgent first, without gaps from the top.
+impl FreePriorities {
+    /// Returns priorities for the levels, the most urgent first, from the top without gaps.
     fn assign(&self, levels: usize) -> Result<Vec<i16>, ModelError> {
         let (least, most) = self.available;
         let highest = self
@@ -119,13 +120,15 @@ impl Gap {
         let free = if lowest <= highest { range.count() } else { 0 };
         let needed = u32::try_from(levels).unwrap_or(u32::MAX);
         if needed > free {
-            return Err(ModelError::Priorities {
+            return Err(TooFewPriorities {
                 needed,
                 free,
                 above: self.above,
                 below: self.below,
-                range: self.available,
-            });
+                least_urgent: least,
+                most_urgent: most,
+            }
+            .into());
         }
         Ok((0..levels)
             .zip((lowest..=highest).rev())
@@ -228,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn too_few_are_told_with_what_to_do() {
+    fn too_few_priorities_are_an_error_with_advice() {
         let said = assigned(
             &[(Some(40), 0), (None, 1), (None, 2), (Some(38), 3)],
             (1, 99),
         );
         let said = said.unwrap_err().to_string();
         assert!(
-            said.contains("2 priorities are needed between 40 and 38")
+            said.contains("2 priorities are needed between the given 40 and 38")
                 && said.contains("1 is free"),
             "{said}"
         );

@@ -1,55 +1,59 @@
-//! What a bound is made of, to the nanosecond.
+//! The shares of a bound, exact to the nanosecond.
 //!
-//! The bound of a segment is what its worst job took: everything that came before the window in which it ran (the segments before it,
-//! the ways between, jitter), and that window (blocking, its own jobs until this one, all that preempted them), less what it arrived
-//! after the beginning of the window. So it is a sum of parts that each have a name and a layer. A window may begin with an earlier
-//! segment of the same chain on that CPU: then that one's execution is a part of it.
+//! The bound of a segment is the sum of two times of its worst job: the time before its window (preceding segments, delays,
+//! jitter), and the window itself (blocking, its own jobs up to this one, all preemptions), minus its arrival relative to the
+//! beginning of the window. So it is a sum of parts, each with a name and a layer. A window may begin with a preceding segment of
+//! the same chain on that CPU; then that segment's execution is a part of it.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::checked::{Layer, Share};
-use super::super::composed::Part;
-use super::steps::{Analysed, View};
+use super::super::composition::Part;
+use super::super::report::{Layer, Share};
+use super::steps::{Analysis, View};
 
-/// How many of those that preempt a step are told by their names; the rest is told as one.
+/// The number of preempting behaviours listed by name; the others form one share.
 const NAMED: usize = 8;
 
-/// The same for what the kernel does: the tick, and the timers of each release.
+/// The number of interrupts listed by name: the tick, and timers of releases.
 const INTERRUPTS_NAMED: usize = 3;
 
-/// The shares of an activation's bound; the largest first.
-pub(super) fn of_activation(view: &View<'_>, analysed: &Analysed, activation: usize) -> Vec<Share> {
-    let activation = &view.composed.activations[activation];
+/// Returns the shares of an activation's bound, the largest first.
+pub(super) fn of_activation(view: &View<'_>, analysis: &Analysis, activation: usize) -> Vec<Share> {
+    let activation = &view.composition.activations[activation];
     let mut table = Table::default();
-    let mut preempted = Preempted::default();
-    for step in path(view, analysed, activation.done) {
+    let mut preemptions = Preemptions::default();
+    for step in path(view, analysis, activation.done) {
         let window = Window {
             view,
-            analysed,
+            analysis,
             step,
             own: activation.behaviour,
         };
-        window.add(&mut table, &mut preempted);
+        window.add(&mut table, &mut preemptions);
     }
-    preempted.name(view, &mut table);
+    preemptions.name(view, &mut table);
     table.sorted()
 }
 
-/// The same step by step: each share says of which behaviour's step it is.
-pub(super) fn of_chain(view: &View<'_>, analysed: &Analysed, activation: usize) -> Vec<Share> {
+/// Returns the shares step by step; each names the behaviour of its step.
+pub(super) fn of_chain(view: &View<'_>, analysis: &Analysis, activation: usize) -> Vec<Share> {
     let mut shares: Vec<Share> = vec![];
-    for step in path(view, analysed, view.composed.activations[activation].done) {
-        let own = view.composed.segments[step].behaviour;
+    for step in path(
+        view,
+        analysis,
+        view.composition.activations[activation].done,
+    ) {
+        let own = view.composition.segments[step].behaviour;
         let mut table = Table::default();
-        let mut preempted = Preempted::default();
+        let mut preemptions = Preemptions::default();
         let window = Window {
             view,
-            analysed,
+            analysis,
             step,
             own,
         };
-        window.add(&mut table, &mut preempted);
-        preempted.name(view, &mut table);
+        window.add(&mut table, &mut preemptions);
+        preemptions.name(view, &mut table);
         let name = &view.system.behaviours[own].name;
         shares.extend(table.sorted().into_iter().map(|share| Share {
             what: format!("{name}: {}", share.what),
@@ -59,28 +63,28 @@ pub(super) fn of_chain(view: &View<'_>, analysed: &Analysed, activation: usize) 
     shares
 }
 
-/// The segments whose windows follow each other in the bound, from the first to this one.
-fn path(view: &View<'_>, analysed: &Analysed, done: usize) -> Vec<usize> {
-    let before = |&step: &usize| view.composed.segments[analysed.found[step].begins_with].after;
+/// Returns the segments whose windows follow each other in the bound, from the first to this one.
+fn path(view: &View<'_>, analysis: &Analysis, done: usize) -> Vec<usize> {
+    let before = |&step: &usize| view.composition.segments[analysis.found[step].begins_with].after;
     let mut path: Vec<usize> = core::iter::successors(Some(done), before).collect();
     path.reverse();
     path
 }
 
-/// The window of a step, and what comes between the window before and this one.
+/// The window of a step, and the time between it and the preceding window.
 struct Window<'a> {
     view: &'a View<'a>,
-    analysed: &'a Analysed,
+    analysis: &'a Analysis,
     step: usize,
-    /// The behaviour whose table it is.
+    /// The behaviour that the table is about.
     own: usize,
 }
 
 impl<'a> Window<'a> {
-    fn add(&self, table: &mut Table, preempted: &mut Preempted<'a>) {
+    fn add(&self, table: &mut Table, preemptions: &mut Preemptions<'a>) {
         let view = self.view;
-        let found = &self.analysed.found[self.step];
-        let first = &view.composed.segments[found.begins_with];
+        let found = &self.analysis.found[self.step];
+        let first = &view.composition.segments[found.begins_with];
         for part in first.delay.iter().chain(&first.jitter) {
             table.add_part(part, 1);
         }
@@ -88,17 +92,17 @@ impl<'a> Window<'a> {
         self.add_blocking(table);
         let mut chain = vec![self.step];
         chain.extend(core::iter::successors(
-            view.composed.segments[self.step].after,
-            |&step| view.composed.segments[step].after,
+            view.composition.segments[self.step].after,
+            |&step| view.composition.segments[step].after,
         ));
-        for (other, times) in self.analysed.interference(self.step) {
+        for (other, times) in self.analysis.interference(self.step) {
             match view.interrupt(other) {
-                Some(part) => preempted.interrupts.push((part, times)),
+                Some(part) => preemptions.interrupts.push((part, times)),
                 None if chain.contains(&other) => self.add_execution(other, times, table),
-                None => preempted.add(view, other, times),
+                None => preemptions.add(view, other, times),
             }
         }
-        let period_ns = self.analysed.steps[self.step].task.period_ns;
+        let period_ns = self.analysis.steps[self.step].task.period_ns;
         let later_ns = i128::from(found.job) * i128::from(period_ns) + i128::from(found.later_ns);
         let times = found.job.max(u64::from(found.later_ns > 0));
         table.add(
@@ -109,9 +113,9 @@ impl<'a> Window<'a> {
         );
     }
 
-    /// What a segment of the chain executes, so many times.
+    /// Adds the execution of a segment of the chain.
     fn add_execution(&self, segment: usize, jobs: u64, table: &mut Table) {
-        for part in &self.view.composed.segments[segment].execution {
+        for part in &self.view.composition.segments[segment].execution {
             match part.code_of {
                 Some(behaviour) if behaviour == self.own => {
                     table.add_called("own execution".to_owned(), part, jobs);
@@ -127,20 +131,20 @@ impl<'a> Window<'a> {
     }
 
     fn add_blocking(&self, table: &mut Table) {
-        let (view, steps) = (self.view, &self.analysed.steps);
+        let (view, steps) = (self.view, &self.analysis.steps);
         let Some(blocked) = self
-            .analysed
-            .blocked(self.step, view.composed.segments.len())
+            .analysis
+            .blocked(self.step, view.composition.segments.len())
         else {
             return;
         };
-        let segment = &view.composed.segments[blocked];
+        let segment = &view.composition.segments[blocked];
         segment
             .blocking
             .iter()
             .for_each(|part| table.add_part(part, 1));
         for wait in view.waits(blocked, &|segment: usize| steps[segment].level) {
-            let holder = view.composed.segments[wait.holder].behaviour;
+            let holder = view.composition.segments[wait.holder].behaviour;
             let resource = &view.system.resources[wait.resource].name;
             let what = format!("{resource} held by {}", view.system.behaviours[holder].name);
             table.add(Layer::Application, what, 1, wait.ns.into());
@@ -148,7 +152,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Shares as they add up.
+/// A table that sums shares.
 #[derive(Default)]
 struct Table {
     shares: Vec<(Layer, String, u64, i128)>,
@@ -193,18 +197,18 @@ impl Table {
     }
 }
 
-/// Who preempted, by behaviour and layer: how many times, and how long.
+/// The preemptions by behaviour and layer: their number and time.
 #[derive(Default)]
-struct Preempted<'a> {
+struct Preemptions<'a> {
     by: BTreeMap<usize, BTreeMap<Layer, (u64, i128)>>,
     interrupts: Vec<(&'a Part, u64)>,
 }
 
-impl Preempted<'_> {
+impl Preemptions<'_> {
     fn add(&mut self, view: &View<'_>, segment: usize, times: u64) {
         let mine = self
             .by
-            .entry(view.composed.segments[segment].behaviour)
+            .entry(view.composition.segments[segment].behaviour)
             .or_default();
         for (layer, ns) in view.layers(segment) {
             let (before, sum) = mine.entry(layer).or_default();
@@ -213,15 +217,16 @@ impl Preempted<'_> {
         }
     }
 
-    /// The longest by name, the rest together.
+    /// Adds the longest ones by name, the others as one share.
     fn name(mut self, view: &View<'_>, table: &mut Table) {
         self.interrupts.sort_by_key(|(part, times)| {
             core::cmp::Reverse(i128::from(part.ns) * i128::from(*times))
         });
         for (index, &(part, times)) in self.interrupts.iter().enumerate() {
-            match index < INTERRUPTS_NAMED || self.interrupts.len() == INTERRUPTS_NAMED + 1 {
-                true => table.add_part(part, times),
-                false => table.add_called("other interrupts".to_owned(), part, times),
+            if index < INTERRUPTS_NAMED || self.interrupts.len() == INTERRUPTS_NAMED + 1 {
+                table.add_part(part, times);
+            } else {
+                table.add_called("other interrupts".to_owned(), part, times);
             }
         }
         let sum = |layers: &BTreeMap<Layer, (u64, i128)>| {
@@ -233,7 +238,7 @@ impl Preempted<'_> {
             .filter(|(_, layers)| sum(layers) > 0)
             .collect();
         by.sort_by_key(|(_, layers)| core::cmp::Reverse(sum(layers)));
-        // One that would be told as "1 other" has a name as well.
+        // A share of "1 other" is listed by name instead.
         let named = if by.len() == NAMED + 1 {
             by.len()
         } else {
@@ -241,9 +246,10 @@ impl Preempted<'_> {
         };
         let others = by.len() - named;
         for (index, (behaviour, layers)) in by.into_iter().enumerate() {
-            let what = match index < named {
-                true => format!("preempted by {}", view.system.behaviours[behaviour].name),
-                false => format!("preempted by {others} others"),
+            let what = if index < named {
+                format!("preempted by {}", view.system.behaviours[behaviour].name)
+            } else {
+                format!("preempted by {others} others")
             };
             for (layer, (times, ns)) in layers {
                 table.add(layer, what.clone(), times, ns);

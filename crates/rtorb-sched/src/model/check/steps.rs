@@ -1,40 +1,41 @@
-//! A composed system with priorities, as steps for the analysis: the segments in their order, and after them the interrupts.
+//! The steps of the analysis: the segments of a composed system with priorities, then its interrupts.
 
-use super::super::checked::Layer;
-use super::super::composed::{Composed, Part};
-use super::super::system::{Scheduling, System};
-use super::blocking::{Levels, Lockers, Wait};
+use super::super::composition::{Composition, Part, sum_ns};
+use super::super::report::Layer;
+use super::super::system::System;
+use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
-use crate::holistic::{Found, Policy, Step, holistic, interference};
-use crate::{Limits, Task};
+use crate::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
+use crate::{SearchLimits, Task};
 
-/// What all parts of a check look at.
+/// The input of all parts of a check.
 pub(super) struct View<'a> {
     pub(super) system: &'a System,
-    pub(super) composed: &'a Composed,
+    pub(super) composition: &'a Composition,
     pub(super) goals: &'a Goals,
     pub(super) lockers: Lockers<'a>,
-    pub(super) limits: Limits,
-    /// What each interrupt is, in the order of the steps after the segments: its processor and its place there.
+    pub(super) limits: SearchLimits,
+    /// The processor and index of each interrupt, in the order of the steps after the segments.
     pub(super) interrupts: Vec<(usize, usize)>,
 }
 
-/// Bounds with the steps that they are of.
-pub(super) struct Analysed {
+/// The steps with priorities, and their responses.
+pub(super) struct Analysis {
     /// The priority of each owner.
     pub(super) priorities: Vec<Option<i16>>,
     pub(super) steps: Vec<Step>,
-    pub(super) policies: Vec<Policy>,
-    pub(super) found: Vec<Found>,
+    pub(super) policies: Vec<SchedulingPolicy>,
+    pub(super) found: Vec<StepResponse>,
 }
 
-impl Analysed {
-    /// The other steps in a step's window, and how many times.
+impl Analysis {
+    /// Returns the interference in a step's window.
     pub(super) fn interference(&self, step: usize) -> Vec<(usize, u64)> {
         interference(&self.steps, &self.policies, &self.found, step)
     }
 
-    /// The segment whose blocking is in a step's window: its own, or, where deadlines decide, that of one in the busy period.
+    /// Returns the segment whose blocking is in a step's window: its own, or, under earliest deadline first, one in the busy
+    /// period.
     pub(super) fn blocked(&self, step: usize, segments: usize) -> Option<usize> {
         let ns = self.found[step].blocking_ns;
         let its = |&other: &usize| {
@@ -51,31 +52,31 @@ impl Analysed {
 impl<'a> View<'a> {
     pub(super) fn new(
         system: &'a System,
-        composed: &'a Composed,
+        composition: &'a Composition,
         goals: &'a Goals,
-        limits: Limits,
+        limits: SearchLimits,
     ) -> Self {
-        let processors = composed.processors.iter().enumerate();
+        let processors = composition.processors.iter().enumerate();
         let interrupts = processors.flat_map(|(processor, what)| {
             (0..what.interrupts.len()).map(move |place| (processor, place))
         });
         Self {
             system,
-            composed,
+            composition,
             goals,
-            lockers: Lockers::new(system, composed, goals),
+            lockers: Lockers::new(system, composition, goals),
             limits,
             interrupts: interrupts.collect(),
         }
     }
 
-    /// The bounds with these priorities of the owners.
-    pub(super) fn analyse(&self, priorities: Vec<Option<i16>>) -> Analysed {
+    /// Analyses the system with these priorities of the owners.
+    pub(super) fn analyse(&self, priorities: Vec<Option<i16>>) -> Analysis {
         let levels = self.levels(&priorities);
         let steps = self.steps(&|segment| levels[segment]);
         let policies = self.policies();
         let found = holistic(&steps, &policies, self.limits);
-        Analysed {
+        Analysis {
             priorities,
             steps,
             policies,
@@ -83,7 +84,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The level of each segment: interrupts are before all, at 0.
+    /// Returns the level of each segment. Interrupts have level 0.
     pub(super) fn levels(&self, priorities: &[Option<i16>]) -> Vec<u32> {
         let mut used: Vec<i16> = priorities.iter().copied().flatten().collect();
         used.sort_unstable_by(|a, b| b.cmp(a));
@@ -92,12 +93,12 @@ impl<'a> View<'a> {
             let priority = priorities[owner]?;
             u32::try_from(used.partition_point(|&other| other > priority)).ok()
         };
-        // Where deadlines decide there are no priorities, and one level below the interrupts.
+        // Under earliest deadline first there are no priorities, and one level below the interrupts.
         let of = |owner: &usize| level(owner).unwrap_or(0).saturating_add(1);
         let mut levels: Vec<u32> = self.goals.owner_of.iter().map(of).collect();
-        for (level, segment) in levels.iter_mut().zip(&self.composed.segments) {
-            if self.composed.processors[segment.processor].scheduling
-                == Scheduling::EarliestDeadline
+        for (level, segment) in levels.iter_mut().zip(&self.composition.segments) {
+            if self.composition.processors[segment.processor].scheduling
+                == SchedulingPolicy::EarliestDeadline
             {
                 *level = 1;
             }
@@ -105,18 +106,18 @@ impl<'a> View<'a> {
         levels
     }
 
-    /// The segments, and then the interrupts. Where deadlines decide, an interrupt has the earliest that there can be: it goes before
-    /// every job that is not late yet. So what holds there is counted in whole, and a bound beyond its deadline leaves out the interrupts
-    /// after that deadline.
+    /// Returns the steps: the segments, then the interrupts. Under earliest deadline first, an interrupt has the earliest
+    /// possible deadline: it precedes every job that is not late yet. So interference before the deadline is counted in full, and
+    /// a bound beyond the deadline omits the interrupts after that deadline.
     pub(super) fn steps(&self, level: Levels<'_>) -> Vec<Step> {
-        let segments = 0..self.composed.segments.len();
+        let segments = 0..self.composition.segments.len();
         let mut steps: Vec<Step> = segments.map(|index| self.step(index, level)).collect();
         for (index, &(processor, place)) in self.interrupts.iter().enumerate() {
-            let interrupt = &self.composed.processors[processor].interrupts[place];
+            let interrupt = &self.composition.processors[processor].interrupts[place];
             let task = Task::periodic(interrupt.period_ns, interrupt.cost.ns);
-            let task = match self.composed.processors[processor].scheduling {
-                Scheduling::FixedPriority => task,
-                Scheduling::EarliestDeadline => task.with_deadline(1),
+            let task = match self.composition.processors[processor].scheduling {
+                SchedulingPolicy::FixedPriority => task,
+                SchedulingPolicy::EarliestDeadline => task.with_deadline(1),
             };
             steps.push(Step {
                 task,
@@ -131,34 +132,34 @@ impl<'a> View<'a> {
     }
 
     fn step(&self, index: usize, level: Levels<'_>) -> Step {
-        let segment = &self.composed.segments[index];
+        let segment = &self.composition.segments[index];
         let blocking_ns = self.waits(index, level).into_iter().map(|wait| wait.ns);
-        let blocking_ns = blocking_ns.fold(sum(&segment.blocking), u64::saturating_add);
-        let worst_ns = sum(&segment.execution).saturating_add(self.locks(index).ns);
+        let blocking_ns = blocking_ns.fold(sum_ns(&segment.blocking), u64::saturating_add);
+        let worst_ns = sum_ns(&segment.execution).saturating_add(self.locks(index).ns);
         let owner = &self.goals.owners[self.goals.owner_of[index]];
         let period_ns = period_ns(&self.system.behaviours[segment.root]);
         Step {
             task: Task::periodic(period_ns, worst_ns)
                 .with_deadline(owner.deadline_ns)
-                .with_jitter(sum(&segment.jitter))
+                .with_jitter(sum_ns(&segment.jitter))
                 .with_blocking(blocking_ns),
             processor: segment.processor,
             level: level(index),
             after: segment.after,
-            delay_ns: sum(&segment.delay),
+            delay_ns: sum_ns(&segment.delay),
             transaction: segment.root,
         }
     }
 
-    /// The sections that keep a segment waiting.
-    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<Wait> {
+    /// Returns the sections that block a segment.
+    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<BlockingSection> {
         self.lockers.waits(segment, level)
     }
 
-    /// What a segment executes for locks that others hold.
+    /// Returns the execution for contended locks of a segment.
     pub(super) fn locks(&self, segment: usize) -> Part {
         let times = self.lockers.contended(segment);
-        let each = self.composed.segments[segment].contended_lock_ns;
+        let each = self.composition.segments[segment].contended_lock_ns;
         Part {
             layer: Layer::OperatingSystem,
             what: "locks that others hold".to_owned(),
@@ -168,21 +169,21 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What an interrupt is, of a step that is one.
+    /// Returns the cost of a step that is an interrupt.
     pub(super) fn interrupt(&self, step: usize) -> Option<&Part> {
-        let index = step.checked_sub(self.composed.segments.len())?;
+        let index = step.checked_sub(self.composition.segments.len())?;
         let &(processor, place) = self.interrupts.get(index)?;
-        Some(&self.composed.processors[processor].interrupts[place].cost)
+        Some(&self.composition.processors[processor].interrupts[place].cost)
     }
 
-    /// What a step executes, by layer.
+    /// Returns the execution of a step by layer.
     pub(super) fn layers(&self, step: usize) -> Vec<(Layer, u64)> {
         if let Some(part) = self.interrupt(step) {
             return vec![(part.layer, part.ns)];
         }
         let mut layers: Vec<(Layer, u64)> = vec![];
         let locks = self.locks(step);
-        for part in self.composed.segments[step]
+        for part in self.composition.segments[step]
             .execution
             .iter()
             .chain([&locks])
@@ -196,26 +197,20 @@ impl<'a> View<'a> {
         layers
     }
 
-    pub(super) fn policies(&self) -> Vec<Policy> {
-        let policy = |scheduling| match scheduling {
-            Scheduling::FixedPriority => Policy::FixedPriority,
-            Scheduling::EarliestDeadline => Policy::EarliestDeadline,
-        };
-        let processors = self.composed.processors.iter();
-        processors
-            .map(|processor| policy(processor.scheduling))
-            .collect()
+    pub(super) fn policies(&self) -> Vec<SchedulingPolicy> {
+        let processors = self.composition.processors.iter();
+        processors.map(|processor| processor.scheduling).collect()
     }
 
-    /// What must be done when: the step that ends it, and its deadline; the behaviours' first, then the chains'.
+    /// Returns all deadlines, each with the step that ends the work: first those of behaviours, then those of chains.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let activations = self
-            .composed
+            .composition
             .activations
             .iter()
             .zip(&self.goals.deadlines_ns);
         let chains = self.system.chains.iter().zip(&self.goals.of_chain);
-        let ends = |index: &usize| self.composed.activations[*index].done;
+        let ends = |index: &usize| self.composition.activations[*index].done;
         activations
             .map(|(activation, &deadline_ns)| (activation.done, deadline_ns))
             .chain(chains.flat_map(move |(chain, activations)| {
@@ -225,18 +220,18 @@ impl<'a> View<'a> {
             }))
     }
 
-    /// How much longer each segment executes when a behaviour's own execution gets 1 ns longer: those that get longer at all.
+    /// Returns the growth of each segment when a behaviour's own execution grows by 1 ns, for the segments that grow.
     pub(super) fn growth(&self, behaviour: usize) -> Vec<(usize, u64)> {
         let times = |segment: usize| {
-            let parts = self.composed.segments[segment].execution.iter();
+            let parts = self.composition.segments[segment].execution.iter();
             let its = parts.filter(|part| part.code_of == Some(behaviour));
             its.fold(0, |sum: u64, part| sum.saturating_add(part.times))
         };
-        let all = (0..self.composed.segments.len()).map(|segment| (segment, times(segment)));
+        let all = (0..self.composition.segments.len()).map(|segment| (segment, times(segment)));
         all.filter(|&(_, times)| times > 0).collect()
     }
 
-    /// The steps when a behaviour's own execution is so much longer, or shorter.
+    /// Returns the steps after a growth, or a reduction, of a behaviour's own execution.
     pub(super) fn grown(&self, steps: &[Step], behaviour: usize, by_ns: i128) -> Vec<Step> {
         let mut steps = steps.to_vec();
         for (segment, times) in self.growth(behaviour) {
@@ -247,18 +242,11 @@ impl<'a> View<'a> {
         steps
     }
 
-    /// Whether everything is proven.
-    pub(super) fn holds(&self, found: &[Found]) -> bool {
+    /// Returns whether all deadlines are proven to hold.
+    pub(super) fn holds(&self, found: &[StepResponse]) -> bool {
         let holds = |(step, deadline_ns): (usize, u64)| {
             found[step].response.meets(deadline_ns) == Some(true)
         };
         self.deadlines().all(holds)
     }
-}
-
-/// The sum of parts, in ns.
-pub(super) fn sum(parts: &[Part]) -> u64 {
-    parts
-        .iter()
-        .fold(0, |sum, part| sum.saturating_add(part.ns))
 }

@@ -1,18 +1,18 @@
-//! What platforms answer, with what they assume, once for each node.
+//! A cache of platform costs, and their assumptions.
 
 use std::collections::BTreeMap;
 
-use super::super::checked::Assumption;
 use super::super::platform::{Cost, EventCost, Platform};
+use super::super::report::Assumption;
 use super::super::system::System;
 
-/// Asks platforms, and keeps what they assume.
+/// The costs of the platforms, and the assumptions of those used.
 pub(super) struct Costs<'a> {
     system: &'a System,
     platforms: &'a [Platform],
-    /// By node and text: in the order in which they were first needed.
+    /// In the order in which they were first needed.
     assumed: Vec<Assumption>,
-    /// Answers by node, service and octets: most are asked for again and again.
+    /// Costs by node, service and payload: most are needed again and again.
     known: BTreeMap<(usize, &'static str, u32), u64>,
     events: BTreeMap<(usize, u64, u32), EventCost>,
     about_nodes: Vec<bool>,
@@ -47,7 +47,7 @@ impl<'a> Costs<'a> {
         self.kept(node, self.platform(node).tick())
     }
 
-    /// The file's; or else the profile's.
+    /// Returns the tick's period: the file's, or else the profile's.
     pub(super) fn tick_period(&mut self, node: usize) -> u64 {
         match self.system.nodes[node].tick_ns {
             Some(ns) => ns.max(1),
@@ -83,42 +83,42 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// A two-way call, both sides.
-    pub(super) fn call(&mut self, node: usize, payload_octets: u32) -> u64 {
-        self.once(node, "call", payload_octets, |platform| {
-            platform.call(payload_octets)
+    /// Returns the cost of a two-way call on both sides.
+    pub(super) fn call(&mut self, node: usize, payload_bytes: u32) -> u64 {
+        self.once(node, "call", payload_bytes, |platform| {
+            platform.call(payload_bytes)
         })
     }
 
-    /// The client's side of a two-way call, in ns: its sending, and its receiving of the reply.
-    pub(super) fn client_side(&mut self, node: usize, payload_octets: u32) -> (u64, u64) {
-        let client_ns = self.call(node, payload_octets).div_ceil(2);
+    /// Returns the client's side of a two-way call, in ns: sending the request, and receiving the reply.
+    pub(super) fn client_side(&mut self, node: usize, payload_bytes: u32) -> (u64, u64) {
+        let client_ns = self.call(node, payload_bytes).div_ceil(2);
         (client_ns.div_ceil(2), client_ns / 2)
     }
 
-    /// The server's side: what the client's leaves.
-    pub(super) fn server_side(&mut self, node: usize, payload_octets: u32) -> u64 {
-        self.call(node, payload_octets) / 2
+    /// Returns the server's side: the rest of the call.
+    pub(super) fn server_side(&mut self, node: usize, payload_bytes: u32) -> u64 {
+        self.call(node, payload_bytes) / 2
     }
 
-    pub(super) fn send(&mut self, node: usize, payload_octets: u32) -> u64 {
-        self.once(node, "send", payload_octets, |platform| {
-            platform.send(payload_octets)
+    pub(super) fn send(&mut self, node: usize, payload_bytes: u32) -> u64 {
+        self.once(node, "send", payload_bytes, |platform| {
+            platform.send(payload_bytes)
         })
     }
 
-    pub(super) fn event(&mut self, node: usize, consumers: u64, payload_octets: u32) -> EventCost {
-        let of = (node, consumers, payload_octets);
+    pub(super) fn event(&mut self, node: usize, consumers: u64, payload_bytes: u32) -> EventCost {
+        let of = (node, consumers, payload_bytes);
         if let Some(cost) = self.events.get(&of) {
             return cost.clone();
         }
-        let cost = self.platform(node).event(consumers, payload_octets);
+        let cost = self.platform(node).event(consumers, payload_bytes);
         self.assume(node, cost.assumption.as_deref());
         self.events.insert(of, cost.clone());
         cost
     }
 
-    /// What a node's platform says of all its costs: asked for when something runs there.
+    /// Records the assumptions of a node's platform when something runs there.
     pub(super) fn uses(&mut self, node: usize) {
         if !core::mem::replace(&mut self.about_nodes[node], true) {
             for what in self.platform(node).assumptions() {
@@ -131,15 +131,15 @@ impl<'a> Costs<'a> {
         &mut self,
         node: usize,
         service: &'static str,
-        octets: u32,
+        bytes: u32,
         ask: impl FnOnce(&Platform) -> Cost,
     ) -> u64 {
-        if let Some(ns) = self.known.get(&(node, service, octets)) {
+        if let Some(ns) = self.known.get(&(node, service, bytes)) {
             return *ns;
         }
         let cost = ask(self.platform(node));
         let ns = self.kept(node, &cost);
-        self.known.insert((node, service, octets), ns);
+        self.known.insert((node, service, bytes), ns);
         ns
     }
 

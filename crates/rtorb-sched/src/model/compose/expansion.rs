@@ -1,60 +1,57 @@
-//! From a root to its tree of segments.
+//! The expansion of a root to its tree of segments.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::checked::Layer;
-use super::super::composed::{Activation, Part, Segment};
-use super::super::system::{Call, CallWay, System};
+use super::super::composition::{Activation, Part, Segment};
+use super::super::report::Layer;
+use super::super::system::{Call, CallWay, Placement, System};
 use super::costs::Costs;
-use super::messages::Trip;
+use super::messages::Transfer;
 use super::segments::{add, part};
 use super::{ComposeError, PATH_MAX, SEGMENTS_MAX};
 
-/// What was made so far, of all roots.
+/// The segments of all roots so far.
 pub(super) struct Expansion<'a, 'c> {
     system: &'a System,
-    places: BTreeMap<(usize, u32), usize>,
+    places: BTreeMap<Placement, usize>,
     costs: &'c mut Costs<'a>,
-    /// Of each behaviour, whether it and all that it calls stay on one CPU and wait for each other: then a call of it is execution.
+    /// For each behaviour, whether it and all its callees run on one CPU and wait for each other: then a call of it is mere
+    /// execution.
     stays: Vec<Option<bool>>,
     segments: Vec<Segment>,
     activations: Vec<Activation>,
-    /// Behaviours and segments of all roots.
+    /// The number of behaviours and segments of all roots.
     followed: usize,
     root: usize,
-    /// The paths of this root, and where they end: a call that is made again may end at the same place.
+    /// The paths of this root with their ends: a repeated call may end in the same segment.
     ended: BTreeSet<(Vec<usize>, usize)>,
-    /// What runs by itself when a segment has ended, in the order of the calls.
-    waiting: VecDeque<Later>,
+    /// The behaviours that messages release after a segment, in the order of the calls.
+    waiting: VecDeque<PendingBehaviour>,
 }
 
-/// A thread of a behaviour, with the two-way calls that brought it here.
+/// The execution of a thread: the path of two-way calls up to the running behaviour.
 struct Branch {
-    /// From the root to the behaviour that runs.
+    /// The behaviours from the root to the running one.
     path: Vec<usize>,
-    /// The segment that it executes in.
+    /// The segment in which it executes.
     at: usize,
-    /// At whose priority.
+    /// The behaviour whose priority it has.
     priority_of: usize,
-    /// How many times.
+    /// The number of executions.
     times: u64,
 }
 
-/// A behaviour that a message begins, at a priority of its own.
-struct Later {
+/// A behaviour that a message releases, at a priority of its own.
+struct PendingBehaviour {
     path: Vec<usize>,
     after: usize,
     delay: Vec<Part>,
-    /// What receives the message.
+    /// The reception of the message.
     received: Part,
 }
 
 impl<'a, 'c> Expansion<'a, 'c> {
-    pub(super) fn new(
-        system: &'a System,
-        places: &[(usize, u32)],
-        costs: &'c mut Costs<'a>,
-    ) -> Self {
+    pub(super) fn new(system: &'a System, places: &[Placement], costs: &'c mut Costs<'a>) -> Self {
         Self {
             system,
             places: places
@@ -73,18 +70,18 @@ impl<'a, 'c> Expansion<'a, 'c> {
         }
     }
 
-    /// What was made.
+    /// Returns the segments and the activations.
     pub(super) fn done(self) -> (Vec<Segment>, Vec<Activation>) {
         (self.segments, self.activations)
     }
 
-    /// All that a root begins.
+    /// Expands all that a root releases.
     pub(super) fn expand(&mut self, root: usize) -> Result<(), ComposeError> {
         self.root = root;
         self.ended.clear();
-        let place = self.system.place(root);
+        let place = self.system.placement(root);
         let at = self.segment(root, root, place, None, Vec::new())?;
-        let clock_ns = self.costs.release_jitter(place.0);
+        let clock_ns = self.costs.release_jitter(place.node);
         let clock = part(
             Layer::OperatingSystem,
             "release jitter of the clock",
@@ -97,7 +94,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         self.follow(vec![root], at)?;
         while let Some(later) = self.waiting.pop_front() {
             let behaviour = *later.path.last().unwrap_or(&root);
-            let place = self.system.place(behaviour);
+            let place = self.system.placement(behaviour);
             let at = self.segment(behaviour, behaviour, place, Some(later.after), later.delay)?;
             add(&mut self.segments[at].execution, later.received);
             self.follow(later.path, at)?;
@@ -105,7 +102,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A behaviour with a priority of its own, from its first segment.
+    /// Runs a behaviour with its own priority, from its first segment.
     fn follow(&mut self, path: Vec<usize>, at: usize) -> Result<(), ComposeError> {
         let priority_of = *path.last().unwrap_or(&self.root);
         let mut branch = Branch {
@@ -117,7 +114,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         self.run(&mut branch)
     }
 
-    /// The last behaviour of a path: its own code, then its calls in order.
+    /// Runs the last behaviour of a path: its own code, then its calls in order.
     fn run(&mut self, branch: &mut Branch) -> Result<(), ComposeError> {
         self.count()?;
         let system = self.system;
@@ -151,7 +148,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A behaviour's own code, in the segment that it is in.
+    /// Adds a behaviour's own code to its segment.
     fn execute(&mut self, branch: &Branch, behaviour: usize) {
         let described = &self.system.behaviours[behaviour];
         let segment = &mut self.segments[branch.at];
@@ -173,7 +170,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             }
         }
         if !described.sections.is_empty() {
-            let (node, _) = self.system.place(behaviour);
+            let node = self.system.placement(behaviour).node;
             segment.contended_lock_ns = self.costs.contended_lock(node);
         }
     }
@@ -181,16 +178,18 @@ impl<'a, 'c> Expansion<'a, 'c> {
     fn two_way(&mut self, branch: &mut Branch, call: &'a Call) -> Result<(), ComposeError> {
         for called in &call.to {
             let caller = *branch.path.last().unwrap_or(&self.root);
-            let is_here = self.system.place(caller) == self.system.place(*called);
-            // A count is followed once where nothing but execution comes of it.
-            let (rounds, times) = match is_here && self.stays(*called, 0) {
-                true => (1, u64::from(call.count)),
-                false => (call.count, 1),
+            let is_here = self.system.placement(caller) == self.system.placement(*called);
+            // A count is expanded once if the call is mere execution.
+            let (rounds, times) = if is_here && self.stays(*called, 0) {
+                (1, u64::from(call.count))
+            } else {
+                (call.count, 1)
             };
             for _ in 0..rounds {
-                match is_here {
-                    true => self.call_here(branch, *called, call, times)?,
-                    false => self.call_there(branch, *called, call)?,
+                if is_here {
+                    self.call_here(branch, *called, call, times)?;
+                } else {
+                    self.call_there(branch, *called, call)?;
                 }
             }
         }
@@ -205,9 +204,9 @@ impl<'a, 'c> Expansion<'a, 'c> {
         call: &Call,
         times: u64,
     ) -> Result<(), ComposeError> {
-        let (node, _) = self.system.place(called);
+        let node = self.system.placement(called).node;
         let times = branch.times.saturating_mul(times);
-        let each_ns = self.costs.call(node, call.payload_octets);
+        let each_ns = self.costs.call(node, call.payload_bytes);
         add(
             &mut self.segments[branch.at].execution,
             part(Layer::Orb, "two-way calls", times, each_ns),
@@ -223,8 +222,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A call to another CPU: the caller's segment ends, one of the servant's at the caller's priority follows, and then one of the
-    /// caller's again.
+    /// A call to another CPU: the caller's segment ends; a segment of the servant at the caller's priority follows, and then
+    /// another of the caller.
     fn call_there(
         &mut self,
         branch: &mut Branch,
@@ -232,23 +231,23 @@ impl<'a, 'c> Expansion<'a, 'c> {
         call: &'a Call,
     ) -> Result<(), ComposeError> {
         let caller = *branch.path.last().unwrap_or(&self.root);
-        let (here, there) = (self.system.place(caller), self.system.place(called));
-        let octets = call.payload_octets;
-        let (sent_ns, received_ns) = self.costs.client_side(here.0, octets);
+        let (here, there) = (self.system.placement(caller), self.system.placement(called));
+        let bytes = call.payload_bytes;
+        let (sent_ns, received_ns) = self.costs.client_side(here.node, bytes);
         let client = |ns| part(Layer::Orb, "two-way calls, the client's side", 1, ns);
         add(&mut self.segments[branch.at].execution, client(sent_ns));
 
-        let mut trip = Trip {
+        let mut transfer = Transfer {
             caller,
             called: &self.system.behaviours[called].name,
             line: call.line,
             from: here,
             to: there,
-            octets,
+            bytes,
         };
-        let delay = self.message(&trip)?;
+        let delay = self.message(&transfer)?;
         let at = self.segment(called, branch.priority_of, there, Some(branch.at), delay)?;
-        let served_ns = self.costs.server_side(there.0, octets);
+        let served_ns = self.costs.server_side(there.node, bytes);
         add(
             &mut self.segments[at].execution,
             part(Layer::Orb, "two-way calls, the server's side", 1, served_ns),
@@ -261,8 +260,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         };
         self.run(&mut inner)?;
 
-        (trip.from, trip.to, trip.octets) = (there, here, 0);
-        let delay = self.message(&trip)?;
+        (transfer.from, transfer.to, transfer.bytes) = (there, here, 0);
+        let delay = self.message(&transfer)?;
         branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
@@ -270,27 +269,27 @@ impl<'a, 'c> Expansion<'a, 'c> {
 
     fn oneway(&mut self, branch: &Branch, call: &Call) -> Result<(), ComposeError> {
         let caller = *branch.path.last().unwrap_or(&self.root);
-        let here = self.system.place(caller);
+        let here = self.system.placement(caller);
         for called in &call.to {
-            let there = self.system.place(*called);
-            let trip = Trip {
+            let there = self.system.placement(*called);
+            let transfer = Transfer {
                 caller,
                 called: &self.system.behaviours[*called].name,
                 line: call.line,
                 from: here,
                 to: there,
-                octets: call.payload_octets,
+                bytes: call.payload_bytes,
             };
             for _ in 0..call.count {
-                let sent_ns = self.costs.send(here.0, call.payload_octets);
+                let sent_ns = self.costs.send(here.node, call.payload_bytes);
                 add(
                     &mut self.segments[branch.at].execution,
                     part(Layer::Orb, "sending of oneways", 1, sent_ns),
                 );
-                let delay = self.message(&trip)?;
-                let received_ns = self.costs.server_side(there.0, call.payload_octets);
+                let delay = self.message(&transfer)?;
+                let received_ns = self.costs.server_side(there.node, call.payload_bytes);
                 self.count()?;
-                self.waiting.push_back(Later {
+                self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *called),
                     after: branch.at,
                     delay,
@@ -301,30 +300,35 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// The push, the channel's work at the supplier's priority, and for each consumer the channel's work and its own at the consumer's.
+    /// An event: the push, the channel's work at the supplier's priority, and for each consumer the channel's work and its own at
+    /// the consumer's priority.
     fn event(&mut self, branch: &Branch, call: &Call, channel: usize) -> Result<(), ComposeError> {
         let system = self.system;
         let supplier = *branch.path.last().unwrap_or(&self.root);
         let channel = &system.channels[channel];
-        let (here, middle) = (system.place(supplier), (channel.node, channel.cpu));
-        let (consumers, octets) = (call.to.len() as u64, call.payload_octets);
+        let here = system.placement(supplier);
+        let middle = Placement {
+            node: channel.node,
+            cpu: channel.cpu,
+        };
+        let (consumers, bytes) = (call.to.len() as u64, call.payload_bytes);
         for _ in 0..call.count {
-            let push_ns = self.costs.event(here.0, consumers, octets).push_ns;
+            let push_ns = self.costs.event(here.node, consumers, bytes).push_ns;
             add(
                 &mut self.segments[branch.at].execution,
                 part(Layer::Orb, "pushing of events", 1, push_ns),
             );
-            let push = Trip {
+            let push = Transfer {
                 caller: supplier,
                 called: &channel.name,
                 line: call.line,
                 from: here,
                 to: middle,
-                octets,
+                bytes,
             };
             let delay = self.message(&push)?;
             let at = self.segment(supplier, branch.priority_of, middle, Some(branch.at), delay)?;
-            let cost = self.costs.event(middle.0, consumers, octets);
+            let cost = self.costs.event(middle.node, consumers, bytes);
             add(
                 &mut self.segments[at].execution,
                 part(
@@ -335,7 +339,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
                 ),
             );
             for consumer in &call.to {
-                let there = system.place(*consumer);
+                let there = system.placement(*consumer);
                 let sent = self.segment(*consumer, *consumer, middle, Some(at), Vec::new())?;
                 add(
                     &mut self.segments[sent].execution,
@@ -346,14 +350,14 @@ impl<'a, 'c> Expansion<'a, 'c> {
                         cost.delivery_ns,
                     ),
                 );
-                let delay = self.message(&Trip {
+                let delay = self.message(&Transfer {
                     called: &system.behaviours[*consumer].name,
                     from: middle,
                     to: there,
                     ..push
                 })?;
-                let received_ns = self.costs.event(there.0, consumers, octets).consumer_ns;
-                self.waiting.push_back(Later {
+                let received_ns = self.costs.event(there.node, consumers, bytes).consumer_ns;
+                self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *consumer),
                     after: sent,
                     delay,
@@ -364,19 +368,19 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(())
     }
 
-    /// A new segment with what the kernel may keep from it.
+    /// Creates a segment with the kernel's blocking.
     fn segment(
         &mut self,
         behaviour: usize,
         priority_of: usize,
-        place: (usize, u32),
+        place: Placement,
         after: Option<usize>,
         delay: Vec<Part>,
     ) -> Result<usize, ComposeError> {
         self.count()?;
-        self.costs.uses(place.0);
+        self.costs.uses(place.node);
         let mut blocking = Vec::new();
-        let blocking_ns = self.costs.blocking(place.0);
+        let blocking_ns = self.costs.blocking(place.node);
         let sections = "kernel sections that cannot be preempted";
         add(
             &mut blocking,
@@ -398,11 +402,11 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(self.segments.len() - 1)
     }
 
-    fn message(&mut self, trip: &Trip<'_>) -> Result<Vec<Part>, ComposeError> {
-        trip.delay(self.system, self.costs)
+    fn message(&mut self, transfer: &Transfer<'_>) -> Result<Vec<Part>, ComposeError> {
+        transfer.delay(self.system, self.costs)
     }
 
-    /// How much later than its arrival the file says that a root may be released.
+    /// Returns the release jitter that the file gives a root.
     fn own_jitter(&self, behaviour: usize) -> Part {
         let described = &self.system.behaviours[behaviour];
         let what = format!("release jitter of {}", described.name);
@@ -413,14 +417,14 @@ impl<'a, 'c> Expansion<'a, 'c> {
         if let Some(known) = self.stays[behaviour] {
             return known;
         }
-        // What calls itself does not: it is found out where it is followed.
+        // A behaviour that calls itself does not; the expansion detects it.
         self.stays[behaviour] = Some(false);
         let system = self.system;
-        let place = system.place(behaviour);
+        let place = system.placement(behaviour);
         let stays = nested < PATH_MAX
             && system.behaviours[behaviour].calls.iter().all(|call| {
                 let here = |called: &usize| {
-                    system.place(*called) == place && self.stays(*called, nested + 1)
+                    system.placement(*called) == place && self.stays(*called, nested + 1)
                 };
                 call.way == CallWay::TwoWay && call.to.iter().all(here)
             });

@@ -1,41 +1,41 @@
-//! What is between two CPUs.
+//! The delay of a message between two CPUs.
 
-use super::super::checked::Layer;
-use super::super::composed::Part;
-use super::super::system::System;
+use super::super::composition::Part;
+use super::super::report::Layer;
+use super::super::system::{Placement, System};
 use super::ComposeError;
 use super::costs::Costs;
 use super::segments::{add, part};
 
-/// A message on its way.
+/// The transfer of a message between two CPUs.
 #[derive(Clone, Copy)]
-pub(super) struct Trip<'a> {
-    /// The behaviour that sends it, or had it sent.
+pub(super) struct Transfer<'a> {
+    /// The behaviour that sends it or causes it.
     pub(super) caller: usize,
-    /// Who gets it.
+    /// The name of the receiver.
     pub(super) called: &'a str,
     /// The line of the call.
     pub(super) line: usize,
-    /// Node and CPU.
-    pub(super) from: (usize, u32),
-    /// Node and CPU.
-    pub(super) to: (usize, u32),
-    pub(super) octets: u32,
+    /// The sender's node and CPU.
+    pub(super) from: Placement,
+    /// The receiver's node and CPU.
+    pub(super) to: Placement,
+    pub(super) bytes: u32,
 }
 
-impl Trip<'_> {
-    /// What delays it beyond what both ends execute: the network between nodes, and the wake-up of the CPU that gets it.
+impl Transfer<'_> {
+    /// Returns its delay besides the execution at both ends: the network between nodes, and the wake-up of the receiving CPU.
     pub(super) fn delay(
         &self,
         system: &System,
         costs: &mut Costs<'_>,
     ) -> Result<Vec<Part>, ComposeError> {
         let mut delay = Vec::new();
-        if self.from.0 != self.to.0 {
+        if self.from.node != self.to.node {
             self.network(system, &mut delay)?;
         }
         if self.from != self.to {
-            let wake_ns = costs.remote_wake(self.to.0);
+            let wake_ns = costs.remote_wake(self.to.node);
             let woken = part(Layer::OperatingSystem, "wake-up of another CPU", 1, wake_ns);
             add(&mut delay, woken);
         }
@@ -43,7 +43,7 @@ impl Trip<'_> {
     }
 
     fn network(&self, system: &System, delay: &mut Vec<Part>) -> Result<(), ComposeError> {
-        let (from, to) = (self.from.0, self.to.0);
+        let (from, to) = (self.from.node, self.to.node);
         let joins = [[from, to], [to, from]];
         let mut links = system.links.iter();
         let Some(link) = links.find(|link| joins.contains(&link.between)) else {
@@ -60,16 +60,16 @@ impl Trip<'_> {
         add(delay, part(Layer::Hardware, &latency, 1, link.latency_ns));
         if let Some(bits_per_second) = link.bits_per_second {
             let data = format!("data between {one} and {other}");
-            let sent_ns = on_wire_ns(self.octets, bits_per_second);
+            let sent_ns = on_wire_ns(self.bytes, bits_per_second);
             add(delay, part(Layer::Hardware, &data, 1, sent_ns));
         }
         Ok(())
     }
 }
 
-/// How long so many octets are sent, in ns, rounded up.
-fn on_wire_ns(octets: u32, bits_per_second: u64) -> u64 {
-    let bits = u128::from(octets) * 8 * 1_000_000_000;
+/// Returns the transmission time, in ns, rounded up.
+fn on_wire_ns(bytes: u32, bits_per_second: u64) -> u64 {
+    let bits = u128::from(bytes) * 8 * 1_000_000_000;
     let ns = bits.div_ceil(u128::from(bits_per_second.max(1)));
     u64::try_from(ns).unwrap_or(u64::MAX)
 }

@@ -1,14 +1,14 @@
-//! What is known of segments when all of them are there.
+//! Parts of segments, and the passes over all segments.
 
 use std::collections::BTreeSet;
 
-use super::super::checked::Layer;
-use super::super::composed::{Part, Segment};
-use super::super::system::System;
+use super::super::composition::{Part, Segment};
+use super::super::report::Layer;
+use super::super::system::{Placement, System};
 use super::ComposeError;
 use super::costs::Costs;
 
-/// Adds to a part of the same name, or as a new one; nothing for nothing. What is beyond 64 bits stays at their end.
+/// Adds a part to the one with the same cause, or as a new one; ignores empty parts. Sums saturate at 64 bits.
 pub(super) fn add(parts: &mut Vec<Part>, part: Part) {
     if part.ns == 0 && part.code_of.is_none() {
         return;
@@ -25,7 +25,7 @@ pub(super) fn add(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
-/// Something of the host or the ORB, so many times.
+/// Creates a part of the host or the ORB.
 pub(super) fn part(layer: Layer, what: &str, times: u64, each_ns: u64) -> Part {
     Part {
         layer,
@@ -36,13 +36,9 @@ pub(super) fn part(layer: Layer, what: &str, times: u64, each_ns: u64) -> Part {
     }
 }
 
-/// Two switches a segment, in and out (P3 section 4.2), with as many tasks ready as there can be on its CPU: what runs there at a
-/// priority of its own, for each root.
-pub(super) fn add_switches(
-    segments: &mut [Segment],
-    places: &[(usize, u32)],
-    costs: &mut Costs<'_>,
-) {
+/// Adds two switches to each segment, in and out (P3 section 4.2), with the maximum number of ready tasks on its CPU: the
+/// behaviours that run there at a priority of their own, for each root.
+pub(super) fn add_switches(segments: &mut [Segment], places: &[Placement], costs: &mut Costs<'_>) {
     let mut ready: Vec<BTreeSet<(usize, usize, usize)>> = vec![BTreeSet::new(); places.len()];
     for segment in &*segments {
         ready[segment.processor].insert((segment.behaviour, segment.priority_of, segment.root));
@@ -50,7 +46,7 @@ pub(super) fn add_switches(
     let each_ns: Vec<u64> = places
         .iter()
         .zip(&ready)
-        .map(|((node, _), ready)| costs.switch(*node, ready.len() as u64))
+        .map(|(place, ready)| costs.switch(place.node, ready.len() as u64))
         .collect();
     for segment in segments {
         let switches = part(
@@ -63,7 +59,7 @@ pub(super) fn add_switches(
     }
 }
 
-/// Refuses what does not fit into 64 bits.
+/// Checks that all times fit into 64 bits.
 pub(super) fn check_lengths(system: &System, segments: &[Segment]) -> Result<(), ComposeError> {
     for segment in segments {
         let lists = [

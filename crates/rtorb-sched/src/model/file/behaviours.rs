@@ -1,34 +1,35 @@
-//! What components do: when, for how long, until when. Their calls come later, when all names are known.
+//! Reads behaviours, without their calls, which need the names of all behaviours.
 
 use toml::Spanned;
 
 use super::names::Names;
 use super::tables::{BehaviourTable, ExecutionTable, File};
-use super::timing::{self, Annotated};
+use super::timing::{self, AnnotatedOperation, Annotations, AtLine};
 use super::values::Time;
-use super::{Lines, Wrong};
+use super::{LineError, Lines};
 use crate::model::system::{
     Behaviour, Bucket, Execution, Resource, Section, System, Timing, Trigger,
 };
 use crate::times::text_of_ns;
 
-/// Adds all behaviours; it answers their names.
+/// Adds all behaviours and returns their names.
 pub(super) fn read(
     system: &mut System,
     file: &File,
-    (resources, annotated): (&Names, &Annotated),
+    resources: &Names,
+    annotations: &Annotations,
     lines: &Lines,
-) -> Result<Names, Wrong> {
+) -> Result<Names, LineError> {
     let mut names = Names::of("behaviour");
     for (component, table) in file.component.iter().enumerate() {
         for behaviour in &table.behaviour {
             let line = names.add(Some(table.name.get_ref()), &behaviour.name, lines)?;
             let name = format!("{}.{}", table.name.get_ref(), behaviour.name.get_ref());
-            let one = Reading {
+            let one = BehaviourReader {
                 table: behaviour,
                 component,
                 resources,
-                operation: timing::of(behaviour, annotated, lines)?,
+                operation: timing::of(behaviour, annotations, lines)?,
                 lines,
             };
             let behaviour = one.behaviour(name, line, system)?;
@@ -38,7 +39,7 @@ pub(super) fn read(
     Ok(names)
 }
 
-struct Reading<'a> {
+struct BehaviourReader<'a> {
     table: &'a BehaviourTable,
     component: usize,
     resources: &'a Names,
@@ -46,12 +47,20 @@ struct Reading<'a> {
     lines: &'a Lines,
 }
 
-impl Reading<'_> {
-    fn behaviour(&self, name: String, line: usize, system: &System) -> Result<Behaviour, Wrong> {
+impl BehaviourReader<'_> {
+    fn behaviour(
+        &self,
+        name: String,
+        line: usize,
+        system: &System,
+    ) -> Result<Behaviour, LineError> {
         let execution = self.execution(line)?;
         let deadline = self.positive(self.table.deadline.as_ref(), "a deadline")?;
         let criticality = self.table.criticality.as_ref();
-        let criticality = criticality.map(|given| (*given.get_ref(), self.lines.of(given)));
+        let criticality = criticality.map(|given| AtLine {
+            value: *given.get_ref(),
+            line: self.lines.of(given),
+        });
         Ok(Behaviour {
             name,
             component: self.component,
@@ -76,71 +85,80 @@ impl Reading<'_> {
         })
     }
 
-    fn operation(&self) -> Option<(&str, &Timing)> {
+    fn operation(&self) -> Option<AnnotatedOperation<'_>> {
         let name = self.table.operation.as_ref()?;
-        Some((name.get_ref(), self.operation?))
+        Some(AnnotatedOperation {
+            name: name.get_ref(),
+            timing: self.operation?,
+        })
     }
 
-    /// A time that is not 0, with its line.
+    /// Returns a time with its line; 0 is an error.
     fn positive(
         &self,
         time: Option<&Spanned<Time>>,
         what: &str,
-    ) -> Result<Option<(u64, usize)>, Wrong> {
+    ) -> Result<Option<AtLine<u64>>, LineError> {
         let Some(time) = time else { return Ok(None) };
-        let (ns, line) = (time.get_ref().0, self.lines.of(time));
-        if ns == 0 {
-            let reason = format!("{what} is at least 1ns: write a longer one, or leave it out");
-            return Err(Wrong::at(line, reason));
+        let (value, line) = (time.get_ref().0, self.lines.of(time));
+        if value == 0 {
+            let reason = format!("{what} is at least 1ns: write a longer one, or remove it");
+            return Err(LineError::at(line, reason));
         }
-        Ok(Some((ns, line)))
+        Ok(Some(AtLine { value, line }))
     }
 
-    fn trigger(&self) -> Result<Trigger, Wrong> {
+    fn trigger(&self) -> Result<Trigger, LineError> {
         let period = self.positive(self.table.period.as_ref(), "a period")?;
         let gap = self.positive(self.table.minimum_gap.as_ref(), "a minimum gap")?;
         for given in period.iter().chain(&gap) {
             timing::check_period(*given, self.operation())?;
         }
         match (period, gap) {
-            (Some((period_ns, _)), None) => Ok(Trigger::Periodic { period_ns }),
-            (None, Some((gap_ns, _))) => Ok(Trigger::Sporadic { gap_ns }),
+            (Some(period), None) => Ok(Trigger::Periodic {
+                period_ns: period.value,
+            }),
+            (None, Some(gap)) => Ok(Trigger::Sporadic { gap_ns: gap.value }),
             (None, None) => Ok(Trigger::Called),
-            (Some((_, other)), Some((_, line))) => Err(Wrong::at(
-                line,
+            (Some(period), Some(gap)) => Err(LineError::at(
+                gap.line,
                 format!(
-                    "it has a period in line {other} too: write period if the clock begins it, or minimum_gap if something outside does"
+                    "it also has a period, in line {}: write period if the clock releases it, or minimum_gap if something outside does",
+                    period.line
                 ),
             )),
         }
     }
 
-    fn execution(&self, line: usize) -> Result<Execution, Wrong> {
+    fn execution(&self, line: usize) -> Result<Execution, LineError> {
         let given = match &self.table.execution {
             Some(table) => {
                 let at = self.lines.of(table);
-                Some((self.given_execution(table.get_ref(), at)?, at))
+                Some(AtLine {
+                    value: self.given_execution(table.get_ref(), at)?,
+                    line: at,
+                })
             }
             None => None,
         };
         timing::execution(given, self.operation()).unwrap_or_else(|| {
-            Err(Wrong::at(
+            Err(LineError::at(
                 line,
-                "nothing says how long it executes: write execution = \"2ms\", or annotate its operation with @worst_case_time",
+                "its execution time is missing: write execution = \"2ms\", or annotate its operation with @worst_case_time",
             ))
         })
     }
 
-    fn given_execution(&self, table: &ExecutionTable, line: usize) -> Result<Execution, Wrong> {
+    fn given_execution(&self, table: &ExecutionTable, line: usize) -> Result<Execution, LineError> {
         let execution = match table {
             ExecutionTable::Fixed(time) => Execution::Fixed { ns: time.0 },
             ExecutionTable::Range { least, most } if least.0 > most.0 => {
                 let reason = format!(
-                    "least is {} and most {}: write them the other way round",
+                    "least is {} and most is {}: exchange them",
                     text_of_ns(least.0),
                     text_of_ns(most.0)
                 );
-                return Err(Wrong::at(line, reason));
+                return Err(LineError::at(line, reason));
             }
             ExecutionTable::Range { least, most } => Execution::Range {
                 least_ns: least.0,
@@ -152,11 +170,11 @@ impl Reading<'_> {
                     let (up_to_ns, line) = (table.up_to.get_ref().0, self.lines.of(&table.up_to));
                     if let Some(before) = buckets.last().filter(|one| one.up_to_ns >= up_to_ns) {
                         let reason = format!(
-                            "a bucket up to {} stands after one up to {}: write the shortest first, and each once",
+                            "a bucket up to {} follows one up to {}: write the shortest first, and each once",
                             text_of_ns(up_to_ns),
                             text_of_ns(before.up_to_ns)
                         );
-                        return Err(Wrong::at(line, reason));
+                        return Err(LineError::at(line, reason));
                     }
                     buckets.push(Bucket {
                         up_to_ns,
@@ -165,23 +183,23 @@ impl Reading<'_> {
                 }
                 if buckets.len() > BUCKETS_MAX {
                     let reason = format!(
-                        "{} buckets, and {BUCKETS_MAX} are read at most: put some together",
+                        "there are {} buckets; the maximum is {BUCKETS_MAX}: merge some",
                         buckets.len()
                     );
-                    return Err(Wrong::at(line, reason));
+                    return Err(LineError::at(line, reason));
                 }
                 Execution::Histogram { buckets }
             }
         };
         if execution.worst_ns() == 0 {
             let reason =
-                "at worst it executes for some time: write how long, as execution = \"2ms\"";
-            return Err(Wrong::at(line, reason));
+                "its longest execution time is 0: write a longer one, such as execution = \"2ms\"";
+            return Err(LineError::at(line, reason));
         }
         Ok(execution)
     }
 
-    fn sections(&self, execution: &Execution, system: &System) -> Result<Vec<Section>, Wrong> {
+    fn sections(&self, execution: &Execution, system: &System) -> Result<Vec<Section>, LineError> {
         let component = &system.components[self.component].name;
         let mut sections = Vec::with_capacity(self.table.sections.len());
         let mut sum_ns: u64 = 0;
@@ -190,17 +208,20 @@ impl Reading<'_> {
             let name = table.resource.get_ref();
             let resource = self.resources.place(&format!("{component}.{name}"));
             let resource =
-                resource.ok_or_else(|| Wrong::at(line, self.no_resource(name, system)))?;
+                resource.ok_or_else(|| LineError::at(line, self.no_resource(name, system)))?;
             let length = self.positive(Some(&table.length), "a section")?;
-            let (length_ns, line) = length.expect("it is given");
+            let AtLine {
+                value: length_ns,
+                line,
+            } = length.expect("it is given");
             sum_ns = sum_ns.saturating_add(length_ns);
             if sum_ns > execution.worst_ns() {
                 let reason = format!(
-                    "its sections last {} up to here, and it executes for {} at worst: sections are within its own execution, so shorten them or lengthen that",
+                    "its sections up to here last {}, but it executes for at most {}: sections are part of its own execution, so shorten them or lengthen it",
                     text_of_ns(sum_ns),
                     text_of_ns(execution.worst_ns())
                 );
-                return Err(Wrong::at(line, reason));
+                return Err(LineError::at(line, reason));
             }
             sections.push(Section {
                 resource,
@@ -210,7 +231,7 @@ impl Reading<'_> {
         Ok(sections)
     }
 
-    /// Why a resource of this name cannot be locked here.
+    /// Returns why no resource of this name can be locked here.
     fn no_resource(&self, name: &str, system: &System) -> String {
         let of_component = |resource: &&Resource| resource.component == self.component;
         let short = |resource: &Resource| {
@@ -223,7 +244,7 @@ impl Reading<'_> {
         });
         if let Some(other) = elsewhere {
             return format!(
-                "{:?} is a resource of another component (line {}), and a mutex is within one process: call a behaviour there that locks it",
+                "{:?} is a resource of another component (line {}), and a mutex belongs to one process: call a behaviour there that locks it",
                 other.name, other.line
             );
         }
@@ -231,16 +252,16 @@ impl Reading<'_> {
         let known: Vec<String> = own.take(NAMES_SHOWN).map(short).collect();
         if known.is_empty() {
             return format!(
-                "there is no resource {name:?} in {component:?}: write a [[component.resource]] with that name"
+                "{component:?} has no resource {name:?}: write a [[component.resource]] with that name"
             );
         }
         format!(
-            "there is no resource {name:?} in {component:?}: it has {}",
+            "{component:?} has no resource {name:?}; its resources are {}",
             known.join(", ")
         )
     }
 }
 
-/// How many names a message lists at most.
+/// The maximum number of names in a message.
 const NAMES_SHOWN: usize = 10;
 const BUCKETS_MAX: usize = 10_000;

@@ -1,20 +1,21 @@
-//! Who calls whom, and how: names to places, and what each way of calling asks for.
+//! Reads calls: resolves names and checks each kind of call.
 
 use std::collections::BTreeSet;
 
 use super::names::Names;
 use super::tables::{CallTable, Callees, File, WayName};
-use super::values::Whole;
-use super::{Lines, Wrong};
+use super::values::Integer;
+use super::{LineError, Lines};
 use crate::model::system::{Call, CallWay, System};
 
-/// Adds the calls to the behaviours, which all are there.
+/// Adds the calls to the behaviours, all of which have been read.
 pub(super) fn read(
     system: &mut System,
     file: &File,
-    (behaviours, channels): (&Names, &Names),
+    behaviours: &Names,
+    channels: &Names,
     lines: &Lines,
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let linked = system
         .links
         .iter()
@@ -23,7 +24,7 @@ pub(super) fn read(
     let tables = file.component.iter().flat_map(|table| &table.behaviour);
     let mut calls = Vec::with_capacity(system.behaviours.len());
     for (caller, table) in tables.enumerate() {
-        let one = Reading {
+        let one = CallReader {
             system,
             behaviours,
             channels,
@@ -31,7 +32,7 @@ pub(super) fn read(
             lines,
         };
         let each = table.calls.iter().map(|call| one.call(caller, call));
-        calls.push(each.collect::<Result<Vec<Call>, Wrong>>()?);
+        calls.push(each.collect::<Result<Vec<Call>, LineError>>()?);
     }
     for (behaviour, calls) in system.behaviours.iter_mut().zip(calls) {
         behaviour.calls = calls;
@@ -39,7 +40,7 @@ pub(super) fn read(
     Ok(())
 }
 
-struct Reading<'a> {
+struct CallReader<'a> {
     system: &'a System,
     behaviours: &'a Names,
     channels: &'a Names,
@@ -47,31 +48,31 @@ struct Reading<'a> {
     lines: &'a Lines,
 }
 
-impl Reading<'_> {
-    fn call(&self, caller: usize, table: &CallTable) -> Result<Call, Wrong> {
+impl CallReader<'_> {
+    fn call(&self, caller: usize, table: &CallTable) -> Result<Call, LineError> {
         let line = self.lines.of(&table.to);
         let to = self.callees(table, line)?;
         let way = self.way(table, line)?;
         let count = self.count(table)?;
-        let from = self.system.place(caller).0;
+        let from = self.system.placement(caller).node;
         let at = |place: usize| &self.system.behaviours[place].name;
         if let CallWay::Event { channel } = way {
             let (channel, middle) = (&self.system.channels[channel].name, self.node_of(channel));
-            self.check_link([from, middle], line, (at(caller), channel))?;
+            self.check_link([from, middle], line, at(caller), channel)?;
             for callee in &to {
-                let end = self.system.place(*callee).0;
-                self.check_link([middle, end], line, (channel, at(*callee)))?;
+                let end = self.system.placement(*callee).node;
+                self.check_link([middle, end], line, channel, at(*callee))?;
             }
         } else {
             for callee in &to {
-                let end = self.system.place(*callee).0;
-                self.check_link([from, end], line, (at(caller), at(*callee)))?;
+                let end = self.system.placement(*callee).node;
+                self.check_link([from, end], line, at(caller), at(*callee))?;
             }
         }
         Ok(Call {
             to,
             way,
-            payload_octets: table.payload.map_or(0, Whole::small),
+            payload_bytes: table.payload.map_or(0, Integer::small),
             count,
             line,
         })
@@ -81,26 +82,26 @@ impl Reading<'_> {
         self.system.channels[channel].node
     }
 
-    /// Who is called; only an event goes to several, each once.
-    fn callees(&self, table: &CallTable, line: usize) -> Result<Vec<usize>, Wrong> {
+    /// Returns the callees; only an event has several, each once.
+    fn callees(&self, table: &CallTable, line: usize) -> Result<Vec<usize>, LineError> {
         let names = match table.to.get_ref() {
             Callees::One(name) => return Ok(vec![self.behaviours.find(name, line)?]),
             Callees::Many(names) => names,
         };
         if names.is_empty() {
-            let reason = "nobody is called: name a behaviour, or take the call out";
-            return Err(Wrong::at(line, reason));
+            let reason = "the call has no callee: name a behaviour, or remove the call";
+            return Err(LineError::at(line, reason));
         }
         if names.len() > CALLEES_MAX {
             let reason = format!(
-                "an event goes to {CALLEES_MAX} behaviours at most, and here are {}",
+                "an event has at most {CALLEES_MAX} consumers, but here are {}",
                 names.len()
             );
-            return Err(Wrong::at(line, reason));
+            return Err(LineError::at(line, reason));
         }
         if names.len() > 1 && table.way != WayName::Event {
-            let reason = "only an event goes to several: write a call for each, or way = \"event\" and a channel";
-            return Err(Wrong::at(line, reason));
+            let reason = "only an event has several consumers: write a call for each, or way = \"event\" and a channel";
+            return Err(LineError::at(line, reason));
         }
         let mut callees = Vec::with_capacity(names.len());
         let mut known = BTreeSet::new();
@@ -108,16 +109,17 @@ impl Reading<'_> {
             let (text, line) = (name.get_ref(), self.lines.of(name));
             let callee = self.behaviours.find(text, line)?;
             if !known.insert(callee) {
-                let reason =
-                    format!("{text:?} is named twice, and gets an event once: leave one out");
-                return Err(Wrong::at(line, reason));
+                let reason = format!(
+                    "{text:?} is named twice, but a consumer receives an event once: remove one"
+                );
+                return Err(LineError::at(line, reason));
             }
             callees.push(callee);
         }
         Ok(callees)
     }
 
-    fn way(&self, table: &CallTable, line: usize) -> Result<CallWay, Wrong> {
+    fn way(&self, table: &CallTable, line: usize) -> Result<CallWay, LineError> {
         match (table.way, &table.channel) {
             (WayName::TwoWay, None) => Ok(CallWay::TwoWay),
             (WayName::OneWay, None) => Ok(CallWay::OneWay),
@@ -126,27 +128,27 @@ impl Reading<'_> {
                     .channels
                     .find(channel.get_ref(), self.lines.of(channel))?,
             }),
-            (WayName::Event, None) => Err(Wrong::at(
+            (WayName::Event, None) => Err(LineError::at(
                 line,
                 "an event goes through a channel: write channel = with the name of a [[channel]]",
             )),
-            (_, Some(channel)) => Err(Wrong::at(
+            (_, Some(channel)) => Err(LineError::at(
                 self.lines.of(channel),
-                "only an event goes through a channel: write way = \"event\", or take the channel away",
+                "only an event goes through a channel: write way = \"event\", or remove the channel",
             )),
         }
     }
 
-    fn count(&self, table: &CallTable) -> Result<u32, Wrong> {
+    fn count(&self, table: &CallTable) -> Result<u32, LineError> {
         let Some(count) = &table.count else {
             return Ok(1);
         };
-        let number = Whole::small(*count.get_ref());
+        let number = Integer::small(*count.get_ref());
         if number > 1 && table.way != WayName::TwoWay {
             let reason = format!(
-                "count is {number}, and nobody waits for this call: only two-way calls are counted, so write it {number} times"
+                "count is {number}, but only two-way calls have a count: write this call {number} times"
             );
-            return Err(Wrong::at(self.lines.of(count), reason));
+            return Err(LineError::at(self.lines.of(count), reason));
         }
         Ok(number)
     }
@@ -155,18 +157,19 @@ impl Reading<'_> {
         &self,
         ends: [usize; 2],
         line: usize,
-        (from, to): (&str, &str),
-    ) -> Result<(), Wrong> {
+        from: &str,
+        to: &str,
+    ) -> Result<(), LineError> {
         if ends[0] == ends[1] || self.linked.contains(&ends) {
             return Ok(());
         }
         let [one, other] = ends.map(|node| &self.system.nodes[node].name);
         let reason = format!(
-            "{from:?} is on {one:?} and {to:?} on {other:?}, and there is no link between these nodes: write a [[link]] with between = [{one:?}, {other:?}] and a latency"
+            "{from:?} is on {one:?} and {to:?} is on {other:?}, but there is no link between these nodes: write a [[link]] with between = [{one:?}, {other:?}] and a latency"
         );
-        Err(Wrong::at(line, reason))
+        Err(LineError::at(line, reason))
     }
 }
 
-/// How many get one event.
+/// The maximum number of consumers of one event.
 const CALLEES_MAX: usize = 1_000;

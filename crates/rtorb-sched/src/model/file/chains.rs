@@ -1,10 +1,10 @@
-//! End-to-end deadlines: ways along calls.
+//! Reads chains: end-to-end deadlines along calls.
 
 use std::collections::BTreeMap;
 
 use super::names::{Names, check_text};
 use super::tables::ChainTable;
-use super::{Lines, Wrong};
+use super::{LineError, Lines};
 use crate::model::system::{Chain, System, Trigger};
 
 pub(super) fn read(
@@ -12,22 +12,21 @@ pub(super) fn read(
     tables: &[ChainTable],
     behaviours: &Names,
     lines: &Lines,
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for table in tables {
         let (name, line) = (table.name.get_ref(), lines.of(&table.name));
-        check_text(name).map_err(|reason| Wrong::at(line, reason))?;
+        check_text(name).map_err(|reason| LineError::at(line, reason))?;
         let first = known.insert(name, line).or_else(|| behaviours.line(name));
         if let Some(first) = first {
-            let reason =
-                format!("the name {name:?} is in line {first} already: give one of them another");
-            return Err(Wrong::at(line, reason));
+            let reason = format!("line {first} already has the name {name:?}: rename one of them");
+            return Err(LineError::at(line, reason));
         }
         let through = through(system, table, behaviours, lines)?;
         let deadline_ns = table.deadline.get_ref().0;
         if deadline_ns == 0 {
             let reason = "a deadline is at least 1ns: write a longer one";
-            return Err(Wrong::at(lines.of(&table.deadline), reason));
+            return Err(LineError::at(lines.of(&table.deadline), reason));
         }
         system.chains.push(Chain {
             name: name.clone(),
@@ -39,17 +38,18 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The behaviours of a chain, each called by the one before it.
+/// Returns the behaviours of a chain, each called by its predecessor.
 fn through(
     system: &System,
     table: &ChainTable,
     behaviours: &Names,
     lines: &Lines,
-) -> Result<Vec<usize>, Wrong> {
+) -> Result<Vec<usize>, LineError> {
     let names = table.through.get_ref();
     if names.len() < 2 {
-        let reason = "a chain goes through at least two behaviours: for one write its own deadline";
-        return Err(Wrong::at(lines.of(&table.through), reason));
+        let reason =
+            "a chain goes through at least two behaviours: for one behaviour, write its deadline";
+        return Err(LineError::at(lines.of(&table.through), reason));
     }
     let mut places: Vec<usize> = Vec::new();
     for name in names {
@@ -59,12 +59,12 @@ fn through(
         match places.last() {
             None if behaviour.trigger == Trigger::Called => {
                 let reason = format!(
-                    "a chain begins where something begins by itself, and {:?} is called: name the periodic or sporadic behaviour that leads to it first",
+                    "a chain begins with a periodic or sporadic behaviour, but {:?} is called: name the behaviour that leads to it first",
                     behaviour.name
                 );
-                return Err(Wrong::at(line, reason));
+                return Err(LineError::at(line, reason));
             }
-            Some(before) => follow(system, (*before, place), line)?,
+            Some(before) => follow(system, *before, place, line)?,
             None => {}
         }
         places.push(place);
@@ -72,7 +72,7 @@ fn through(
     Ok(places)
 }
 
-fn follow(system: &System, (before, place): (usize, usize), line: usize) -> Result<(), Wrong> {
+fn follow(system: &System, before: usize, place: usize, line: usize) -> Result<(), LineError> {
     let caller = &system.behaviours[before];
     let mut callees = caller.calls.iter().flat_map(|call| call.to.iter().copied());
     if callees.clone().any(|callee| callee == place) {
@@ -85,11 +85,11 @@ fn follow(system: &System, (before, place): (usize, usize), line: usize) -> Resu
     let (from, to) = (&caller.name, &system.behaviours[place].name);
     let help = match between {
         Some(between) => format!(
-            "it calls {:?}, which does: name that between them",
+            "but it calls {:?}, which does: name that between them",
             system.behaviours[between].name
         ),
-        None => "a chain follows calls, so write that call, or another way".to_owned(),
+        None => "a chain follows calls, so add that call, or correct the chain".to_owned(),
     };
     let reason = format!("{from:?} does not call {to:?}: {help}");
-    Err(Wrong::at(line, reason))
+    Err(LineError::at(line, reason))
 }

@@ -1,10 +1,10 @@
-//! All calls together: what begins a behaviour, and that calls end and are no more than can be analysed.
+//! Checks all calls together: the trigger of each behaviour, cycles, and the size of the analysis.
 
 use std::collections::BTreeMap;
 
 use super::tables::{BehaviourTable, File};
-use super::timing::{self, Annotated};
-use super::{Lines, Wrong};
+use super::timing::{self, Annotations};
+use super::{LineError, Lines};
 use crate::model::system::{CallWay, System, Timing, Trigger};
 use crate::task::Task;
 use crate::times::text_of_ns;
@@ -13,24 +13,24 @@ use crate::utilisation::Utilisation;
 pub(super) fn check(
     system: &mut System,
     file: &File,
-    annotated: &Annotated,
+    annotations: &Annotations,
     lines: &Lines,
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let components = file.component.iter();
     let tables: Vec<&BehaviourTable> = components.flat_map(|table| &table.behaviour).collect();
     let timings: Vec<Option<&Timing>> = tables
         .iter()
-        .map(|table| timing::of(table, annotated, lines))
+        .map(|table| timing::of(table, annotations, lines))
         .collect::<Result<_, _>>()?;
     let order = callers_first(system)?;
     let callers = callers(system);
     for place in 0..tables.len() {
         check_ways(system, place, &callers[place])?;
-        check_kind(system, (place, tables[place]), &callers[place], lines)?;
+        check_kind(system, place, tables[place], &callers[place], lines)?;
     }
     for (place, callers) in callers.iter().enumerate() {
         if callers.is_empty() {
-            begin(system, place, timings[place])?;
+            set_trigger(system, place, timings[place])?;
         }
     }
     check_sizes(system, &order, &callers)?;
@@ -40,12 +40,12 @@ pub(super) fn check(
     }
     let each = timings.iter().enumerate();
     for (place, timing) in each.filter_map(|(place, timing)| Some((place, (*timing)?))) {
-        check_promise(system, place, timing, (&order, &ranks), &callers)?;
+        check_promise(system, place, timing, &order, &ranks, &callers)?;
     }
     Ok(())
 }
 
-/// One that calls a behaviour, and how.
+/// A caller of a behaviour.
 #[derive(Clone, Copy)]
 struct Caller {
     behaviour: usize,
@@ -54,7 +54,7 @@ struct Caller {
     line: usize,
 }
 
-/// The callers of every behaviour.
+/// Returns the callers of every behaviour.
 fn callers(system: &System) -> Vec<Vec<Caller>> {
     let mut callers = vec![Vec::new(); system.behaviours.len()];
     for (behaviour, each) in system.behaviours.iter().enumerate() {
@@ -72,77 +72,82 @@ fn callers(system: &System) -> Vec<Vec<Caller>> {
     callers
 }
 
-/// One that is called runs at its caller's priority or at its own, and not now this and now that.
-fn check_ways(system: &System, place: usize, callers: &[Caller]) -> Result<(), Wrong> {
+/// Checks that a behaviour always runs at its caller's priority, or always at its own.
+fn check_ways(system: &System, place: usize, callers: &[Caller]) -> Result<(), LineError> {
     let waits = callers.iter().find(|caller| caller.two_way);
     let goes_on = callers.iter().find(|caller| !caller.two_way);
     let (Some(waits), Some(goes_on)) = (waits, goes_on) else {
         return Ok(());
     };
     let reason = format!(
-        "{:?} is called two-way in line {} and without waiting in line {}: the one has its caller's priority, the other its own, so write two behaviours",
+        "{:?} is called two-way in line {} and one-way or by an event in line {}: a two-way call runs at the caller's priority, the others at its own, so write two behaviours",
         system.behaviours[place].name, waits.line, goes_on.line
     );
-    Err(Wrong::at(waits.line.max(goes_on.line), reason))
+    Err(LineError::at(waits.line.max(goes_on.line), reason))
 }
 
-/// One that is called is begun by nothing else, and of one that its caller waits for the priority is the caller's.
+/// Checks that a called behaviour has no trigger of its own, and that a callee of a two-way call has no priority of its own.
 fn check_kind(
     system: &System,
-    (place, table): (usize, &BehaviourTable),
+    place: usize,
+    table: &BehaviourTable,
     callers: &[Caller],
     lines: &Lines,
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let Some(caller) = callers.first() else {
         return Ok(());
     };
     let name = &system.behaviours[place].name;
     if let Some(trigger) = table.period.as_ref().or(table.minimum_gap.as_ref()) {
         let reason = format!(
-            "{name:?} is begun by itself here, and called in line {}: take this away, or write two behaviours",
+            "{name:?} has its own trigger here, but is called in line {}: remove the trigger, or write two behaviours",
             caller.line
         );
-        return Err(Wrong::at(lines.of(trigger), reason));
+        return Err(LineError::at(lines.of(trigger), reason));
     }
     if let Some(jitter) = &table.jitter {
         let reason = format!(
-            "jitter is how late the clock or something outside begins a behaviour, and {name:?} is called in line {}: take it away",
+            "jitter applies to a release by the clock or from outside, but {name:?} is called in line {}: remove it",
             caller.line
         );
-        return Err(Wrong::at(lines.of(jitter), reason));
+        return Err(LineError::at(lines.of(jitter), reason));
     }
     match &table.priority {
         Some(priority) if caller.two_way => {
             let reason = format!(
-                "{name:?} is called two-way in line {}, so it runs at its caller's priority (CLIENT_PROPAGATED): take its own away, or call it one-way",
+                "{name:?} is called two-way in line {}, so it runs at its caller's priority (CLIENT_PROPAGATED): remove its own, or call it one-way",
                 caller.line
             );
-            Err(Wrong::at(lines.of(priority), reason))
+            Err(LineError::at(lines.of(priority), reason))
         }
         _ => Ok(()),
     }
 }
 
-/// What begins one that nobody calls.
-fn begin(system: &mut System, place: usize, timing: Option<&Timing>) -> Result<(), Wrong> {
+/// Sets the trigger of a behaviour without callers.
+fn set_trigger(
+    system: &mut System,
+    place: usize,
+    timing: Option<&Timing>,
+) -> Result<(), LineError> {
     let behaviour = &mut system.behaviours[place];
     if behaviour.trigger != Trigger::Called {
         return Ok(());
     }
-    // An annotated operation that nobody here calls is called from outside, no more often than its interface says.
+    // An annotated operation without callers in the file is called from outside, at most as often as its interface allows.
     if let Some(gap_ns) = timing.and_then(|timing| timing.period_ns) {
         behaviour.trigger = Trigger::Sporadic { gap_ns };
         return Ok(());
     }
     let reason = format!(
-        "nothing begins {:?}: write a period, or a minimum_gap if something outside begins it, or have a behaviour call it",
+        "nothing releases {:?}: write a period, or a minimum_gap if something outside releases it, or call it from a behaviour",
         behaviour.name
     );
-    Err(Wrong::at(behaviour.line, reason))
+    Err(LineError::at(behaviour.line, reason))
 }
 
-/// All behaviours, each after all who call it; or the circle in which they call each other.
-fn callers_first(system: &System) -> Result<Vec<usize>, Wrong> {
+/// Returns all behaviours, callers before callees; or the cycle in which they call each other.
+fn callers_first(system: &System) -> Result<Vec<usize>, LineError> {
     let all: Vec<Vec<usize>> = system
         .behaviours
         .iter()
@@ -151,7 +156,7 @@ fn callers_first(system: &System) -> Result<Vec<usize>, Wrong> {
     let mut state = vec![Visit::New; all.len()];
     let mut callees_first = Vec::with_capacity(all.len());
     for start in 0..all.len() {
-        // The way from the start, each with the number of its callees that were followed.
+        // The path from the start, each with the number of callees already followed.
         let mut way: Vec<(usize, usize)> = Vec::new();
         if state[start] == Visit::New {
             state[start] = Visit::OnTheWay;
@@ -172,9 +177,9 @@ fn callers_first(system: &System) -> Result<Vec<usize>, Wrong> {
                     way.push((callee, 0));
                 }
                 Visit::OnTheWay => {
-                    let circle = way.iter().map(|(place, _)| *place);
-                    let circle: Vec<usize> = circle.skip_while(|place| *place != callee).collect();
-                    return Err(circle_of_calls(system, &circle));
+                    let cycle = way.iter().map(|(place, _)| *place);
+                    let cycle: Vec<usize> = cycle.skip_while(|place| *place != callee).collect();
+                    return Err(cycle_of_calls(system, &cycle));
                 }
             }
         }
@@ -190,30 +195,30 @@ enum Visit {
     Done,
 }
 
-fn circle_of_calls(system: &System, circle: &[usize]) -> Wrong {
-    let last = &system.behaviours[circle[circle.len() - 1]];
+fn cycle_of_calls(system: &System, cycle: &[usize]) -> LineError {
+    let last = &system.behaviours[cycle[cycle.len() - 1]];
     let closing = last
         .calls
         .iter()
-        .find(|call| call.to.contains(&circle[0]))
+        .find(|call| call.to.contains(&cycle[0]))
         .map_or(last.line, |call| call.line);
-    let again = circle[0];
-    let left_out = circle.len().saturating_sub(NAMES_SHOWN);
+    let again = cycle[0];
+    let left_out = cycle.len().saturating_sub(NAMES_SHOWN);
     let name = |place: &usize| format!("{:?}", system.behaviours[*place].name);
-    let mut names: Vec<String> = circle.iter().take(NAMES_SHOWN).map(name).collect();
+    let mut names: Vec<String> = cycle.iter().take(NAMES_SHOWN).map(name).collect();
     if left_out > 0 {
         names.push(format!("{left_out} others, the last of which"));
     }
     names.push(name(&again));
     let reason = format!(
-        "calls go in a circle, {}: it would never end, so take one of them out",
+        "calls form a cycle, {}, which would never end: remove one of them",
         names.join(" calls ")
     );
-    Wrong::at(closing, reason)
+    LineError::at(closing, reason)
 }
 
-/// Calls may be no deeper and no more than an analysis can follow.
-fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Result<(), Wrong> {
+/// Checks the depth and the number of calls.
+fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Result<(), LineError> {
     let mut depths = vec![0_usize; order.len()];
     let mut times = vec![1_u64; order.len()];
     let mut all: u64 = 0;
@@ -227,10 +232,10 @@ fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Res
         depths[*place] = deepest.unwrap_or(0);
         if depths[*place] > CALL_DEPTH_MAX {
             let reason = format!(
-                "{:?} is more than {CALL_DEPTH_MAX} calls away from what begins them: shorten that way",
+                "{:?} is more than {CALL_DEPTH_MAX} calls away from its root: shorten the sequence of calls",
                 behaviour.name
             );
-            return Err(Wrong::at(behaviour.line, reason));
+            return Err(LineError::at(behaviour.line, reason));
         }
         if !callers[*place].is_empty() {
             times[*place] = each.fold(0, |sum: u64, caller| {
@@ -241,28 +246,29 @@ fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Res
         all = all.saturating_add(times[*place]);
         if all > EXECUTIONS_MAX {
             let reason = format!(
-                "with {:?}, which runs {} times, more than {EXECUTIONS_MAX} behaviours run when everything begins once: lower counts, or call fewer",
+                "with {:?}, which runs {} times, more than {EXECUTIONS_MAX} behaviours run when every root arrives once: lower counts, or remove calls",
                 behaviour.name, times[*place]
             );
-            return Err(Wrong::at(behaviour.line, reason));
+            return Err(LineError::at(behaviour.line, reason));
         }
     }
     Ok(())
 }
 
-/// The annotated period of one that is called is no trigger but a promise of its interface: those who call it may not do so
-/// more often, all together and in the long run.
+/// Checks the annotated period of a called behaviour. It is no trigger but a promise of the interface: all callers together may
+/// not call more often in the long run.
 fn check_promise(
     system: &System,
     place: usize,
     timing: &Timing,
-    (order, ranks): (&[usize], &[usize]),
+    order: &[usize],
+    ranks: &[usize],
     callers: &[Vec<Caller>],
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let Some(least_ns) = timing.period_ns.filter(|_| !callers[place].is_empty()) else {
         return Ok(());
     };
-    // How often each that leads here does so, the one that is called last first.
+    // The number of calls that each behaviour on the way here makes, the last one first.
     let mut ahead = BTreeMap::from([(ranks[place], 1_u64)]);
     let mut roots = Vec::new();
     while let Some((rank, times)) = ahead.pop_last() {
@@ -278,7 +284,7 @@ fn check_promise(
             *sum += times * u64::from(caller.count);
         }
     }
-    // One call takes a period of the promise: more than the whole time is more often than promised.
+    // One call uses one annotated period: a utilisation above 1 is more often than promised.
     let used = Utilisation::of(&roots);
     if !used.exceeds_one() {
         return Ok(());
@@ -286,13 +292,13 @@ fn check_promise(
     let behaviour = &system.behaviours[place];
     let operation = behaviour.operation.as_deref().unwrap_or_default();
     let reason = format!(
-        "{:?} is called {} times as often as @period(\"{}\") of {operation}{} allows: call it less often, or change that",
+        "{:?} is called {} times as often as @period(\"{}\") of {operation}{} allows: call it less often, or change the annotation",
         behaviour.name,
         decimal(used.millionths()),
         text_of_ns(least_ns),
         timing::place(timing)
     );
-    Err(Wrong::at(behaviour.line, reason))
+    Err(LineError::at(behaviour.line, reason))
 }
 
 fn decimal(millionths: u64) -> String {
@@ -303,9 +309,9 @@ fn decimal(millionths: u64) -> String {
     )
 }
 
-/// How much of a circle is told: more than a way of calls may be long, so it is all of any that is not absurd.
+/// The maximum number of names of a cycle in a message; longer than any valid sequence of calls.
 const NAMES_SHOWN: usize = CALL_DEPTH_MAX;
-/// How many calls may follow each other.
+/// The maximum depth of calls.
 const CALL_DEPTH_MAX: usize = 64;
-/// How often behaviours may run, all together, when everything that begins by itself begins once.
+/// The maximum number of executions when every root arrives once.
 const EXECUTIONS_MAX: u64 = 100_000;

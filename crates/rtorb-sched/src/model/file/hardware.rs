@@ -1,4 +1,4 @@
-//! What there is before anything is done: nodes, links, and the processes on them.
+//! Reads nodes, links, components, resources and channels.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,24 +7,25 @@ use toml::Spanned;
 
 use super::names::Names;
 use super::tables::{File, LinkTable, MutexName, NodeTable, SchedulingName};
-use super::values::Whole;
-use super::{Lines, Wrong};
-use crate::model::system::{Channel, Component, Link, Locking, Node, Resource, Scheduling, System};
+use super::values::Integer;
+use super::{LineError, Lines};
+use crate::holistic::SchedulingPolicy;
+use crate::model::system::{Channel, Component, Link, Locking, Node, Placement, Resource, System};
 
 pub(super) fn nodes(
     system: &mut System,
     tables: &[NodeTable],
     folder: &Path,
     lines: &Lines,
-) -> Result<Names, Wrong> {
+) -> Result<Names, LineError> {
     let mut names = Names::of("node");
     for table in tables {
         let line = names.add(None, &table.name, lines)?;
         let tick_ns = match &table.tick {
             Some(tick) if tick.get_ref().0 == 0 => {
                 let reason =
-                    "a tick comes again after at least 1ns: leave it out where there is none";
-                return Err(Wrong::at(lines.of(tick), reason));
+                    "the period of a tick is at least 1ns: leave it out if there is no tick";
+                return Err(LineError::at(lines.of(tick), reason));
             }
             tick => tick.as_ref().map(|tick| tick.get_ref().0),
         };
@@ -33,14 +34,14 @@ pub(super) fn nodes(
         }
         system.nodes.push(Node {
             name: table.name.get_ref().clone(),
-            cpus: table.cpus.map_or(1, Whole::small),
+            cpus: table.cpus.map_or(1, Integer::small),
             profile: table
                 .profile
                 .as_ref()
                 .map(|path| folder.join(path.get_ref())),
             scheduling: match table.scheduling {
-                SchedulingName::FixedPriority => Scheduling::FixedPriority,
-                SchedulingName::Edf => Scheduling::EarliestDeadline,
+                SchedulingName::FixedPriority => SchedulingPolicy::FixedPriority,
+                SchedulingName::Edf => SchedulingPolicy::EarliestDeadline,
             },
             tick_ns,
             line,
@@ -49,14 +50,14 @@ pub(super) fn nodes(
     Ok(names)
 }
 
-/// What may be the path of a file.
-pub(super) fn check_path(path: &Spanned<String>, lines: &Lines) -> Result<(), Wrong> {
+/// Checks the path of a file.
+pub(super) fn check_path(path: &Spanned<String>, lines: &Lines) -> Result<(), LineError> {
     let text = path.get_ref();
-    if text.is_empty() || text.len() > PATH_OCTETS_MAX || text.chars().any(char::is_control) {
+    if text.is_empty() || text.len() > PATH_BYTES_MAX || text.chars().any(char::is_control) {
         let reason = format!(
-            "this is no path of a file: 1 to {PATH_OCTETS_MAX} octets without control characters"
+            "this is not the path of a file: write 1 to {PATH_BYTES_MAX} bytes without control characters"
         );
-        return Err(Wrong::at(lines.of(path), reason));
+        return Err(LineError::at(lines.of(path), reason));
     }
     Ok(())
 }
@@ -66,14 +67,14 @@ pub(super) fn links(
     tables: &[LinkTable],
     nodes: &Names,
     lines: &Lines,
-) -> Result<(), Wrong> {
+) -> Result<(), LineError> {
     let mut known = BTreeMap::new();
     for table in tables {
         let line = lines.of(&table.between);
         let [one, other] = table.between.get_ref().as_slice() else {
             let count = table.between.get_ref().len();
-            let reason = format!("a link is between two nodes, and here are {count}");
-            return Err(Wrong::at(line, reason));
+            let reason = format!("a link is between two nodes, but here are {count}");
+            return Err(LineError::at(line, reason));
         };
         let between = [
             nodes.find(one.get_ref(), lines.of(one))?,
@@ -81,19 +82,19 @@ pub(super) fn links(
         ];
         if between[0] == between[1] {
             let reason = format!(
-                "a link is between two nodes, and both are {:?}: name the other one",
+                "a link is between two nodes, but both are {:?}: name the other one",
                 one.get_ref()
             );
-            return Err(Wrong::at(line, reason));
+            return Err(LineError::at(line, reason));
         }
         let key = (between[0].min(between[1]), between[0].max(between[1]));
         if let Some(first) = known.insert(key, line) {
             let reason = format!(
-                "there is a link between {:?} and {:?} in line {first} already: it goes both ways, so leave one out",
+                "line {first} already has a link between {:?} and {:?}: a link works in both directions, so remove one",
                 one.get_ref(),
                 other.get_ref()
             );
-            return Err(Wrong::at(line, reason));
+            return Err(LineError::at(line, reason));
         }
         system.links.push(Link {
             between,
@@ -105,18 +106,23 @@ pub(super) fn links(
     Ok(())
 }
 
-/// Components, what they lock, and channels; it answers the names of the resources and of the channels.
+/// Reads components, resources and channels; returns the names of the resources and of the channels.
 pub(super) fn processes(
     system: &mut System,
     file: &File,
     nodes: &Names,
     lines: &Lines,
-) -> Result<(Names, Names), Wrong> {
+) -> Result<(Names, Names), LineError> {
     let mut components = Names::of("component");
     let mut resources = Names::of("resource");
     for (component, table) in file.component.iter().enumerate() {
         let line = components.add(None, &table.name, lines)?;
-        let (node, cpu) = place(system, nodes, (&table.node, &table.cpu, line), lines)?;
+        let location = Location {
+            node: &table.node,
+            cpu: &table.cpu,
+            line,
+        };
+        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
         let name = table.name.get_ref();
         system.components.push(Component {
             name: name.clone(),
@@ -143,11 +149,16 @@ pub(super) fn processes(
         let name = table.name.get_ref();
         if let Some(first) = components.line(name) {
             let reason = format!(
-                "there is a component {name:?} in line {first} already, and both are processes: give one of them another name"
+                "line {first} already has a component {name:?}, and both are processes: rename one of them"
             );
-            return Err(Wrong::at(line, reason));
+            return Err(LineError::at(line, reason));
         }
-        let (node, cpu) = place(system, nodes, (&table.node, &table.cpu, line), lines)?;
+        let location = Location {
+            node: &table.node,
+            cpu: &table.cpu,
+            line,
+        };
+        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
         system.channels.push(Channel {
             name: name.clone(),
             node,
@@ -158,41 +169,44 @@ pub(super) fn processes(
     Ok((resources, channels))
 }
 
-type Place<'a> = (
-    &'a Option<Spanned<String>>,
-    &'a Option<Spanned<Whole<0, 1023>>>,
-    usize,
-);
+/// The fields of a process that say where it runs, and its line.
+struct Location<'a> {
+    node: &'a Option<Spanned<String>>,
+    cpu: &'a Option<Spanned<Integer<0, 1023>>>,
+    line: usize,
+}
 
-/// Where a process runs: of a single node nobody must say so.
+/// Returns the node and CPU of a process. A single node need not be named.
 fn place(
     system: &System,
     nodes: &Names,
-    (node, cpu, line): Place,
+    location: &Location<'_>,
     lines: &Lines,
-) -> Result<(usize, u32), Wrong> {
-    let node = match node {
+) -> Result<Placement, LineError> {
+    let node = match location.node {
         Some(node) => nodes.find(node.get_ref(), lines.of(node))?,
         None if system.nodes.len() == 1 => 0,
         None => {
             let reason =
-                "there are several nodes: write node = with the name of the one that it runs on";
-            return Err(Wrong::at(line, reason));
+                "there are several nodes: write node = with the name of the one on which it runs";
+            return Err(LineError::at(location.line, reason));
         }
     };
-    let Some(cpu) = cpu else { return Ok((node, 0)) };
+    let Some(cpu) = location.cpu else {
+        return Ok(Placement { node, cpu: 0 });
+    };
     let (number, host) = (cpu.get_ref().small(), &system.nodes[node]);
     if number >= host.cpus {
         let reason = format!(
-            "there is no CPU {number} in {:?}, which has {} of them (line {}): they count from 0, so write at most {}, or more cpus there",
+            "{:?} (line {}) has no CPU {number}: it has {} CPUs, counted from 0, so write at most {}, or increase cpus there",
             host.name,
-            host.cpus,
             host.line,
+            host.cpus,
             host.cpus - 1
         );
-        return Err(Wrong::at(lines.of(cpu), reason));
+        return Err(LineError::at(lines.of(cpu), reason));
     }
-    Ok((node, number))
+    Ok(Placement { node, cpu: number })
 }
 
-const PATH_OCTETS_MAX: usize = 4_096;
+const PATH_BYTES_MAX: usize = 4_096;

@@ -1,4 +1,4 @@
-//! The tables of the file as they stand there: names are names, and nothing is compared with anything yet.
+//! The tables of the file as written: names are text, and nothing is cross-checked yet.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use crate::task::Criticality;
 
-use super::values::{Priority, StrategyName, Time, TimeVisitor, Whole};
+use super::values::{CorbaPriority, Integer, StrategyName, Time, TimeVisitor};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,15 +36,15 @@ pub(super) struct File {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PrioritiesTable {
-    pub(super) least_urgent: Option<Spanned<Priority>>,
-    pub(super) most_urgent: Option<Spanned<Priority>>,
+    pub(super) least_urgent: Option<Spanned<CorbaPriority>>,
+    pub(super) most_urgent: Option<Spanned<CorbaPriority>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeTable {
     pub(super) name: Spanned<String>,
-    pub(super) cpus: Option<Whole<1, 1024>>,
+    pub(super) cpus: Option<Integer<1, 1024>>,
     pub(super) profile: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) scheduling: SchedulingName,
@@ -64,7 +64,7 @@ pub(super) enum SchedulingName {
 pub(super) struct LinkTable {
     pub(super) between: Spanned<Vec<Spanned<String>>>,
     pub(super) latency: Time,
-    pub(super) bits_per_second: Option<Whole<1, 1_000_000_000_000_000>>,
+    pub(super) bits_per_second: Option<Integer<1, 1_000_000_000_000_000>>,
 }
 
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ pub(super) struct LinkTable {
 pub(super) struct ChannelTable {
     pub(super) name: Spanned<String>,
     pub(super) node: Option<Spanned<String>>,
-    pub(super) cpu: Option<Spanned<Whole<0, 1023>>>,
+    pub(super) cpu: Option<Spanned<Integer<0, 1023>>>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ pub(super) struct ChannelTable {
 pub(super) struct ComponentTable {
     pub(super) name: Spanned<String>,
     pub(super) node: Option<Spanned<String>>,
-    pub(super) cpu: Option<Spanned<Whole<0, 1023>>>,
+    pub(super) cpu: Option<Spanned<Integer<0, 1023>>>,
     #[serde(default)]
     pub(super) resource: Vec<ResourceTable>,
     #[serde(default)]
@@ -112,7 +112,7 @@ pub(super) struct BehaviourTable {
     pub(super) execution: Option<Spanned<ExecutionTable>>,
     pub(super) deadline: Option<Spanned<Time>>,
     pub(super) criticality: Option<Spanned<Criticality>>,
-    pub(super) priority: Option<Spanned<Priority>>,
+    pub(super) priority: Option<Spanned<CorbaPriority>>,
     pub(super) operation: Option<Spanned<String>>,
     pub(super) jitter: Option<Spanned<Time>>,
     #[serde(default)]
@@ -135,8 +135,8 @@ pub(super) struct CallTable {
     #[serde(default)]
     pub(super) way: WayName,
     pub(super) channel: Option<Spanned<String>>,
-    pub(super) payload: Option<Whole<0, 16_777_216>>,
-    pub(super) count: Option<Spanned<Whole<1, 1000>>>,
+    pub(super) payload: Option<Integer<0, 16_777_216>>,
+    pub(super) count: Option<Spanned<Integer<1, 1000>>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -170,7 +170,7 @@ impl<'de> Deserialize<'de> for Callees {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "the name of a behaviour, as \"filter.update\", or of an event's consumers, as [\"display.show\", \"log.write\"]",
+                    "the name of a behaviour, such as \"filter.update\", or of an event's consumers, such as [\"display.show\", \"log.write\"]",
                 )
             }
 
@@ -197,7 +197,7 @@ pub(super) enum ExecutionTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct BucketTable {
     pub(super) up_to: Spanned<Time>,
-    pub(super) count: Whole<1, { u32::MAX as u64 }>,
+    pub(super) count: Integer<1, { u32::MAX as u64 }>,
 }
 
 impl<'de> Deserialize<'de> for ExecutionTable {
@@ -235,4 +235,4 @@ struct ExecutionFields {
     histogram: Option<Vec<BucketTable>>,
 }
 
-const EXECUTION_FORMS: &str = "an execution time as \"2ms\", { least = \"1ms\", most = \"2ms\" } or { histogram = [{ up_to = \"1ms\", count = 90 }] }";
+const EXECUTION_FORMS: &str = "an execution time such as \"2ms\", { least = \"1ms\", most = \"2ms\" } or { histogram = [{ up_to = \"1ms\", count = 90 }] }";

@@ -1,4 +1,4 @@
-//! What IDL annotations say of a behaviour: taken where the file says nothing, and never contradicted.
+//! IDL annotations of a behaviour: they apply if the file says nothing, and the file may not contradict them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,47 @@ use toml::Spanned;
 use super::hardware::check_path;
 use super::tables::BehaviourTable;
 use super::values::TIME_NS_MAX;
-use super::{Interfaces, Lines, Wrong};
+use super::{Interfaces, LineError, Lines};
 use crate::model::system::{Execution, Timing};
 use crate::task::Criticality;
 use crate::times::text_of_ns;
 use crate::toml_file::nearest;
 
-/// The annotations of every operation; `None` where the file names no IDL.
-pub(super) type Annotated = Option<BTreeMap<String, Timing>>;
+/// The annotations of every operation; `None` if the file names no IDL.
+pub(super) type Annotations = Option<BTreeMap<String, Timing>>;
 
-pub(super) fn annotated(
+/// A value of the file, and its line.
+#[derive(Clone, Copy)]
+pub(super) struct AtLine<T> {
+    pub(super) value: T,
+    pub(super) line: usize,
+}
+
+/// The operation that a behaviour executes, and its annotations.
+#[derive(Clone, Copy)]
+pub(super) struct AnnotatedOperation<'a> {
+    pub(super) name: &'a str,
+    pub(super) timing: &'a Timing,
+}
+
+impl AnnotatedOperation<'_> {
+    fn contradicts(self, line: usize, fact: &str, annotation: &str) -> LineError {
+        let reason = format!(
+            "{fact}, but {annotation} of {}{} promises better: the file may only be stricter than the IDL, so change one of them",
+            self.name,
+            place(self.timing)
+        );
+        LineError::at(line, reason)
+    }
+}
+
+/// Reads the annotations of the IDL files that the system names.
+pub(super) fn annotations(
     idl: &[Spanned<String>],
     folder: &Path,
     interfaces: Interfaces,
     lines: &Lines,
-) -> Result<Annotated, Wrong> {
+) -> Result<Annotations, LineError> {
     let Some(first) = idl.first() else {
         return Ok(None);
     };
@@ -32,29 +58,29 @@ pub(super) fn annotated(
     let paths: Vec<PathBuf> = idl.iter().map(|path| folder.join(path.get_ref())).collect();
     interfaces(&paths)
         .map(Some)
-        .map_err(|reason| Wrong::at(lines.of(first), reason))
+        .map_err(|reason| LineError::at(lines.of(first), reason))
 }
 
-/// The annotations of the operation that a behaviour is.
+/// Returns the annotations of a behaviour's operation.
 pub(super) fn of<'a>(
     behaviour: &BehaviourTable,
-    annotated: &'a Annotated,
+    annotations: &'a Annotations,
     lines: &Lines,
-) -> Result<Option<&'a Timing>, Wrong> {
+) -> Result<Option<&'a Timing>, LineError> {
     let Some(operation) = &behaviour.operation else {
         return Ok(None);
     };
-    let wrong = |reason: String| Err(Wrong::at(lines.of(operation), reason));
+    let wrong = |reason: String| Err(LineError::at(lines.of(operation), reason));
     let name = operation.get_ref();
-    let Some(all) = annotated else {
+    let Some(all) = annotations else {
         return wrong(format!(
-            "nothing says where {name:?} is: name its file at the top, as idl = [\"system.idl\"]"
+            "the IDL file of {name:?} is missing: name its file at the top, such as idl = [\"system.idl\"]"
         ));
     };
     match all.get(name) {
         Some(timing) => match unusable(timing) {
             Some((annotation, ns)) => wrong(format!(
-                "{annotation} of {name:?}{} is {}: times of a system are 1ns to 86400s",
+                "{annotation} of {name:?}{} is {}: a time of a system is 1ns to 86400s",
                 place(timing),
                 text_of_ns(ns)
             )),
@@ -62,18 +88,16 @@ pub(super) fn of<'a>(
         },
         None => wrong(match nearest(name, all.keys().map(String::as_str)) {
             Some(meant) => {
-                format!(
-                    "no operation {name:?} with annotations is in the IDL: did you mean {meant:?}?"
-                )
+                format!("the IDL has no annotated operation {name:?}: did you mean {meant:?}?")
             }
             None => format!(
-                "no operation {name:?} with annotations is in the IDL: write it as Module::Interface::operation, and annotate it there, as @worst_case_time(\"2ms\")"
+                "the IDL has no annotated operation {name:?}: write it as Module::Interface::operation, and annotate it there, such as @worst_case_time(\"2ms\")"
             ),
         }),
     }
 }
 
-/// The annotation whose time is none of a system, if any is.
+/// Returns an annotation whose time is out of range, if there is one.
 fn unusable(timing: &Timing) -> Option<(&'static str, u64)> {
     let times = [
         ("@worst_case_time", timing.worst_ns),
@@ -88,98 +112,79 @@ fn unusable(timing: &Timing) -> Option<(&'static str, u64)> {
         .find(|(_, ns)| !(1..=TIME_NS_MAX).contains(ns))
 }
 
-/// The execution time: the file's, within the annotated one, or else the annotated one.
+/// Returns the execution time: the file's, at most the annotated one; else the annotated one.
 pub(super) fn execution(
-    given: Option<(Execution, usize)>,
-    operation: Option<(&str, &Timing)>,
-) -> Option<Result<Execution, Wrong>> {
-    let annotated = operation.and_then(|(name, timing)| Some((name, timing, timing.worst_ns?)));
+    given: Option<AtLine<Execution>>,
+    operation: Option<AnnotatedOperation<'_>>,
+) -> Option<Result<Execution, LineError>> {
+    let annotated = operation.and_then(|operation| Some((operation, operation.timing.worst_ns?)));
     match (given, annotated) {
         (None, None) => None,
-        (None, Some((.., ns))) => Some(Ok(Execution::Fixed { ns })),
-        (Some((execution, line)), Some((name, timing, most_ns)))
-            if execution.worst_ns() > most_ns =>
-        {
-            Some(Err(contradicted(
-                line,
-                format!("it executes for up to {}", text_of_ns(execution.worst_ns())),
-                format!("@worst_case_time(\"{}\")", text_of_ns(most_ns)),
-                (name, timing),
+        (None, Some((_, ns))) => Some(Ok(Execution::Fixed { ns })),
+        (Some(given), Some((operation, most_ns))) if given.value.worst_ns() > most_ns => {
+            let worst = text_of_ns(given.value.worst_ns());
+            Some(Err(operation.contradicts(
+                given.line,
+                &format!("it executes for up to {worst}"),
+                &format!("@worst_case_time(\"{}\")", text_of_ns(most_ns)),
             )))
         }
-        (Some((execution, _)), _) => Some(Ok(execution)),
+        (Some(given), _) => Some(Ok(given.value)),
     }
 }
 
-/// The deadline: the file's, not after the annotated one, or else the annotated one.
+/// Returns the deadline: the file's, at most the annotated one; else the annotated one.
 pub(super) fn deadline(
-    given: Option<(u64, usize)>,
-    operation: Option<(&str, &Timing)>,
-) -> Result<Option<u64>, Wrong> {
-    let annotated = operation.and_then(|(name, timing)| Some((name, timing, timing.deadline_ns?)));
+    given: Option<AtLine<u64>>,
+    operation: Option<AnnotatedOperation<'_>>,
+) -> Result<Option<u64>, LineError> {
+    let annotated =
+        operation.and_then(|operation| Some((operation, operation.timing.deadline_ns?)));
     match (given, annotated) {
-        (Some((ns, line)), Some((name, timing, most_ns))) if ns > most_ns => Err(contradicted(
-            line,
-            format!("its deadline is {}", text_of_ns(ns)),
-            format!("@deadline(\"{}\")", text_of_ns(most_ns)),
-            (name, timing),
-        )),
-        (Some((ns, _)), _) => Ok(Some(ns)),
-        (None, annotated) => Ok(annotated.map(|(.., ns)| ns)),
+        (Some(given), Some((operation, most_ns))) if given.value > most_ns => Err(operation
+            .contradicts(
+                given.line,
+                &format!("its deadline is {}", text_of_ns(given.value)),
+                &format!("@deadline(\"{}\")", text_of_ns(most_ns)),
+            )),
+        (Some(given), _) => Ok(Some(given.value)),
+        (None, annotated) => Ok(annotated.map(|(_, ns)| ns)),
     }
 }
 
-/// A period or gap of the file may be longer than the annotated one, and not shorter.
+/// Checks that a period or gap of the file is not shorter than the annotated one.
 pub(super) fn check_period(
-    (ns, line): (u64, usize),
-    operation: Option<(&str, &Timing)>,
-) -> Result<(), Wrong> {
-    let annotated = operation.and_then(|(name, timing)| Some((name, timing, timing.period_ns?)));
+    given: AtLine<u64>,
+    operation: Option<AnnotatedOperation<'_>>,
+) -> Result<(), LineError> {
+    let annotated = operation.and_then(|operation| Some((operation, operation.timing.period_ns?)));
     match annotated {
-        Some((name, timing, least_ns)) if ns < least_ns => Err(contradicted(
-            line,
-            format!("it comes again after {}", text_of_ns(ns)),
-            format!("@period(\"{}\")", text_of_ns(least_ns)),
-            (name, timing),
+        Some((operation, least_ns)) if given.value < least_ns => Err(operation.contradicts(
+            given.line,
+            &format!("it arrives again after {}", text_of_ns(given.value)),
+            &format!("@period(\"{}\")", text_of_ns(least_ns)),
         )),
         _ => Ok(()),
     }
 }
 
-/// The criticality: the file's, not less than the annotated one, or else the annotated one.
+/// Returns the criticality: the file's, at least the annotated one; else the annotated one.
 pub(super) fn criticality(
-    given: Option<(Criticality, usize)>,
-    operation: Option<(&str, &Timing)>,
-) -> Result<Criticality, Wrong> {
-    let annotated = operation.and_then(|(name, timing)| Some((name, timing, timing.criticality?)));
+    given: Option<AtLine<Criticality>>,
+    operation: Option<AnnotatedOperation<'_>>,
+) -> Result<Criticality, LineError> {
+    let annotated =
+        operation.and_then(|operation| Some((operation, operation.timing.criticality?)));
     match (given, annotated) {
-        (Some((less, line)), Some((name, timing, least))) if less < least => Err(contradicted(
-            line,
-            "it is less critical".to_owned(),
-            "@criticality".to_owned(),
-            (name, timing),
-        )),
-        (Some((criticality, _)), _) => Ok(criticality),
-        (None, annotated) => Ok(annotated.map_or(Criticality::Medium, |(.., least)| least)),
+        (Some(given), Some((operation, least))) if given.value < least => {
+            Err(operation.contradicts(given.line, "it is less critical", "@criticality"))
+        }
+        (Some(given), _) => Ok(given.value),
+        (None, annotated) => Ok(annotated.map_or(Criticality::Medium, |(_, least)| least)),
     }
 }
 
-fn contradicted(
-    line: usize,
-    said: String,
-    annotation: String,
-    (name, timing): (&str, &Timing),
-) -> Wrong {
-    Wrong::at(
-        line,
-        format!(
-            "{said}, and {annotation} of {name}{} promises better: this file may be stricter than the IDL, so change one of them",
-            place(timing)
-        ),
-    )
-}
-
-/// Where an annotation is, as it stands in messages.
+/// Formats the place of an annotation for messages.
 pub(super) fn place(timing: &Timing) -> String {
     if timing.place.is_empty() {
         String::new()

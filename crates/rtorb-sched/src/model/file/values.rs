@@ -1,4 +1,4 @@
-//! What stands behind a field: times, whole numbers, words, each with what would be right when it is wrong.
+//! The values of fields: times, whole numbers and names, with errors that state what is expected.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, Unexpected, Visitor};
 use crate::levels::Strategy;
 use crate::times::parse_ns;
 
-/// A time as people write it, of at most a day, in ns.
+/// A time of at most one day, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Time(pub(super) u64);
 
@@ -23,44 +23,44 @@ impl Visitor<'_> for TimeVisitor {
     type Value = Time;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a time with its unit, as \"50ms\"")
+        f.write_str("a time with its unit, such as \"50ms\"")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
         let ns = parse_ns(text).map_err(E::custom)?;
         if ns > TIME_NS_MAX {
-            let reason = format!("{text} is more than a day: times of a system are at most 86400s");
+            let reason = format!("{text} is more than a day: a time of a system is at most 86400s");
             return Err(E::custom(reason));
         }
         Ok(Time(ns))
     }
 }
 
-/// A whole number between two.
+/// A whole number in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Whole<const LEAST: u64, const MOST: u64>(pub(super) u64);
+pub(super) struct Integer<const LEAST: u64, const MOST: u64>(pub(super) u64);
 
 /// A CORBA priority.
-pub(super) type Priority = Whole<0, 32_767>;
+pub(super) type CorbaPriority = Integer<0, 32_767>;
 
-impl Priority {
+impl CorbaPriority {
     pub(super) fn corba(self) -> i16 {
         i16::try_from(self.0).expect("it was read as one")
     }
 }
 
-impl<const LEAST: u64, const MOST: u64> Whole<LEAST, MOST> {
-    /// Where `MOST` is less than 2^32.
+impl<const LEAST: u64, const MOST: u64> Integer<LEAST, MOST> {
+    /// Returns the number; `MOST` must be less than 2^32.
     pub(super) fn small(self) -> u32 {
         u32::try_from(self.0).expect("it is in a range that is")
     }
 }
 
-impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, MOST> {
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Integer<LEAST, MOST> {
     fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        struct WholeVisitor<const LEAST: u64, const MOST: u64>;
-        impl<const LEAST: u64, const MOST: u64> Visitor<'_> for WholeVisitor<LEAST, MOST> {
-            type Value = Whole<LEAST, MOST>;
+        struct IntegerVisitor<const LEAST: u64, const MOST: u64>;
+        impl<const LEAST: u64, const MOST: u64> Visitor<'_> for IntegerVisitor<LEAST, MOST> {
+            type Value = Integer<LEAST, MOST>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a whole number from {LEAST} to {MOST}")
@@ -70,15 +70,15 @@ impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, M
                 u64::try_from(number)
                     .ok()
                     .filter(|number| (LEAST..=MOST).contains(number))
-                    .map(Whole)
+                    .map(Integer)
                     .ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
             }
         }
-        value.deserialize_any(WholeVisitor)
+        value.deserialize_any(IntegerVisitor)
     }
 }
 
-/// A strategy of fixed priorities.
+/// A strategy that assigns fixed priorities.
 pub(super) struct StrategyName(pub(super) Strategy);
 
 impl Default for StrategyName {
@@ -94,16 +94,16 @@ impl<'de> Deserialize<'de> for StrategyName {
         match text.parse() {
             Ok(Strategy::EarliestDeadlineFirst | Strategy::MinimumLaxityFirst) => {
                 Err(D::Error::custom(format!(
-                    "{text:?} makes no fixed priorities: choose {fixed} here, or scheduling = \"edf\" for a node"
+                    "{text:?} assigns no fixed priorities: choose {fixed} here, or write scheduling = \"edf\" for a node"
                 )))
             }
             Ok(strategy) => Ok(Self(strategy)),
             Err(_) => Err(D::Error::custom(format!(
-                "there is no strategy {text:?}: choose {fixed}"
+                "unknown strategy {text:?}: choose {fixed}"
             ))),
         }
     }
 }
 
-/// So that a thousand of them, times a hundred thousand calls, still are ns in 64 bits.
+/// With this maximum, a thousand times over a hundred thousand calls still fits into 64 bits of ns.
 pub(super) const TIME_NS_MAX: u64 = 86_400_000_000_000;

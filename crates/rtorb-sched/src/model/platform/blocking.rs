@@ -1,4 +1,4 @@
-//! How long the kernel keeps the CPU from the most urgent task.
+//! The blocking by the kernel.
 
 use super::Statistic;
 use super::cost::Cost;
@@ -6,8 +6,8 @@ use super::profile::{Blocking, Profile, UsualBlocking, whole_ns};
 
 const MEASURED_BY: &str = "rtorb lab run os/wakeup --load mix";
 
-/// What a wake-up under load took beyond one without: the largest, or in a virtual machine the 99th percentile, for the largest holds
-/// what the hypervisor took.
+/// Returns by how much a wake-up under load was longer than one without: the maximum, or in a virtual machine the 99th
+/// percentile, because the maximum contains what the hypervisor took.
 pub(super) fn of(profile: &Profile, statistic: Statistic) -> Cost {
     let Some(blocking) = &profile.blocking else {
         return Cost::unknown(
@@ -19,8 +19,8 @@ pub(super) fn of(profile: &Profile, statistic: Statistic) -> Cost {
         (Statistic::P99, Some(usual)) => from_usual(usual),
         (Statistic::P99, None) => Cost {
             assumption: Some(format!(
-                "the kernel's longest section that cannot be preempted is the largest wake-up under load, which in a virtual machine may \
-                 be the hypervisor's: a profile that `{MEASURED_BY}` measures anew tells them apart"
+                "the kernel's longest section that cannot be preempted is taken as the largest wake-up under load, which in a virtual machine may \
+                 contain the hypervisor: a new profile of `{MEASURED_BY}` separates them"
             )),
             ..from_largest(blocking)
         },
@@ -50,15 +50,15 @@ fn from_usual(usual: &UsualBlocking) -> Cost {
     )
 }
 
-/// Without a wake-up without load to compare with, the whole of it: that is more.
+/// If no wake-up without load was measured, the whole wake-up counts, which is more.
 fn cost(name: &str, beyond_wakeup: Option<f64>, whole: f64, load: &str, samples: u64) -> Cost {
     Cost {
         ns: whole_ns(beyond_wakeup.unwrap_or(whole)),
         samples,
         source: format!("{name} of the profile, under the load {load}"),
         assumption: beyond_wakeup.is_none().then(|| {
-            "the kernel's longest section that cannot be preempted is taken to be a whole wake-up under load, for none was measured \
-             without: `rtorb lab run os/wakeup` measures it"
+            "the kernel's longest section that cannot be preempted is taken as a whole wake-up under load, because none was measured \
+             without load: `rtorb lab run os/wakeup` measures it"
                 .to_owned()
         }),
     }

@@ -1,4 +1,4 @@
-//! A cost, and how it grows with something.
+//! Costs, and curves of costs.
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,32 @@ use super::super::verdict::rounded_up;
 use super::Statistic;
 use super::profile::{Service, whole_ns};
 
-/// What something costs, and how that is known.
+/// A cost and its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// In ns.
+    /// The cost, in ns.
     pub ns: u64,
-    /// How many samples it is the statistic of: of several measurements, the fewest. 0 where nothing was measured.
+    /// The number of samples of its statistic; of several measurements, the smallest number. 0 if nothing was measured.
     pub samples: u64,
-    /// Where it comes from, in words.
+    /// The source, as text.
     pub source: String,
-    /// What is assumed with it, and which command would measure it; `None` where it was measured.
+    /// The assumption, and the command that would measure the cost; `None` if it was measured.
     pub assumption: Option<String>,
 }
 
-/// A cost that grows with a number: from point to point in a straight line.
+/// A cost as a function of a number, linear between its points.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
-    /// By the number; the costs never fall.
+    /// The number and the cost of each point; the costs never decrease.
     points: Vec<(u64, u64)>,
-    /// Of what all points have in common; `ns` is none of it.
+    /// The source of all points; its `ns` is unused.
     known: Cost,
-    /// What the number counts, in words.
+    /// The quantity that the number counts, as text.
     of: &'static str,
 }
 
 impl Cost {
-    /// That of one service.
+    /// Creates the cost of one service.
     pub(super) fn of(service: &Service, statistic: Statistic) -> Self {
         Self {
             ns: service.ns(statistic),
@@ -41,7 +41,7 @@ impl Cost {
         }
     }
 
-    /// The largest of these.
+    /// Returns the largest cost of these services.
     pub(super) fn worst<'a>(
         services: impl Iterator<Item = &'a Service>,
         statistic: Statistic,
@@ -50,11 +50,11 @@ impl Cost {
         costs.max_by_key(|cost| cost.ns)
     }
 
-    /// The same, taken for something that it is not.
+    /// Returns this cost as a substitute for one that was not measured.
     pub(super) fn instead_of(self, what: &str, measured_by: &str) -> Self {
         let taken = match self.samples {
-            0 => "nothing is reckoned for it".to_owned(),
-            _ => format!("{} is taken instead, {}", rounded_up(self.ns), self.source),
+            0 => "its cost is taken as 0".to_owned(),
+            _ => format!("{} is used instead ({})", rounded_up(self.ns), self.source),
         };
         Self {
             assumption: Some(format!(
@@ -64,7 +64,7 @@ impl Cost {
         }
     }
 
-    /// Nothing, where nothing like it was measured.
+    /// Returns no cost, if nothing similar was measured.
     pub(super) fn unknown(what: &str, measured_by: &str) -> Self {
         let nothing = Self {
             source: "not measured".to_owned(),
@@ -112,7 +112,7 @@ impl Curve {
         })
     }
 
-    /// The same cost whatever the number is.
+    /// Creates a constant curve.
     pub(super) fn flat(cost: Cost) -> Self {
         Self {
             points: vec![(0, cost.ns)],
@@ -121,7 +121,7 @@ impl Curve {
         }
     }
 
-    /// The same with more added everywhere.
+    /// Returns the curve with a constant added.
     pub(super) fn raised(mut self, by_ns: u64) -> Self {
         for (_, ns) in &mut self.points {
             *ns = ns.saturating_add(by_ns);
@@ -129,8 +129,8 @@ impl Curve {
         self
     }
 
-    /// The cost at a number, rounded up. Below the first point it is that point's; beyond the last it grows as it did before, and says
-    /// so.
+    /// Returns the cost at a number, rounded up. Below the first point it is the first point's; beyond the last it continues the
+    /// last slope, with an assumption.
     pub(super) fn at(&self, number: u64) -> Cost {
         let after = self.points.partition_point(|(at, _)| *at < number);
         let mut cost = self.known.clone();
@@ -155,22 +155,22 @@ impl Curve {
 
     fn beyond(&self, last: u64) -> String {
         format!(
-            "{} was measured up to {last} {}: beyond, it is taken to grow as it did before",
+            "{} was measured up to {last} {}: beyond, it is assumed to grow as before",
             self.known.source, self.of
         )
     }
 }
 
-/// The height of the line through two points at a number that is not before the first, rounded up.
+/// Returns the value of the line through two points at a number that is not before the first, rounded up.
 pub(super) fn on_line(low: (u64, u64), high: (u64, u64), number: u64) -> u64 {
     let rise = u128::from(high.1.saturating_sub(low.1));
     let (along, whole) = (u128::from(number - low.0), u128::from(high.0 - low.0));
-    // 64 bits by 64 bits do not leave 128.
+    // A product of two 64-bit numbers fits into 128 bits.
     let risen = (rise * along).div_ceil(whole);
     u64::try_from(u128::from(low.1) + risen).unwrap_or(u64::MAX)
 }
 
-/// The middle one of values, the larger of two middle ones; 0 of none.
+/// Returns the median, the larger of two middle values; 0 of none.
 pub(super) fn middle(mut values: Vec<f64>) -> u64 {
     values.sort_by(f64::total_cmp);
     values

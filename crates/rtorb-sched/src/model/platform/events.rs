@@ -1,22 +1,22 @@
-//! What an event through a channel costs: the supplier, the channel, and each consumer.
+//! The cost of an event through a channel: supplier, channel and each consumer.
 
 use std::collections::BTreeMap;
 
 use super::Statistic;
 use super::cost::Curve;
-use super::orb::Orb;
+use super::orb::OrbCosts;
 use super::profile::{Profile, Service, whole_ns};
 
-/// By the number of consumers; empty where nothing was measured.
+/// The costs of events, by the number of consumers; empty if nothing was measured.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Events {
-    by_consumers: BTreeMap<u64, Measured>,
+pub(super) struct EventCosts {
+    by_consumers: BTreeMap<u64, ConsumerCurves>,
     is_measured: bool,
 }
 
-/// With one number of consumers, by octets of data.
+/// The curves for one number of consumers, by payload.
 #[derive(Clone, Debug)]
-struct Measured {
+struct ConsumerCurves {
     consumers: u64,
     whole: Curve,
     supplier: Curve,
@@ -24,7 +24,7 @@ struct Measured {
     consumer: Curve,
 }
 
-/// An event, divided between those who execute it.
+/// The cost of an event, divided between supplier, channel and consumers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventCost {
     /// The supplier's push, in ns.
@@ -33,19 +33,19 @@ pub struct EventCost {
     pub channel_ns: u64,
     /// The channel's work for each consumer, in ns.
     pub delivery_ns: u64,
-    /// Each consumer's until its own code begins, in ns.
+    /// The consumer's work until its own code begins, in ns.
     pub consumer_ns: u64,
-    /// How many samples it is made of; 0 where nothing was measured.
+    /// The number of samples; 0 if nothing was measured.
     pub samples: u64,
-    /// Where it comes from, in words.
+    /// The source, as text.
     pub source: String,
-    /// What is assumed with it, and which command would measure it.
+    /// The assumption, and the command that would measure the cost.
     pub assumption: Option<String>,
 }
 
 const MEASURED_BY: &str = "rtorb lab run profile";
 
-impl Events {
+impl EventCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let numbers = profile
             .all("event_channel", "event")
@@ -53,7 +53,10 @@ impl Events {
         let by_consumers = numbers
             .filter(|consumers| *consumers > 0)
             .filter_map(|consumers| {
-                Some((consumers, Measured::of(profile, statistic, consumers)?))
+                Some((
+                    consumers,
+                    ConsumerCurves::of(profile, statistic, consumers)?,
+                ))
             });
         Self {
             by_consumers: by_consumers.collect(),
@@ -61,46 +64,47 @@ impl Events {
         }
     }
 
-    pub(super) fn at(&self, orb: &Orb, consumers: u64, payload_octets: u32) -> EventCost {
+    pub(super) fn at(&self, orb: &OrbCosts, consumers: u64, payload_bytes: u32) -> EventCost {
         let fewer = self.by_consumers.range(..=consumers).next_back();
         let more = self.by_consumers.range(consumers..).next();
-        let per_consumer = self.channel_ns_a_consumer(payload_octets);
+        let per_consumer = self.channel_ns_a_consumer(payload_bytes);
         let shares =
-            |(_, measured): (&u64, &Measured)| measured.shares(payload_octets, per_consumer);
+            |(_, measured): (&u64, &ConsumerCurves)| measured.shares(payload_bytes, per_consumer);
         match (fewer.map(shares), more.map(shares)) {
             (Some(fewer), Some(more)) => fewer.or_larger(more),
             (None, Some(only)) => only,
             (Some(mut last), None) => {
                 last.assumption.get_or_insert_with(|| {
                     format!(
-                        "an event to {consumers} consumers was not measured: each is taken to cost what it does with the most that \
-                         were measured; {}",
+                        "an event to {consumers} consumers was not measured: the cost of each is taken from the largest number that \
+                         was measured; {}",
                         last.source
                     )
                 });
                 last
             }
-            (None, None) => self.like_calls(orb, payload_octets),
+            (None, None) => self.like_calls(orb, payload_bytes),
         }
     }
 
-    /// How the channel's execution grows with each consumer, in ns; `None` where one number of them was measured.
-    fn channel_ns_a_consumer(&self, payload_octets: u32) -> Option<u64> {
+    /// Returns how much the channel's execution grows with each consumer, in ns; `None` if only one number was measured.
+    fn channel_ns_a_consumer(&self, payload_bytes: u32) -> Option<u64> {
         let (few, with_few) = self.by_consumers.first_key_value()?;
         let (many, with_many) = self.by_consumers.last_key_value()?;
-        let octets = u64::from(payload_octets);
+        let bytes = u64::from(payload_bytes);
         let grown = with_many
             .channel
-            .at(octets)
+            .at(bytes)
             .ns
-            .saturating_sub(with_few.channel.at(octets).ns);
+            .saturating_sub(with_few.channel.at(bytes).ns);
         (many > few).then(|| grown.div_ceil(many - few))
     }
 
-    /// The supplier sends, the channel receives and sends to each, and each receives: halves of calls.
-    fn like_calls(&self, orb: &Orb, payload_octets: u32) -> EventCost {
-        let call = orb.call.at(u64::from(payload_octets));
-        let send = orb.send(payload_octets);
+    /// Estimates an event by halves of calls: the supplier sends, the channel receives and sends to each consumer, and each
+    /// consumer receives.
+    fn like_calls(&self, orb: &OrbCosts, payload_bytes: u32) -> EventCost {
+        let call = orb.call.at(u64::from(payload_bytes));
+        let send = orb.send(payload_bytes);
         let half_ns = call.ns.div_ceil(2);
         EventCost {
             push_ns: send.ns,
@@ -111,7 +115,7 @@ impl Events {
             source: format!("halves of {}", call.source),
             assumption: self.is_measured.then(|| {
                 format!(
-                    "an event through a channel was not measured: sending and receiving are taken to be halves of calls; `{MEASURED_BY}` \
+                    "an event through a channel was not measured: sending and receiving are taken as halves of calls; `{MEASURED_BY}` \
                      measures it"
                 )
             }),
@@ -119,7 +123,7 @@ impl Events {
     }
 }
 
-impl Measured {
+impl ConsumerCurves {
     fn of(profile: &Profile, statistic: Statistic, consumers: u64) -> Option<Self> {
         let with = move |service: &&Service| {
             service
@@ -133,9 +137,9 @@ impl Measured {
                 .filter(with)
                 .filter_map(|found| Some((found.number("payload_bytes")?, value(found), found)))
                 .collect::<Vec<_>>();
-            Curve::through(points.into_iter(), statistic, "octets of data")
+            Curve::through(points.into_iter(), statistic, "bytes of data")
         };
-        // Those who execute it are measured in rounds: their means divide the whole, and bound nothing.
+        // The executions were measured in rounds: their means divide the whole event, and bound nothing.
         let mean = |service: &Service| whole_ns(service.mean);
         Some(Self {
             consumers,
@@ -146,13 +150,13 @@ impl Measured {
         })
     }
 
-    /// The whole event, divided as its execution is. Where the channel's work for one consumer is not known, the event itself is taken
-    /// to be as much as one.
-    fn shares(&self, payload_octets: u32, channel_ns_a_consumer: Option<u64>) -> EventCost {
-        let octets = u64::from(payload_octets);
-        let whole = self.whole.at(octets);
+    /// Divides the whole event in the proportion of its executions. If the channel's work per consumer is unknown, the event
+    /// itself counts as one more consumer.
+    fn shares(&self, payload_bytes: u32, channel_ns_a_consumer: Option<u64>) -> EventCost {
+        let bytes = u64::from(payload_bytes);
+        let whole = self.whole.at(bytes);
         let [supplier, channel, consumer] =
-            [&self.supplier, &self.channel, &self.consumer].map(|curve| curve.at(octets).ns);
+            [&self.supplier, &self.channel, &self.consumer].map(|curve| curve.at(bytes).ns);
         let all = u128::from(supplier) + u128::from(channel) + u128::from(consumer);
         let share = |of_ns: u64, between: u64| {
             let part = u128::from(whole.ns) * u128::from(of_ns);

@@ -1,12 +1,12 @@
-//! What the operating system costs.
+//! The costs of the operating system.
 
 use super::cost::{Cost, Curve, middle};
 use super::profile::{Profile, Service, whole_ns};
 use super::{Statistic, blocking};
 
-/// Its services.
+/// The services of the operating system.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kernel {
+pub(super) struct KernelCosts {
     pub(super) switch: Curve,
     pub(super) tick: Cost,
     pub(super) tick_period: Cost,
@@ -20,7 +20,7 @@ pub(super) struct Kernel {
 
 const PROFILE: &str = "rtorb lab run profile";
 
-impl Kernel {
+impl KernelCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let switch = switch(profile, statistic);
         let tick = tick(profile, statistic);
@@ -40,7 +40,7 @@ impl Kernel {
     }
 }
 
-/// By the number of ready tasks, the worst of the resolutions (P3 section 4.2, Figures 14 to 16).
+/// Returns the context switch by the number of ready tasks, the worst of the resolutions (P3 section 4.2, Figures 14 to 16).
 fn switch(profile: &Profile, statistic: Statistic) -> Curve {
     let queues = profile.all("scheduler", "ready_queue_switch");
     let by_length = queues.filter_map(|service| {
@@ -62,11 +62,11 @@ fn tick(profile: &Profile, statistic: Statistic) -> Cost {
     if let Some(cost) = Cost::worst(profile.all("kernel", "tick"), statistic) {
         return cost;
     }
-    let what = "what a tick of the kernel takes";
+    let what = "the cost of a kernel tick";
     if let Some(cost) = Cost::worst(profile.all("kernel", "interruption"), statistic) {
         return cost.instead_of(what, PROFILE);
     }
-    // A timer of the program's own: at a fine resolution there are enough ticks that nothing else is mistaken for them.
+    // The program's own timer: at a fine resolution the many ticks outweigh other delays.
     let signals = |service: &&Service| service.says("tick") == Some("signal");
     let ticks = profile.all("clock", "tick_from_medians").filter(signals);
     let finest = ticks.min_by_key(|service| service.number("resolution_us").unwrap_or(u64::MAX));
@@ -87,30 +87,30 @@ fn tick_period(profile: &Profile) -> Cost {
         _ => Cost {
             ns: FASTEST_TICK_NS,
             samples: 0,
-            source: "the fastest that a kernel is usually configured for".to_owned(),
+            source: "the shortest usual period of a kernel".to_owned(),
             assumption: Some(format!(
-                "the profile does not tell the period of the kernel's tick: 1ms is taken, the shortest in use (CONFIG_HZ=1000); the \
-                 node's `tick`, or a profile that `{PROFILE}` measures anew, says it"
+                "the profile has no period of the kernel's tick: 1ms is used, the shortest in use (CONFIG_HZ=1000). The \
+                 node's `tick`, or a new profile of `{PROFILE}`, supplies it"
             )),
         },
     }
 }
 
-/// The interrupt that ends a task's sleep: one of the same timer as a tick.
+/// Returns the cost of the interrupt that ends a task's sleep; a tick has the same timer.
 fn release_interrupt(profile: &Profile, statistic: Statistic, tick: &Cost) -> Cost {
     if let Some(cost) = Cost::worst(profile.all("timer", "release_interrupt"), statistic) {
         return cost;
     }
-    let what = "what the interrupt of a release takes";
+    let what = "the interrupt of a release";
     match tick.samples {
         0 => Cost::unknown(what, PROFILE),
         _ => tick.clone().instead_of(what, PROFILE),
     }
 }
 
-/// From the moment of release to the first instruction of the most urgent task, less what its interrupt and the switch to it take of
-/// that: these are reckoned by themselves. With all of the smallest lateness taken off, it would be the largest less the smallest; but
-/// what of the smallest is neither interrupt nor switch comes with every release.
+/// Returns the release jitter of the most urgent task: the time from its release to its first instruction, minus its interrupt
+/// and the switch, which are separate terms. Subtracting the whole smallest lateness would give the largest minus the smallest;
+/// but the part of the smallest that is neither interrupt nor switch occurs in every release.
 fn release_jitter(profile: &Profile, statistic: Statistic, apart_ns: u64) -> Cost {
     let highest = |service: &&Service| service.says("priority") == Some("highest");
     let lateness: Vec<&Service> = profile
@@ -135,13 +135,14 @@ fn release_jitter(profile: &Profile, statistic: Statistic, apart_ns: u64) -> Cos
     match statistic {
         Statistic::Max => beyond(worst, least_ns),
         Statistic::P99 => {
-            // Of a few hundred samples two that the hypervisor delayed are the 99th percentile: the middle configuration has none.
+            // Two samples of a few hundred that the hypervisor delayed determine the 99th percentile; the median configuration
+            // has none.
             let usual = middle(lateness.iter().map(|service| service.p99).collect());
             let cost = Cost {
                 ns: usual,
                 samples: lateness.iter().map(|service| service.count).sum(),
                 source: format!(
-                    "the middle one of the p99 of timer release_lateness at the highest priority in {} configurations",
+                    "the median p99 of timer release_lateness at the highest priority in {} configurations",
                     lateness.len()
                 ),
                 assumption: None,
@@ -155,7 +156,7 @@ fn beyond(cost: Cost, ns: u64) -> Cost {
     Cost {
         ns: cost.ns.saturating_sub(ns),
         source: format!(
-            "{}, less {ns}ns of the interrupt and the switch",
+            "{}, minus {ns}ns of the interrupt and the switch",
             cost.source
         ),
         ..cost
@@ -166,7 +167,7 @@ fn contended_lock(profile: &Profile, statistic: Statistic) -> Cost {
     if let Some(cost) = Cost::worst(profile.all("mutex", "contended_lock"), statistic) {
         return cost;
     }
-    let what = "asking for a mutex that another holds";
+    let what = "the lock of a mutex that another thread holds";
     let by = "rtorb lab run os/services";
     let inherits = |service: &&Service| service.says("mutex") == Some("inheritance");
     match Cost::worst(
@@ -178,7 +179,7 @@ fn contended_lock(profile: &Profile, statistic: Statistic) -> Cost {
     }
 }
 
-/// The worse of a CPU that sleeps and one that is awake.
+/// Returns the wake-up of another CPU: the worse of a sleeping one and an awake one.
 fn remote_wake(profile: &Profile, statistic: Statistic) -> Cost {
     let elsewhere = |service: &&Service| service.says("cpu") == Some("other");
     let here = |service: &&Service| service.says("cpu").is_none();
@@ -195,7 +196,7 @@ fn remote_wake(profile: &Profile, statistic: Statistic) -> Cost {
             .map(|service| whole_ns(service.min))
             .min();
         trip.ns = trip.ns.saturating_sub(near.unwrap_or(0)).div_ceil(2);
-        trip.source = format!("half of what is longer than on one CPU: {}", trip.source);
+        trip.source = format!("half of the difference to one CPU: {}", trip.source);
         return trip.instead_of(what, PROFILE);
     }
     match Cost::worst(wakes.filter(here), statistic) {
@@ -204,7 +205,7 @@ fn remote_wake(profile: &Profile, statistic: Statistic) -> Cost {
     }
 }
 
-/// The largest theft; or else how far the worst release or wake-up was beyond what was usual.
+/// Returns the largest theft, or else the largest excess of a release or wake-up over its 99th percentile.
 fn hypervisor_ns(profile: &Profile) -> u64 {
     if !profile.is_virtual_machine() {
         return 0;

@@ -1,21 +1,21 @@
-//! What the ORB costs.
+//! The costs of the ORB.
 
 use super::Statistic;
 use super::cost::{Cost, Curve};
 use super::profile::{Profile, Service, whole_ns};
 
-/// Its services.
+/// The services of the ORB.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Orb {
-    /// A two-way call by octets of data.
+pub(super) struct OrbCosts {
+    /// A two-way call by payload.
     pub(super) call: Curve,
-    /// Sending a oneway without data.
+    /// Sending a oneway without payload.
     oneway: Cost,
 }
 
 const MEASURED_BY: &str = "rtorb lab run orb/throughput";
 
-impl Orb {
+impl OrbCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let sent = tcp_calls(profile).filter(|service| service.says("operation") == Some("oneway"));
         let what = "the sending of a oneway";
@@ -26,9 +26,9 @@ impl Orb {
         }
     }
 
-    /// Half of a call at least: where oneways were measured one after another, nobody had to be woken for most of them.
-    pub(super) fn send(&self, payload_octets: u32) -> Cost {
-        let mut call = self.call.at(u64::from(payload_octets));
+    /// Returns the cost of sending: at least half of a call, because most oneways of the measurement woke no thread.
+    pub(super) fn send(&self, payload_bytes: u32) -> Cost {
+        let mut call = self.call.at(u64::from(payload_bytes));
         let half_ns = call.ns.div_ceil(2);
         if self.oneway.samples == 0 || half_ns >= self.oneway.ns {
             call.ns = half_ns;
@@ -54,8 +54,8 @@ fn is_default(service: &Service) -> bool {
         .is_none_or(|preset| preset == "default")
 }
 
-/// By octets of data, from the calls with sequences of octets; with what lanes and priorities add to a call, and without what the
-/// servant of the measurement did with its argument.
+/// Returns the cost of a two-way call by payload, from calls with sequences of octets: with the cost of lanes and priorities, and
+/// without the servant's work in the measurement.
 fn call(profile: &Profile, statistic: Statistic) -> Curve {
     let of = |operation: &'static str| {
         tcp_calls(profile).filter(move |service| service.says("operation") == Some(operation))
@@ -65,16 +65,16 @@ fn call(profile: &Profile, statistic: Statistic) -> Curve {
     let points = of("void").filter(plain).chain(sequences.clone());
     let curve = Curve::through(
         points.filter_map(|service| {
-            let octets = service.number("len")?;
+            let bytes = service.number("len")?;
             let worked_ns = servant_work_ns(profile, service);
             Some((
-                octets,
+                bytes,
                 service.ns(statistic).saturating_sub(worked_ns),
                 service,
             ))
         }),
         statistic,
-        "octets of data",
+        "bytes of data",
     );
     let more_ns = priorities_add_ns(profile, statistic);
     match curve {
@@ -83,9 +83,9 @@ fn call(profile: &Profile, statistic: Statistic) -> Curve {
     }
 }
 
-/// Some other call, or the octets without an ORB.
+/// Returns a substitute: another call, or the transport without an ORB.
 fn without_sequences(profile: &Profile, statistic: Statistic) -> Curve {
-    let what = "a two-way call by octets of data";
+    let what = "a two-way call by bytes of data";
     let two_way = tcp_calls(profile)
         .filter(|service| is_default(service) && service.says("operation") != Some("oneway"));
     let tcp = |service: &&Service| {
@@ -99,7 +99,7 @@ fn without_sequences(profile: &Profile, statistic: Statistic) -> Curve {
     })
 }
 
-/// The least that the servant of this call worked: to take out more would make calls shorter than they are.
+/// Returns the shortest work of the servant in this call: subtracting more would make calls too short.
 fn servant_work_ns(profile: &Profile, call: &Service) -> u64 {
     let same = |service: &&Service| {
         service.is_ours()
@@ -107,12 +107,12 @@ fn servant_work_ns(profile: &Profile, call: &Service) -> u64 {
             && service.number("len") == call.number("len")
     };
     let works = profile.all("orb", "servant_work").filter(same);
-    // Rounded down: what is taken out is never more than it was.
+    // Rounded down, so that not too much is subtracted.
     let least = works.map(|service| service.min).min_by(f64::total_cmp);
     least.map_or(0, |least| whole_ns(least.floor()))
 }
 
-/// How much longer a `long` takes through lanes at the caller's priority than without.
+/// Returns how much longer a `long` takes through lanes at the caller's priority than without lanes.
 fn priorities_add_ns(profile: &Profile, statistic: Statistic) -> u64 {
     let of = |preset: &'static str| {
         let long = tcp_calls(profile).filter(move |service| {

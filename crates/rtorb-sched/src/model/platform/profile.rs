@@ -1,4 +1,4 @@
-//! The file: what of docs/profile.md costs are made of. Fields that are not known here are left alone.
+//! The profile file (docs/profile.md): the fields that costs use. Unknown fields are ignored.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::Statistic;
 
-/// What of a profile is read.
+/// The fields of a profile that are read.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Profile {
     pub(super) host: Host,
     pub(super) real_time: bool,
-    pub(super) incomplete: Vec<Gap>,
+    pub(super) incomplete: Vec<MissingMeasurement>,
     pub(super) virtual_time: Option<VirtualTime>,
     pub(super) tick_period_ns: Option<u64>,
     pub(super) blocking: Option<Blocking>,
@@ -22,13 +22,13 @@ pub(super) struct Profile {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Host {
-    /// `none`, `kvm`, `kvm, container`, ...; a profile of before it was told says nothing.
+    /// `none`, `kvm`, `kvm, container`, ...; older profiles have no value.
     #[serde(default)]
     pub(super) virtualisation: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Gap {
+pub(super) struct MissingMeasurement {
     pub(super) experiment: String,
     pub(super) why: String,
 }
@@ -57,7 +57,7 @@ pub(super) struct UsualBlocking {
     pub(super) count: u64,
 }
 
-/// A service in one configuration.
+/// The measurement of a service in one configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Service {
     pub(super) component: String,
@@ -82,13 +82,13 @@ const SCHEMA: &str = "rtorb-profile/1";
 const MADE_BY: &str = "`rtorb lab run profile --out DIR` writes DIR/profile.json";
 
 impl Profile {
-    /// Reads it; else the line where there is one, and what is wrong.
+    /// Parses a profile; an error has the line, if there is one, and the reason.
     pub(super) fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
         let wrong = |error: serde_json::Error| {
             let line = (error.line() > 0).then(|| error.line());
             (
                 line,
-                format!("this is no platform profile: {error}; {MADE_BY}"),
+                format!("this is not a platform profile: {error}; {MADE_BY}"),
             )
         };
         #[derive(Deserialize)]
@@ -99,12 +99,14 @@ impl Profile {
         match head.schema.as_deref() {
             Some(SCHEMA) => {}
             Some(other) => {
-                let reason =
-                    format!("its schema is {other:?}, and {SCHEMA:?} is what is read; {MADE_BY}");
+                let reason = format!(
+                    "its schema is {other:?}, but this program reads {SCHEMA:?}; {MADE_BY}"
+                );
                 return Err((None, reason));
             }
             None => {
-                let reason = format!("it has no `schema`, so it is no platform profile; {MADE_BY}");
+                let reason =
+                    format!("it has no `schema`, so it is not a platform profile; {MADE_BY}");
                 return Err((None, reason));
             }
         }
@@ -120,13 +122,13 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether a hypervisor may take the CPU: containers have none of their own.
+    /// Returns whether a hypervisor may take the CPU; a container has none of its own.
     pub(super) fn is_virtual_machine(&self) -> bool {
         let mut layers = self.host.virtualisation.split(", ");
         layers.any(|layer| !matches!(layer, "" | "none" | "container"))
     }
 
-    /// This service in all configurations, in the order of the file.
+    /// Returns this service in all configurations, in the order of the file.
     pub(super) fn all<'a>(
         &'a self,
         component: &'a str,
@@ -142,7 +144,7 @@ impl Service {
     fn check(&self) -> Result<(), String> {
         if self.unit != "ns" {
             return Err(format!(
-                "its unit is {:?}, and \"ns\" is what is read",
+                "its unit is {:?}, but this program reads \"ns\"",
                 self.unit
             ));
         }
@@ -151,14 +153,14 @@ impl Service {
         }
         if self.min > self.p99 || self.p99 > self.max || self.min < 0.0 {
             return Err(format!(
-                "its min, p99 and max are {}, {} and {}, and each is at least the one before",
+                "its min, p99 and max are {}, {} and {}, but each must be at least the one before",
                 self.min, self.p99, self.max
             ));
         }
         Ok(())
     }
 
-    /// Its statistic, in ns, rounded up.
+    /// Returns its statistic, in ns, rounded up.
     pub(super) fn ns(&self, statistic: Statistic) -> u64 {
         whole_ns(match statistic {
             Statistic::Max => self.max,
@@ -166,17 +168,17 @@ impl Service {
         })
     }
 
-    /// What its configuration says of something.
+    /// Returns a text field of its configuration.
     pub(super) fn says(&self, name: &str) -> Option<&str> {
         self.configuration.get(name).and_then(Value::as_str)
     }
 
-    /// The number that its configuration has of something.
+    /// Returns a number of its configuration.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.configuration.get(name).and_then(Value::as_u64)
     }
 
-    /// Whether it is ours: the laboratory measures other ORBs too.
+    /// Returns whether rtorb was measured: the laboratory measures other ORBs too.
     pub(super) fn is_ours(&self) -> bool {
         let orb = self.source.labels.get("orb").and_then(Value::as_str);
         orb.is_none_or(|orb| orb == "rtorb")
@@ -196,11 +198,11 @@ impl fmt::Display for Service {
     }
 }
 
-/// A measured value in whole ns, never less than it; one below 0 is none.
+/// Rounds a measured value up to whole ns; a negative one becomes 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "what is beyond 64 bits becomes the largest of them"
+    reason = "the conversion saturates at 64 bits"
 )]
 pub(super) fn whole_ns(value: f64) -> u64 {
     value.max(0.0).ceil() as u64

@@ -1,6 +1,7 @@
-//! Events between the thread that a channel calls and the one that takes them, in memory that goes round between the two.
+//! The queue between the thread that serves the channel's pushes and the thread that takes the events. The memory of events goes
+//! round between the two.
 
-use super::{Arrival, Received};
+use crate::events::event::{event_of, header};
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::SystemException;
@@ -9,20 +10,52 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 
-/// Arrivals that wait to be taken, at most so many; of others it is counted that they were missed.
+/// A received event. The default is an empty one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrival {
+    /// The event.
+    pub event: Event,
+    /// The arrival time in nanoseconds of CLOCK_MONOTONIC.
+    pub arrived_ns: u64,
+    /// The number of events in the same push, with this one: more than 1 for the events of a conjunction.
+    pub together: usize,
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self {
+            event: event_of(header(0, 0)),
+            arrived_ns: 0,
+            together: 0,
+        }
+    }
+}
+
+/// The result of waiting for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// The caller's arrival has a new event.
+    Event,
+    /// No event came before the deadline.
+    Nothing,
+    /// No event will come: the channel has disconnected the receiver.
+    Disconnected,
+}
+
+/// A bounded queue of arrivals. It counts the events that it has no room for.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// Where events are read into before they wait. One thread at a time reads: events keep the order in which they came.
+    /// The memory into which events are decoded. One thread at a time decodes, so events keep their order.
     coming: Mutex<Vec<Arrival>>,
-    waiting: Mutex<Waiting>,
+    queued: Mutex<QueuedArrivals>,
     changed: Condvar,
     events_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedArrivals {
     arrivals: VecDeque<Arrival>,
-    /// Taken before; their memory is for those that come.
+    /// Arrivals that were taken; their memory is reused.
     used: Vec<Arrival>,
     missed: u64,
 }
@@ -31,16 +64,16 @@ impl Inbox {
     pub(super) fn new(events_max: usize) -> Self {
         Self {
             coming: Mutex::default(),
-            waiting: Mutex::default(),
+            queued: Mutex::default(),
             changed: Condvar::new(),
             events_max,
         }
     }
 
-    /// Reads the argument of a `push`: all its events, or none where one of them is wrong.
+    /// Decodes the argument of a `push` and queues its events: all, or none if one is wrong.
     ///
     /// # Errors
-    /// MARSHAL and its like, when the octets are no events.
+    /// MARSHAL and similar if the bytes are not events.
     pub(super) fn put(&self, arguments: &mut Reader<'_>) -> Result<(), SystemException> {
         let arrived_ns = monotonic_ns();
         let body = arguments.remaining();
@@ -55,36 +88,35 @@ impl Inbox {
             read_over(&mut arrival.event, arguments)?;
             (arrival.arrived_ns, arrival.together) = (arrived_ns, together);
         }
-        let mut waiting = self.waiting.lock();
+        let mut queued = self.queued.lock();
         for arrival in &mut coming[..together] {
-            match waiting.arrivals.len() < self.events_max {
-                true => {
-                    let used = waiting.used.pop().unwrap_or_default();
-                    let whole = core::mem::replace(arrival, used);
-                    waiting.arrivals.push_back(whole);
-                }
-                false => waiting.missed += 1,
+            if queued.arrivals.len() < self.events_max {
+                let used = queued.used.pop().unwrap_or_default();
+                let whole = core::mem::replace(arrival, used);
+                queued.arrivals.push_back(whole);
+            } else {
+                queued.missed += 1
             }
         }
-        drop(waiting);
-        self.changed.notify_one(&self.waiting);
+        drop(queued);
+        self.changed.notify_one(&self.queued);
         coming.truncate(KEPT_MAX);
         Ok(())
     }
 
-    /// Takes the next arrival in the place of `arrival`, whose memory is used again.
+    /// Swaps `arrival` with the next one and keeps its memory.
     pub(super) fn take(
         &self,
         arrival: &mut Arrival,
         deadline_ns: u64,
         was_disconnected: &AtomicBool,
     ) -> Received {
-        let mut waiting = self.waiting.lock();
+        let mut queued = self.queued.lock();
         loop {
-            if let Some(next) = waiting.arrivals.pop_front() {
+            if let Some(next) = queued.arrivals.pop_front() {
                 let used = core::mem::replace(arrival, next);
-                if waiting.used.len() < KEPT_MAX && octets(&used) <= KEPT_OCTETS_MAX {
-                    waiting.used.push(used);
+                if queued.used.len() < KEPT_MAX && octets(&used) <= KEPT_OCTETS_MAX {
+                    queued.used.push(used);
                 }
                 return Received::Event;
             }
@@ -94,25 +126,25 @@ impl Inbox {
             if monotonic_ns() >= deadline_ns {
                 return Received::Nothing;
             }
-            self.changed.wait_until(&mut waiting, deadline_ns);
+            self.changed.wait_until(&mut queued, deadline_ns);
         }
     }
 
-    /// Says that nothing will come any more.
+    /// Notes that no event will come any more.
     pub(super) fn close(&self, was_disconnected: &AtomicBool) {
-        // Under the lock: who is about to wait must not miss it.
-        let waiting = self.waiting.lock();
+        // Under the lock, so that a thread that is about to wait sees it.
+        let queued = self.queued.lock();
         was_disconnected.store(true, Ordering::Release);
-        drop(waiting);
-        self.changed.notify_all(&self.waiting);
+        drop(queued);
+        self.changed.notify_all(&self.queued);
     }
 
     pub(super) fn missed(&self) -> u64 {
-        self.waiting.lock().missed
+        self.queued.lock().missed
     }
 }
 
-/// Reads an event in the place of another, into its memory.
+/// Decodes an event into the memory of another.
 fn read_over(event: &mut Event, r: &mut Reader<'_>) -> Result<(), SystemException> {
     event.header = EventHeader::decode(r)?;
     event.data.pad1 = i32::decode(r)?;
@@ -122,13 +154,13 @@ fn read_over(event: &mut Event, r: &mut Reader<'_>) -> Result<(), SystemExceptio
     Ok(event.data.any_value.decode_over(r)?)
 }
 
-/// What an arrival's payload can hold; its any is of the same message, and so of the same order.
+/// The capacity of an arrival's payload. Its any is of the same message, and so of similar size.
 fn octets(arrival: &Arrival) -> usize {
     arrival.event.data.payload.capacity()
 }
 
-/// Arrivals whose memory is kept while none of them is needed.
+/// The greatest number of unused arrivals.
 const KEPT_MAX: usize = 256;
 
-/// Octets of an event whose memory is kept: four times what a channel lets through by default.
+/// Larger events are freed: four times what a channel accepts by default.
 const KEPT_OCTETS_MAX: usize = 64 << 10;

@@ -1,80 +1,90 @@
-//! How what waits for a consumer goes out: by one thread at a time, as much as the connection takes and the turn lasts.
+//! Sending for a consumer: one thread at a time sends as much as the connection takes and the turn allows.
 
-use super::state::{Attention, InHand, Job, Phase, Work};
-use super::{Consumer, Departure, Dispatch, Held, Turn};
+use super::state::{CurrentMessage, Departure, Phase, SendAction, SendJob, SendState, State};
+use super::{Consumer, Dispatch, Held, TurnResult};
+use crate::events::connection::{NotSent, Progress};
 use crate::events::event::Message;
-use crate::events::outlet::{NotSent, Progress};
 use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
 use std::sync::Arc;
 
-/// How a thread's sending goes on.
+/// What a thread that sends does next.
 enum Next {
-    More,
+    Continue,
     /// The connection takes no more.
-    Clogged,
-    /// It is no more.
+    Block,
+    /// The connection is broken, or the consumer has departed.
     Stop,
 }
 
 impl Consumer {
-    /// Has what waits sent: in place, or by the lane, which is to be rung if the answer is true.
-    pub(super) fn have_sent(self: &Arc<Self>, mut state: Held<'_>, dispatch: Dispatch) -> bool {
-        if !state.may_send() || state.attention != Attention::Nobody || !state.has_something() {
+    /// Sends what waits in place, or has the lane send it. Returns true if the caller must wake the lane.
+    pub(super) fn start_sending(self: &Arc<Self>, mut state: Held<'_>, dispatch: Dispatch) -> bool {
+        if dispatch == Dispatch::ByLane {
+            return self.enqueue(state);
+        }
+        if !needs_sender(&state) {
             return false;
         }
-        match dispatch {
-            Dispatch::InPlace | Dispatch::InTurn => {
-                let job = state.begin();
-                drop(state);
-                job.is_some_and(|job| self.send_in_place(job, None))
-            }
-            Dispatch::ByLane => self.stand(state),
-        }
+        let job = state.begin();
+        drop(state);
+        job.is_some_and(|job| self.send_in_place(job, None))
     }
 
-    /// Lets it stand for its turn if it does not and something waits; true if the lane is to be rung.
-    pub(super) fn stand(self: &Arc<Self>, mut state: Held<'_>) -> bool {
-        if !state.may_send() || state.attention != Attention::Nobody || !state.has_something() {
+    /// Queues the consumer for a turn if messages wait and no thread attends to them. Returns true if the caller must wake the lane.
+    pub(super) fn enqueue(self: &Arc<Self>, mut state: Held<'_>) -> bool {
+        if !needs_sender(&state) {
             return false;
         }
-        state.attention = Attention::Standing;
+        state.send_state = SendState::Queued;
         let turn_ns = self.turn_ns(&state);
         drop(state);
-        self.lane().add(Arc::clone(self), turn_ns);
+        self.lane().enqueue(Arc::clone(self), turn_ns);
         true
     }
 
-    /// Sends on a supplier's thread; what that leaves undone is its lane's, which is to be rung if the answer is true.
-    pub(super) fn send_in_place(self: &Arc<Self>, job: Job, fresh: Option<Message<'_>>) -> bool {
-        let turn = self.send(job, fresh);
-        // What is clogged gets its appointment by the lane too: only its thread knows the agenda.
-        let Some(turn_ns) = turn.stands_again.or(turn.look_at_ns.map(|_| 0)) else {
+    /// Sends on a supplier's thread and leaves the rest to the lane. Returns true if the caller must wake the lane.
+    pub(super) fn send_in_place(
+        self: &Arc<Self>,
+        job: SendJob,
+        unqueued: Option<Message<'_>>,
+    ) -> bool {
+        let result = self.send(job, unqueued);
+        // Only the lane's thread can set the timer of a blocked consumer.
+        let turn_ns = result.next_turn_ns.or(result.check_at_ns.map(|_| 0));
+        let Some(turn_ns) = turn_ns else {
             return false;
         };
-        self.lane().add(Arc::clone(self), turn_ns);
+        self.lane().enqueue(Arc::clone(self), turn_ns);
         true
     }
 
-    /// Does a job and what comes after it; `fresh` is its message if that was never queued.
+    /// Does a job and those that follow. `unqueued` is the message of the job if it was never queued.
     ///
-    /// Called without the lock by the one thread that sends.
-    pub(super) fn send(self: &Arc<Self>, job: Job, mut fresh: Option<Message<'_>>) -> Turn {
-        let Job {
-            mut work,
+    /// The one thread that sends calls it, without the lock.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        job: SendJob,
+        mut unqueued: Option<Message<'_>>,
+    ) -> TurnResult {
+        let SendJob {
+            mut action,
             mut outgoing,
         } = job;
         for _ in 0..self.rules.turn_events {
-            let outcome = match work {
-                Work::Flush => self.outlet.flush().map_err(|_| NotSent::BrokenMeanwhile),
-                Work::Push(form) => {
-                    let octets = fresh.map_or(&outgoing[..], |message| message.octets);
-                    self.outlet.push(Message { form, octets })
+            let sent = match action {
+                SendAction::Flush => {
+                    let flushed = self.connection.flush();
+                    flushed.map_err(|_| NotSent::BrokenMeanwhile)
+                }
+                SendAction::Push(form) => {
+                    let octets = unqueued.map_or(&outgoing[..], |message| message.octets);
+                    self.connection.push(Message { form, octets })
                 }
             };
             let mut state = self.state.lock();
-            let next = self.settle(&mut state, outcome);
-            if let Some(message) = fresh.take()
-                && let InHand::Whole(_) = state.in_hand
+            let next = self.note_sent(&mut state, sent);
+            if let Some(message) = unqueued.take()
+                && let CurrentMessage::Unsent(_) = state.current
             {
                 outgoing.clear();
                 outgoing.extend_from_slice(message.octets);
@@ -82,78 +92,76 @@ impl Consumer {
             if state.waiters > 0 {
                 self.room.notify_all(&self.state);
             }
-            let more = match next {
-                Next::More => state.next_work(&mut outgoing),
-                Next::Clogged => return self.leave_clogged(state, outgoing),
+            let next_action = match next {
+                Next::Continue => state.next_action(&mut outgoing),
+                Next::Block => return self.block(state, outgoing),
                 Next::Stop => None,
             };
-            match more {
-                Some(more) => work = more,
-                None => {
-                    state.leave(Attention::Nobody, outgoing);
-                    return Turn::default();
-                }
-            }
+            let Some(next_action) = next_action else {
+                state.stop_sending(SendState::Idle, outgoing);
+                return TurnResult::default();
+            };
+            action = next_action;
         }
         let mut state = self.state.lock();
-        state.leave(Attention::Standing, outgoing);
-        Turn {
-            stands_again: Some(self.turn_ns(&state)),
-            look_at_ns: None,
+        state.stop_sending(SendState::Queued, outgoing);
+        TurnResult {
+            next_turn_ns: Some(self.turn_ns(&state)),
+            check_at_ns: None,
         }
     }
 
-    /// Notes what became of the message in hand.
-    fn settle(self: &Arc<Self>, state: &mut Held<'_>, outcome: Result<Progress, NotSent>) -> Next {
-        let next = match outcome {
+    /// Notes the fate of the current message.
+    fn note_sent(self: &Arc<Self>, state: &mut Held<'_>, sent: Result<Progress, NotSent>) -> Next {
+        let next = match sent {
             Ok(Progress::Whole) => {
                 state.note_delivered(coarse_monotonic_ns());
-                Next::More
+                Next::Continue
             }
             Ok(Progress::Partly) => {
-                if let InHand::Whole(form) = state.in_hand {
-                    state.in_hand = InHand::Rest(form);
+                if let CurrentMessage::Unsent(form) = state.current {
+                    state.current = CurrentMessage::PartlySent(form);
                 }
-                Next::Clogged
+                Next::Block
             }
-            Err(NotSent::Busy) => Next::Clogged,
+            Err(NotSent::Busy) => Next::Block,
             Err(NotSent::Unsendable) => {
-                let events = state.let_go();
+                let events = state.drop_current();
                 state.counts.discarded.unsendable += events;
-                Next::More
+                Next::Continue
             }
             Err(NotSent::Broken) => {
                 self.reopen(state);
                 Next::Stop
             }
             Err(NotSent::BrokenMeanwhile) => {
-                let events = state.let_go();
+                let events = state.drop_current();
                 state.counts.discarded.broken += events;
                 self.reopen(state);
                 Next::Stop
             }
         };
-        if state.phase == Phase::Gone {
-            let events = state.let_go();
+        if state.phase == Phase::Departed {
+            let events = state.drop_current();
             state.counts.discarded.gone += events;
             return Next::Stop;
         }
         next
     }
 
-    fn leave_clogged(&self, mut state: Held<'_>, outgoing: Vec<u8>) -> Turn {
+    fn block(&self, mut state: Held<'_>, outgoing: Vec<u8>) -> TurnResult {
         let now_ns = monotonic_ns();
         if !state.is_suspended {
             state.blocked_since_ns.get_or_insert(now_ns);
         }
-        state.leave(Attention::Clogged, outgoing);
-        Turn {
-            stands_again: None,
-            look_at_ns: Some(now_ns + self.rules.retry_ns),
+        state.stop_sending(SendState::Blocked, outgoing);
+        TurnResult {
+            next_turn_ns: None,
+            check_at_ns: Some(now_ns + self.rules.retry_ns),
         }
     }
 
-    /// Has its connection opened again, unless that breaks all the time.
+    /// Has the keeper open the connection again, or ends the consumer if its connection breaks too often.
     fn reopen(self: &Arc<Self>, state: &mut Held<'_>) {
         if state.phase != Phase::Open {
             return;
@@ -170,11 +178,11 @@ impl Consumer {
         }
         state.phase = Phase::Opening;
         state.blocked_since_ns = None;
-        self.keeper.call(Arc::clone(self));
+        self.keeper.post(Arc::clone(self));
     }
 
-    /// When its turn is, among others of its lane.
-    fn turn_ns(&self, state: &super::State) -> u64 {
+    /// The time of its turn among the consumers of its lane.
+    fn turn_ns(&self, state: &State) -> u64 {
         let Some(after_ns) = state.turn_after_ns else {
             return 0;
         };
@@ -183,5 +191,10 @@ impl Consumer {
     }
 }
 
-/// Connections that may break within the time for hanging: whoever closes each new one wants none.
+/// True if messages wait that could be sent and no thread or timer attends to them.
+fn needs_sender(state: &State) -> bool {
+    state.may_send() && state.send_state == SendState::Idle && state.has_messages()
+}
+
+/// Breaks of the connection within `hang_timeout`. A consumer that closes each new connection wants no events.
 const BREAKS_MAX: u32 = 3;

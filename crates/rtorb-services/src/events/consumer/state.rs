@@ -1,134 +1,144 @@
-//! What is known of a consumer under its lock.
+//! The state of a consumer, which its lock guards.
 
-use crate::events::ChannelConfig;
+use super::filter_output::FilterOutput;
+use crate::events::config::ChannelConfig;
 use crate::events::event::Form;
 use crate::events::filter::Subscription;
 use crate::events::queue::EventQueue;
 use crate::events::statistics::Counts;
 
-use super::Service;
-use super::staged::Staged;
+/// A subscription and the order of turns that follows from its urgency.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) subscription: Subscription,
+    /// The time from an event's arrival to the consumer's turn; `None` for order of arrival.
+    pub(crate) turn_after_ns: Option<u64>,
+}
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) phase: Phase,
-    pub(super) attention: Attention,
+    pub(super) send_state: SendState,
     pub(super) is_suspended: bool,
     pub(super) subscription: Subscription,
-    /// True if its subscription is more than the lookup of its keys.
+    /// True if the subscription needs more than the lookup of its keys.
     pub(super) is_filtered: bool,
-    /// True while an event may come that only a former subscription asked for.
-    pub(super) may_be_late: bool,
-    /// How long after an event came its turn is; `None` for order of arrival.
+    /// True while the lookup table may bring events that only a former subscription wanted.
+    pub(super) may_be_stale: bool,
+    /// As in [`Service`].
     pub(super) turn_after_ns: Option<u64>,
-    /// What former subscriptions have forgotten and missed.
-    before: (u64, u64),
-    /// What its subscription let through just now; memory that is reused.
-    pub(super) staged: Staged,
-    /// True once its subscription has seen text, which it may remember.
+    former: FormerCounts,
+    /// The output of the filter. Its memory is reused.
+    pub(super) filter_output: FilterOutput,
+    /// True once the subscription has seen text, which it may remember.
     pub(super) has_seen_text: bool,
     pub(super) queue: EventQueue,
-    pub(super) in_hand: InHand,
-    /// The octets of what is in hand, when they came out of the queue; with whoever sends meanwhile.
+    pub(super) current: CurrentMessage,
+    /// The bytes of the current message if it came from the queue. A thread that sends takes them with it.
     pub(super) outgoing: Vec<u8>,
     /// Suppliers' threads that wait for room.
     pub(super) waiters: u32,
-    /// The events that they wait with.
-    pub(super) at_the_door: u64,
-    /// Since when its connection takes nothing; none while it does, or nothing is there to be taken.
+    /// The events of these threads.
+    pub(super) waiters_events: u64,
+    /// When the connection began to take nothing; `None` while it takes events or none wait.
     pub(super) blocked_since_ns: Option<u64>,
-    /// When its connection took something last, or it answered.
-    pub(super) heard_ns: u64,
-    /// How often its connection broke since `breaks_since_ns`.
+    /// When the connection last took an event or the consumer last answered a ping.
+    pub(super) last_response_ns: u64,
+    /// How often the connection broke since `breaks_since_ns`.
     pub(super) breaks: u32,
     pub(super) breaks_since_ns: u64,
     pub(super) departure: Option<Departure>,
-    /// Without what waits, which the queue knows.
+    /// Without the waiting events, which [`State::counts`] adds.
     pub(super) counts: Counts,
 }
 
-/// How far the consumer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The keeper opens its connection; what comes waits.
+    /// The keeper opens the connection; events wait.
     Opening,
     Open,
-    /// It is disconnected or dropped.
-    Gone,
+    /// The consumer disconnected or was dropped.
+    Departed,
 }
 
-/// Who does something for the consumer. While something waits and the connection is open, somebody does, or it is suspended.
+/// Who sends for the consumer. While events wait and the connection is open, it is not idle, unless it is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attention {
-    /// Nobody: nothing waits that could go.
-    Nobody,
-    /// It stands in its lane for its turn.
-    Standing,
+pub(super) enum SendState {
+    /// No event waits that could be sent.
+    Idle,
+    /// The lane's ready queue has it.
+    Queued,
     /// A thread sends for it, and looks for more before it ends.
     Sending,
-    /// Its connection takes no more; its lane looks at it again soon.
-    Clogged,
+    /// The connection takes no more; the lane has a timer to try again.
+    Blocked,
 }
 
-/// A message that is out of the queue, or never was in it, and is not delivered.
+/// The message that goes next: it is not in the queue and not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InHand {
-    Nothing,
-    /// Nothing of it is sent, as far as is known; with whoever sends, or in `outgoing`.
-    Whole(Form),
+pub(super) enum CurrentMessage {
+    None,
+    /// Nothing of it is sent, as far as is known. Its bytes are in `outgoing` or with the thread that sends.
+    Unsent(Form),
     /// A part of it is sent; the connection has the rest.
-    Rest(Form),
+    PartlySent(Form),
 }
 
-/// What a thread that sends takes with it, since it does without the lock.
+/// What a thread takes with it to send without the lock.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) work: Work,
+pub(super) struct SendJob {
+    pub(super) action: SendAction,
     pub(super) outgoing: Vec<u8>,
 }
 
-/// What is to be done next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
-    /// Sending what the connection kept.
+pub(super) enum SendAction {
+    /// Send the rest that the connection has.
     Flush,
-    /// Sending the message in hand.
+    /// Send the current message.
     Push(Form),
 }
 
-/// Why a consumer is connected no more.
+/// Why a consumer departed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
     /// It disconnected, or the channel ended.
     Disconnected,
-    /// It is not there, or its connection cannot be opened.
+    /// It does not exist, or its connection cannot be opened.
     Dead,
     /// It took nothing for too long.
     Hung,
-    /// Its queue was full, and that is what was chosen for that.
+    /// Its queue was full and [`WhenFull::Disconnect`](crate::events::WhenFull::Disconnect) was chosen.
     Full,
+}
+
+/// The counts of former subscriptions.
+#[derive(Clone, Copy, Debug, Default)]
+struct FormerCounts {
+    forgotten: u64,
+    timeouts_missed: u64,
 }
 
 impl State {
     pub(super) fn new(service: Service, config: &ChannelConfig, now_ns: u64) -> Self {
         Self {
             phase: Phase::Opening,
-            attention: Attention::Nobody,
+            send_state: SendState::Idle,
             is_suspended: false,
             is_filtered: !service.subscription.is_plain(),
             subscription: service.subscription,
-            may_be_late: false,
+            may_be_stale: false,
             turn_after_ns: service.turn_after_ns,
-            before: (0, 0),
-            staged: Staged::default(),
+            former: FormerCounts::default(),
+            filter_output: FilterOutput::default(),
             has_seen_text: false,
             queue: EventQueue::new(config.queue_events, config.queue_octets),
-            in_hand: InHand::Nothing,
-            outgoing: Vec::with_capacity(config.event_octets_max.min(OUTGOING_OCTETS)),
+            current: CurrentMessage::None,
+            outgoing: Vec::with_capacity(config.event_octets_max.min(OUTGOING_BYTES)),
             waiters: 0,
-            at_the_door: 0,
+            waiters_events: 0,
             blocked_since_ns: None,
-            heard_ns: now_ns,
+            last_response_ns: now_ns,
             breaks: 0,
             breaks_since_ns: 0,
             departure: None,
@@ -136,125 +146,120 @@ impl State {
         }
     }
 
-    /// Takes another subscription in the place of the one that it has.
-    pub(super) fn serve(&mut self, subscription: Subscription, turn_after_ns: Option<u64>) {
-        self.before = (self.forgotten(), self.timeouts_missed());
-        self.is_filtered = !subscription.is_plain();
-        self.subscription = subscription;
-        self.turn_after_ns = turn_after_ns;
+    /// Replaces the subscription.
+    pub(super) fn serve(&mut self, service: Service) {
+        self.former = FormerCounts {
+            forgotten: self.forgotten(),
+            timeouts_missed: self.timeouts_missed(),
+        };
+        self.is_filtered = !service.subscription.is_plain();
+        self.subscription = service.subscription;
+        self.turn_after_ns = service.turn_after_ns;
     }
 
-    /// Events that its conjunctions had no room for, whichever subscription they were of.
+    /// Events that conjunctions had no room for, in all subscriptions so far.
     pub(super) fn forgotten(&self) -> u64 {
-        self.before.0 + self.subscription.forgotten()
+        self.former.forgotten + self.subscription.forgotten()
     }
 
-    /// Moments of its timeouts that went by unseen, whichever subscription they were of.
+    /// Timeouts that were missed, in all subscriptions so far.
     pub(super) fn timeouts_missed(&self) -> u64 {
-        self.before.1 + self.subscription.timeouts_missed()
+        self.former.timeouts_missed + self.subscription.timeouts_missed()
     }
 
-    /// True if an event may go at once: nothing waits, nobody sends.
+    /// True if an event may be sent at once: none waits and no thread sends.
     pub(super) fn is_free(&self) -> bool {
-        self.may_send()
-            && self.attention == Attention::Nobody
-            && self.in_hand == InHand::Nothing
-            && self.queue.is_empty()
+        self.may_send() && self.send_state == SendState::Idle && !self.has_messages()
     }
 
-    /// True if its connection may be given something.
     pub(super) fn may_send(&self) -> bool {
         self.phase == Phase::Open && !self.is_suspended
     }
 
-    /// True if events are accepted for it at all.
+    /// True if the consumer does not discard every event.
     pub(super) fn takes_events(&self) -> bool {
-        self.phase != Phase::Gone && !self.is_suspended
+        self.phase != Phase::Departed && !self.is_suspended
     }
 
-    /// True if there is something to be sent.
-    pub(super) fn has_something(&self) -> bool {
-        self.in_hand != InHand::Nothing || !self.queue.is_empty()
+    /// True if a message waits or is partly sent.
+    pub(super) fn has_messages(&self) -> bool {
+        self.current != CurrentMessage::None || !self.queue.is_empty()
     }
 
-    /// Makes the calling thread the one that sends, if there is something to be sent.
-    pub(super) fn begin(&mut self) -> Option<Job> {
+    /// Makes the calling thread the one that sends, if there is a message.
+    pub(super) fn begin(&mut self) -> Option<SendJob> {
         let mut outgoing = core::mem::take(&mut self.outgoing);
-        match self.next_work(&mut outgoing) {
-            Some(work) => {
-                self.attention = Attention::Sending;
-                Some(Job { work, outgoing })
-            }
-            None => {
-                self.leave(Attention::Nobody, outgoing);
-                None
-            }
-        }
+        let Some(action) = self.next_action(&mut outgoing) else {
+            self.stop_sending(SendState::Idle, outgoing);
+            return None;
+        };
+        self.send_state = SendState::Sending;
+        Some(SendJob { action, outgoing })
     }
 
-    /// As [`begin`](Self::begin), with a message that was never queued.
-    pub(super) fn begin_with(&mut self, form: Form) -> Job {
-        self.attention = Attention::Sending;
-        self.in_hand = InHand::Whole(form);
-        Job {
-            work: Work::Push(form),
+    /// Makes the calling thread the one that sends a message that was never queued.
+    pub(super) fn begin_with(&mut self, form: Form) -> SendJob {
+        self.send_state = SendState::Sending;
+        self.current = CurrentMessage::Unsent(form);
+        SendJob {
+            action: SendAction::Push(form),
             outgoing: core::mem::take(&mut self.outgoing),
         }
     }
 
-    /// What the thread that sends shall do now; what it shall push is in `outgoing` then.
-    pub(super) fn next_work(&mut self, outgoing: &mut Vec<u8>) -> Option<Work> {
+    /// The next action of the thread that sends. It moves the bytes of a queued message to `outgoing`.
+    pub(super) fn next_action(&mut self, outgoing: &mut Vec<u8>) -> Option<SendAction> {
         if !self.may_send() {
             return None;
         }
-        match self.in_hand {
-            InHand::Rest(_) => Some(Work::Flush),
-            InHand::Whole(form) => Some(Work::Push(form)),
-            InHand::Nothing => {
+        match self.current {
+            CurrentMessage::PartlySent(_) => Some(SendAction::Flush),
+            CurrentMessage::Unsent(form) => Some(SendAction::Push(form)),
+            CurrentMessage::None => {
                 let form = self.queue.pop(outgoing)?.form;
-                self.in_hand = InHand::Whole(form);
-                Some(Work::Push(form))
+                self.current = CurrentMessage::Unsent(form);
+                Some(SendAction::Push(form))
             }
         }
     }
 
-    /// Ends the sending of the thread that did.
-    pub(super) fn leave(&mut self, attention: Attention, outgoing: Vec<u8>) {
-        self.attention = attention;
+    /// Notes that the thread that sent has stopped, and returns its buffer.
+    pub(super) fn stop_sending(&mut self, send_state: SendState, outgoing: Vec<u8>) {
+        self.send_state = send_state;
         self.outgoing = outgoing;
     }
 
-    /// What the message in hand was is delivered.
+    /// Notes that the current message is delivered.
     pub(super) fn note_delivered(&mut self, now_ns: u64) {
-        self.counts.delivered += self.let_go();
+        self.counts.delivered += self.drop_current();
         self.blocked_since_ns = None;
-        self.heard_ns = now_ns;
+        self.last_response_ns = now_ns;
     }
 
-    /// How many events were in hand; they are no more.
-    pub(super) fn let_go(&mut self) -> u64 {
-        let events = self.in_hand.events();
-        self.in_hand = InHand::Nothing;
+    /// Removes the current message and returns the number of its events.
+    pub(super) fn drop_current(&mut self) -> u64 {
+        let events = self.current.events();
+        self.current = CurrentMessage::None;
         events
     }
 
-    /// All counts, what waits included.
+    /// All counts, with the waiting events.
     pub(super) fn counts(&self) -> Counts {
         Counts {
-            waiting: self.queue.events() + self.in_hand.events() + self.at_the_door,
+            waiting: self.queue.events() + self.current.events() + self.waiters_events,
             ..self.counts
         }
     }
 }
 
-impl InHand {
+impl CurrentMessage {
     fn events(self) -> u64 {
         match self {
-            Self::Nothing => 0,
-            Self::Whole(form) | Self::Rest(form) => u64::from(form.events),
+            Self::None => 0,
+            Self::Unsent(form) | Self::PartlySent(form) => u64::from(form.events),
         }
     }
 }
 
-/// Reserved for the event that is being sent; a larger one makes it grow once, to at most `event_octets_max`.
-const OUTGOING_OCTETS: usize = 4096;
+/// Reserved for the event that is being sent. A larger event makes the buffer grow once, to `event_octets_max` at most.
+const OUTGOING_BYTES: usize = 4096;

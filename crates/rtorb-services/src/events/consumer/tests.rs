@@ -1,53 +1,52 @@
-//! A consumer whose connection clogs, breaks and delays as a test says.
+//! Tests of a consumer with a simulated connection, which blocks, breaks and delays as the test says.
 
 use super::*;
-use crate::events::Dispatching;
-use crate::events::agenda::Agenda;
-use crate::events::event::{Message, Octets};
+use crate::events::connection::{NotSent, Progress};
+use crate::events::event::{self, Message, Octets, event_of};
+use crate::events::filter::Subscription;
 use crate::events::filter::{FilterKind, FilterLimits, types};
-use crate::events::outlet::{NotSent, Progress};
 use crate::events::subscriptions::Subscriptions;
+use crate::events::timer_queue::TimerQueue;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{ConsumerQos, Dependency};
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 use proptest::prelude::*;
 use rtorb::SystemException;
-use rtorb::any::Any;
 use rtorb::cdr::CharCodeSet;
 use rtorb::rt::Priority;
 use rtorb_os::heap::heap_calls;
 use rtorb_os::sync::lock_calls;
 
-/// How a connection behaves.
+/// The behaviour of a simulated connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It takes all.
+    /// Takes everything.
     #[default]
     Takes,
-    /// It takes a part of one message, and no more.
+    /// Takes a part of one message.
     Clogged,
-    /// Somebody else has it.
+    /// Another thread uses it.
     Busy,
     Broken,
     BrokenMeanwhile,
     Refuses,
 }
 
-/// A connection that does as it is told, and remembers the sources of the events that it took whole.
+/// A simulated connection. It records the sources of events that it took whole.
 #[derive(Debug, Default)]
-pub(crate) struct Fake(Mutex<FakeState>);
+pub(crate) struct FakeConnection(Mutex<FakeConnectionState>);
 
 #[derive(Debug, Default)]
-struct FakeState {
+struct FakeConnectionState {
     manner: Manner,
     taken: Vec<Vec<i32>>,
     rest: Option<Vec<i32>>,
-    /// True from when it broke with a rest until somebody found out.
+    /// True after it broke with a rest, until the next flush.
     has_lost: bool,
-    /// Memory for one more, so that what counts heap calls counts none of the fake's.
+    /// Memory for one more message, so that heap-call counts do not include this.
     spare: Vec<i32>,
 }
 
-impl Fake {
+impl FakeConnection {
     pub(crate) fn behave(&self, manner: Manner) {
         let mut state = self.0.lock();
         state.manner = manner;
@@ -56,7 +55,7 @@ impl Fake {
         }
     }
 
-    /// Memory for one more message of one event.
+    /// Reserves memory for one more message of one event.
     pub(crate) fn reserve(&self) {
         let mut state = self.0.lock();
         state.spare = Vec::with_capacity(1);
@@ -68,16 +67,16 @@ impl Fake {
     }
 }
 
-/// The source of the first event, which is its third number of four octets.
+/// The source of the first event: its third 4-byte number.
 fn first_source(message: &Message<'_>) -> i32 {
     let octets = message.octets[4..].first_chunk().expect("a header");
     i32::from_ne_bytes(*octets)
 }
 
-impl Outlet for Fake {
+impl ConsumerConnection for FakeConnection {
     fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
         let mut state = self.0.lock();
-        assert_eq!(state.rest, None, "the rest of another one goes first");
+        assert_eq!(state.rest, None, "the rest of the last message goes first");
         let mut sources = core::mem::take(&mut state.spare);
         match message.form.events {
             1 => sources.push(first_source(&message)),
@@ -125,31 +124,31 @@ impl Outlet for Fake {
         Ok(())
     }
 
-    fn ask(&self) -> Result<(), SystemException> {
+    fn ping(&self) -> Result<(), SystemException> {
         Ok(())
     }
 
-    fn say_goodbye(&self) {}
+    fn notify_disconnected(&self) {}
 }
 
-/// A consumer with its lane, which the test steps.
+/// A consumer and its lane, which the test steps.
 struct Bench {
     consumer: Arc<Consumer>,
-    fake: Arc<Fake>,
-    agenda: Agenda,
+    fake: Arc<FakeConnection>,
+    timers: TimerQueue<Arc<Consumer>>,
 }
 
 impl Bench {
     fn new(config: &ChannelConfig, qos: &ConsumerQos) -> Self {
-        let fake = Arc::new(Fake::default());
-        let outlet: Arc<dyn Outlet> = Arc::clone(&fake) as _;
-        let consumer = consumer(0, qos, outlet, config);
+        let fake = Arc::new(FakeConnection::default());
+        let connection: Arc<dyn ConsumerConnection> = Arc::clone(&fake) as _;
+        let consumer = consumer(0, qos, connection, config);
         consumer.start();
         consumer.opened();
         let mut bench = Self {
             consumer,
             fake,
-            agenda: Agenda::new(16),
+            timers: TimerQueue::new(16),
         };
         bench.step();
         bench
@@ -174,28 +173,28 @@ impl Bench {
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
 
-    /// Lets the lane do all that is to be done now.
+    /// Does all current work of the lane.
     fn step(&mut self) {
         while self.step_once() {}
     }
 
-    /// Lets the lane do one thing; false if there was nothing to do.
+    /// Does one step of the lane. Returns false if there was no work.
     fn step_once(&mut self) -> bool {
         let nobody = Subscriptions::new();
-        self.consumer.lane().step(&mut self.agenda, &nobody)
+        self.consumer.lane().step(&mut self.timers, &nobody)
     }
 
     fn resubscribe(&self, qos: &ConsumerQos) {
         assert!(self.consumer.resubscribe(service(qos, None)));
     }
 
-    /// Lets the lane do all that is to be done, until nothing waits.
+    /// Works until no event waits.
     fn drain(&mut self) {
         let late_ns = monotonic_ns() + 5_000_000_000;
         self.step();
         while self.consumer.counts().waiting > 0 {
             assert!(monotonic_ns() < late_ns, "{:?}", self.consumer);
-            // As the keeper would.
+            // As the keeper does.
             self.consumer.opened();
             self.step();
         }
@@ -205,8 +204,8 @@ impl Bench {
         self.fake.taken().into_iter().map(|set| set[0]).collect()
     }
 
-    fn is_in_no_agenda(&self) {
-        assert_eq!(self.agenda.next_ns(), None, "nobody waits for it any more");
+    fn is_without_timer(&self) {
+        assert_eq!(self.timers.next_ns(), None, "it has no timer");
     }
 
     fn balanced(&self) -> Counts {
@@ -220,34 +219,19 @@ const RETRY: Duration = Duration::from_micros(100);
 
 pub(crate) fn header(source: i32) -> EventHeader {
     EventHeader {
-        r#type: 16,
-        source,
         ttl: 1,
-        creation_time: 0,
-        ec_recv_time: 0,
-        ec_send_time: 0,
+        ..event::header(16, source)
     }
 }
 
 pub(crate) fn octets(source: i32) -> Octets {
-    let event = event(header(source));
+    let event = event_of(header(source));
     Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
-}
-
-fn event(header: EventHeader) -> Event {
-    Event {
-        header,
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
-    }
 }
 
 pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
     let dependency = |&(event_type, source): &(i32, i32)| Dependency {
-        event: event(EventHeader {
+        event: event_of(EventHeader {
             r#type: event_type,
             ..header(source)
         }),
@@ -262,26 +246,27 @@ pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
 fn consumer(
     slot: usize,
     qos: &ConsumerQos,
-    outlet: Arc<dyn Outlet>,
+    connection: Arc<dyn ConsumerConnection>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let place = Place {
+    let registration = Registration {
         number: slot as u64,
         slot,
         lane: Lane::all(config).remove(0),
     };
-    consumer_at(place, service(qos, None), outlet, config)
+    consumer_at(registration, service(qos, None), connection, config)
 }
 
-/// A consumer that is neither started nor opened.
+/// A consumer that is not started and not opened.
 pub(crate) fn consumer_at(
-    place: Place,
+    registration: Registration,
     service: Service,
-    outlet: Arc<dyn Outlet>,
+    connection: Arc<dyn ConsumerConnection>,
     config: &ChannelConfig,
 ) -> Arc<Consumer> {
-    let ends = (Arc::new(Mailbox::new(16)), config);
-    Arc::new(Consumer::new(place, service, outlet, ends))
+    let keeper = Arc::new(Mailbox::new(16));
+    let consumer = Consumer::new(registration, service, connection, keeper, config);
+    Arc::new(consumer)
 }
 
 pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service {
@@ -293,22 +278,8 @@ pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service 
     }
 }
 
-/// A consumer in that slot that nothing is ever sent to.
-pub(crate) fn unconnected(slot: usize) -> Arc<Consumer> {
-    let config = ChannelConfig {
-        dispatching: Dispatching::Lanes,
-        ..ChannelConfig::default()
-    };
-    consumer(
-        slot,
-        &wanting(&[(0, 0)]),
-        Arc::new(Fake::default()),
-        &config,
-    )
-}
-
 #[test]
-fn in_place_or_by_the_lane_events_keep_their_order() {
+fn events_keep_their_order_in_place_and_by_lane() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 256);
     for source in 1..=90 {
         let dispatch = match source % 3 {
@@ -326,7 +297,7 @@ fn in_place_or_by_the_lane_events_keep_their_order() {
 }
 
 #[test]
-fn what_is_discarded_when_full_is_what_was_chosen_and_is_counted() {
+fn a_full_queue_discards_as_configured_and_counts() {
     let cases = [
         (WhenFull::DiscardOldest, vec![1, 7, 8, 9, 10]),
         (WhenFull::DiscardNewest, vec![1, 2, 3, 4, 5]),
@@ -353,7 +324,7 @@ fn what_is_discarded_when_full_is_what_was_chosen_and_is_counted() {
 }
 
 #[test]
-fn who_has_no_room_is_disconnected_if_that_was_chosen() {
+fn a_consumer_with_a_full_queue_is_disconnected_if_configured() {
     let mut bench = Bench::of(WhenFull::Disconnect, 4);
     bench.fake.behave(Manner::Clogged);
     for source in 1..=10 {
@@ -366,7 +337,7 @@ fn who_has_no_room_is_disconnected_if_that_was_chosen() {
 }
 
 #[test]
-fn a_suspended_consumer_gets_nothing_and_then_what_waited_before() {
+fn a_resumed_consumer_gets_the_events_from_before_its_suspension() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Busy);
     bench.offer(1, Dispatch::InPlace);
@@ -384,16 +355,16 @@ fn a_suspended_consumer_gets_nothing_and_then_what_waited_before() {
 }
 
 #[test]
-fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
+fn a_broken_connection_is_reopened_and_no_event_is_sent_twice() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Broken);
     bench.offer(1, Dispatch::InPlace);
-    assert!(bench.consumer.is_to_be_opened());
+    assert!(bench.consumer.must_open());
     bench.offer(2, Dispatch::InPlace);
     bench.fake.behave(Manner::BrokenMeanwhile);
     bench.consumer.opened();
     bench.step();
-    assert!(bench.consumer.is_to_be_opened(), "the first may have gone");
+    assert!(bench.consumer.must_open(), "the first may have gone");
     bench.fake.behave(Manner::Takes);
     bench.consumer.opened();
     bench.drain();
@@ -403,7 +374,7 @@ fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
 }
 
 #[test]
-fn a_connection_that_breaks_all_the_time_is_given_up() {
+fn a_connection_that_breaks_too_often_ends_the_consumer() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Broken);
     bench.offer(1, Dispatch::InPlace);
@@ -416,7 +387,7 @@ fn a_connection_that_breaks_all_the_time_is_given_up() {
 }
 
 #[test]
-fn what_cannot_be_written_for_a_consumer_holds_up_nothing() {
+fn an_unsendable_event_does_not_delay_others() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Refuses);
     bench.offer(1, Dispatch::InPlace);
@@ -428,7 +399,7 @@ fn what_cannot_be_written_for_a_consumer_holds_up_nothing() {
 }
 
 #[test]
-fn who_takes_nothing_hangs_until_it_takes_something() {
+fn a_consumer_that_takes_nothing_hangs() {
     let config = ChannelConfig {
         hang_timeout: Duration::from_millis(10),
         retry: RETRY,
@@ -473,7 +444,7 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
     while !supplier.is_finished() {
         assert!(monotonic_ns() < late_ns, "{:?}", bench.consumer);
         bench.step();
-        // What blocks it is over when it is looked at again.
+        // Unblock the connection.
         if bench.consumer.counts().waiting > 2 {
             bench.fake.behave(Manner::Takes);
         }
@@ -484,7 +455,7 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
 }
 
 #[test]
-fn the_events_of_a_conjunction_go_together() {
+fn the_events_of_a_conjunction_go_in_one_push() {
     let qos = wanting(&[(types::CONJUNCTION, 0), (16, 1), (16, 2)]);
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
     for source in [2, 2, 1, 1, 2] {
@@ -496,7 +467,7 @@ fn the_events_of_a_conjunction_go_together() {
 }
 
 #[test]
-fn timeouts_are_the_lanes() {
+fn the_lane_sends_timeouts() {
     let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
     // 200 us.
     qos.dependencies[0].event.header.creation_time = 2000;
@@ -509,19 +480,19 @@ fn timeouts_are_the_lanes() {
     assert_eq!(bench.single()[..3], [0, 0, 0]);
     bench.consumer.depart(Departure::Disconnected);
     bench.step();
-    bench.is_in_no_agenda();
+    bench.is_without_timer();
     bench.balanced();
 }
 
 #[test]
-fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_asked_for() {
+fn a_new_subscription_keeps_waiting_events_and_ignores_stale_ones() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Busy);
     for source in 1..=3 {
         bench.offer(source, Dispatch::ByLane);
     }
     bench.resubscribe(&wanting(&[(16, 4), (16, 5)]));
-    // Source 6 came through the former lookup table.
+    // Source 6 comes through the former lookup table.
     for source in [4, 6, 5] {
         bench.offer(source, Dispatch::ByLane);
     }
@@ -532,23 +503,23 @@ fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_
 }
 
 #[test]
-fn another_subscription_has_its_own_timeouts() {
+fn a_new_subscription_has_its_own_timeouts() {
     let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
-    // A minute, which this test does not last.
+    // A minute, longer than this test.
     qos.dependencies[0].event.header.creation_time = 600_000_000;
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
-    let due_ns = bench.agenda.next_ns().expect("a timeout");
+    let due_ns = bench.timers.next_ns().expect("a timeout");
     bench.resubscribe(&qos);
     bench.step();
     assert!(
         bench
-            .agenda
+            .timers
             .next_ns()
             .is_some_and(|anew_ns| anew_ns > due_ns)
     );
     bench.resubscribe(&wanting(&[(0, 0)]));
     bench.step();
-    bench.is_in_no_agenda();
+    bench.is_without_timer();
     bench.consumer.depart(Departure::Disconnected);
     assert!(!bench.consumer.resubscribe(service(&qos, None)));
 }
@@ -566,7 +537,7 @@ fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
         let offer = || bench.consumer.offer(&incoming, Dispatch::InPlace, 1);
         let ((_, locks), heap) = heap_calls(|| lock_calls(offer));
         assert_eq!(heap, 0);
-        // To begin, in the fake, and to note what became of it.
+        // To begin, in the simulated connection, and to note the result.
         assert_eq!((locks.all, locks.contended), (3, 0));
     }
 }
@@ -576,7 +547,7 @@ enum Step {
     Offer(Dispatch),
     Behave(Manner),
     Lane,
-    /// To the same events.
+    /// With the same keys.
     Resubscribe,
     Suspend,
     Resume,
@@ -607,7 +578,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn whatever_happens_every_event_is_accounted_for_and_none_goes_twice(
+    fn random_steps_account_for_every_event_and_send_none_twice(
         steps in steps(),
         when_full in prop_oneof![Just(WhenFull::DiscardOldest), Just(WhenFull::DiscardNewest), Just(WhenFull::Disconnect)],
         queue_events in 1usize..6,

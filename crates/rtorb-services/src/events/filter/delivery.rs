@@ -1,24 +1,13 @@
-//! What a subscription hands over: one event, or the events of a conjunction together.
+//! The output of a subscription: one event, or the events of a conjunction together.
 
-use super::memory::Memory;
-use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
+use super::memory::{EventOctets, Memory};
 
-/// One event as it is forwarded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EventOctets<'a> {
-    /// What its octets say of it.
-    pub header: &'a EventHeader,
-    /// The event in native byte order, as laid out from a place that is 4 modulo 8: where the first event of a set is, behind the
-    /// count. Elsewhere 4 octets of padding come between `ttl` and `creation_time`; all else is the same at both places.
-    pub octets: &'a [u8],
-}
-
-/// What is to be pushed to the consumer in one call.
+/// The events of one push to the consumer.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a>(What<'a>);
+pub struct Delivery<'a>(Events<'a>);
 
 #[derive(Clone, Copy, Debug)]
-enum What<'a> {
+enum Events<'a> {
     One(EventOctets<'a>),
     Together {
         memory: &'a Memory,
@@ -29,19 +18,19 @@ enum What<'a> {
 impl<'a> Delivery<'a> {
     /// One event.
     pub fn one(event: EventOctets<'a>) -> Self {
-        Self(What::One(event))
+        Self(Events::One(event))
     }
 
     pub(super) fn together(memory: &'a Memory, order: &'a [usize]) -> Self {
-        Self(What::Together { memory, order })
+        Self(Events::Together { memory, order })
     }
 
-    /// How many events, 1 at least.
+    /// The number of events, 1 at least.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         match self.0 {
-            What::One(_) => 1,
-            What::Together { order, .. } => order.len(),
+            Events::One(_) => 1,
+            Events::Together { order, .. } => order.len(),
         }
     }
 
@@ -52,10 +41,10 @@ impl<'a> Delivery<'a> {
 
     /// The events, in the order in which they came.
     pub fn events(&self) -> impl Iterator<Item = EventOctets<'a>> + use<'a> {
-        let what = self.0;
-        (0..self.len()).map(move |index| match what {
-            What::One(event) => event,
-            What::Together { memory, order } => memory.event(order[index]),
+        let events = self.0;
+        (0..self.len()).map(move |index| match events {
+            Events::One(event) => event,
+            Events::Together { memory, order } => memory.event(order[index]),
         })
     }
 }

@@ -1,74 +1,70 @@
-//! What is wrong with a list of dependencies, and with which of its entries.
+//! Why a list of dependencies is refused, and which entry is wrong.
 
 use super::types;
 
-/// Why a `ConsumerQOS` is refused. `connect_push_consumer` answers it with `TypeError`, which has no place for the words.
+/// Why a `ConsumerQOS` is refused. `connect_push_consumer` raises `TypeError`, which cannot carry the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {
-    /// There is nothing to wait for.
+    /// The list subscribes to nothing.
     #[error(
         "the list of dependencies has no events: name an event, or a designator with its children"
     )]
     Empty,
     /// More entries than [`FilterLimits::entries_max`](super::FilterLimits::entries_max).
     #[error(
-        "{entries} dependencies, {max} are allowed: subscribe by type or source alone, or with several consumers"
+        "{entries} dependencies, and {max} are allowed: subscribe by type or source only, or use several consumers"
     )]
     TooManyEntries {
-        /// How many there are.
+        /// The number of entries.
         entries: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
     /// One entry is wrong.
     #[error("dependency {entry} (type {event_type}, {}): {problem}", types::name(*.event_type))]
     Entry {
-        /// Its place in the list, from 0.
+        /// Its index in the list.
         entry: usize,
         /// The type in its header.
         event_type: i32,
-        /// What is wrong with it.
+        /// The problem.
         problem: Problem,
     },
 }
 
-/// What is wrong with an entry.
+/// The problem of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A designator that nothing follows, or that says it has none.
+    /// A designator without children.
     #[error("it has no children; {}", if *.prefix { "header.source says how many, 1 at least" } else { "its events follow it, until the next group begins" })]
     NoChildren {
-        /// Whether the channel counts children by `header.source`.
+        /// True if the channel counts children by `header.source`.
         prefix: bool,
     },
-    /// A count of children that the list cannot have.
+    /// A count of children that is larger than the list.
     #[error("header.source says {said} children, and {left} entries follow")]
     ChildrenMissing {
-        /// As the header says, read as unsigned.
+        /// The count in the header, as unsigned.
         said: u32,
         /// Entries after it.
         left: usize,
     },
-    /// The list ends within it.
+    /// The list ends before the entry is complete.
     #[error("the list ends where it needs {needed}")]
     Ends {
-        /// What it needs.
+        /// The missing part.
         needed: Needed,
     },
-    /// A group inside something that may have none where children are not counted.
-    #[error(
-        "a group cannot stand inside a group here: a channel with the filter `prefix` has groups in groups"
-    )]
+    /// A group inside a construct that cannot contain one in the form `basic`.
+    #[error("a group cannot be inside a group here: use a channel with the filter `prefix`")]
     Nested,
     /// A global designator inside a group.
-    #[error("it begins what stands outside of all groups, so it cannot stand inside one")]
+    #[error("it ends all groups, so it cannot be inside one")]
     GlobalInside,
-    /// Something that one event alone cannot satisfy, where one event is looked at.
-    #[error(
-        "it cannot stand below a logical AND, a negation or a bitmask, which look at one event alone"
-    )]
+    /// A construct that needs more than one event, where one event is checked.
+    #[error("it cannot be below a logical AND, a negation or a bitmask, which check one event")]
     OneEvent,
     /// Deeper than [`FilterLimits::depth_max`](super::FilterLimits::depth_max).
     #[error("designators inside each other more than {max} deep")]
@@ -82,7 +78,7 @@ pub enum Problem {
     /// More timeouts than [`FilterLimits::timeouts_max`](super::FilterLimits::timeouts_max).
     #[error("more than {max} timeouts in one subscription")]
     TooManyTimeouts {
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
     /// A period of no use.

@@ -1,21 +1,21 @@
-//! Source and type by which events are looked up; 0 stands for any.
+//! The key of an event: source and type.
 
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 
-/// A source and a type, as an entry of a subscription or the header of an event names them.
+/// A source and a type, in an entry of a subscription or in the header of an event.
 ///
-/// 0 stands for any, on either side: an entry with source 0 takes events of all sources, and an event of source 0 goes to entries of
-/// all sources.
+/// 0 is a wildcard on both sides: an entry with source 0 takes events of all sources, and an event with source 0 goes to entries
+/// of all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Who sends; 0 is anybody.
+    /// The source; 0 for any.
     pub source: i32,
-    /// What is said; 0 is anything.
+    /// The type; 0 for any.
     pub event_type: i32,
 }
 
 impl Key {
-    /// Any event of anybody.
+    /// Matches every event.
     pub const ANY: Self = Self {
         source: 0,
         event_type: 0,
@@ -29,12 +29,12 @@ impl Key {
         }
     }
 
-    /// Whether an entry with this key takes an event with that one.
+    /// True if an entry with this key takes an event with that key.
     pub fn matches(self, event: Self) -> bool {
         same_or_any(self.source, event.source) && same_or_any(self.event_type, event.event_type)
     }
 
-    /// The keys that match whatever this one matches, and more.
+    /// The more general keys that cover this one.
     pub fn wider(self) -> impl Iterator<Item = Self> {
         let of_source = Self {
             event_type: 0,

@@ -1,24 +1,24 @@
-//! What one subscription may take of a channel.
+//! The limits of one subscription.
 
-/// Bounds of one subscription; [`Subscription::build`](super::Subscription::build) refuses what is beyond them.
+/// The limits of one subscription. [`Subscription::build`](super::Subscription::build) refuses larger ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterLimits {
-    /// Entries of the list, designators included. 256: where the lookup alone does not answer, each costs some nanoseconds an event,
-    /// and a consumer may ask for no more than a few microseconds of a supplier's thread.
+    /// Entries of the list, with designators. 256: where the lookup is not enough, each entry costs some nanoseconds for an
+    /// event, and one consumer may cost a supplier's thread a few microseconds at most.
     pub entries_max: usize,
-    /// Designators inside each other. 16: evaluation goes down as deep on a stack of a few tens of KiB.
+    /// The depth of designators. 16: evaluation recurses as deep, on a stack of a few tens of KiB.
     pub depth_max: usize,
     /// Timeouts. 16: a lane looks at all of them when one is due.
     pub timeouts_max: usize,
     /// The shortest period of a timeout in nanoseconds. 100 us: a shorter one would be a lane's whole work.
     pub period_ns_min: u64,
-    /// The longest period of a timeout in nanoseconds. A year: what is longer is a mistake of units.
+    /// The longest period of a timeout in nanoseconds. A year: a longer one is a mistake of units.
     pub period_ns_max: u64,
-    /// Octets reserved for the events that conjunctions remember. 4 KiB: eighty events without data. More is taken when it is needed,
-    /// once, and kept.
+    /// Bytes reserved for the events that conjunctions remember. 4 KiB: eighty events without data. It grows when needed and does
+    /// not shrink.
     pub remembered_octets: usize,
-    /// Octets that conjunctions may remember; trees that have any share them equally. 1 MiB. An event beyond it is not remembered, and
-    /// [`Subscription::forgotten`](super::Subscription::forgotten) counts it.
+    /// The greatest number of bytes that conjunctions remember; trees with conjunctions share them equally. 1 MiB. An event
+    /// beyond it is not remembered, and [`Subscription::forgotten`](super::Subscription::forgotten) counts it.
     pub remembered_octets_max: usize,
 }
 

@@ -1,7 +1,16 @@
-//! The events that the conjunctions of a tree remember, one behind the other in memory that is kept.
+//! The memory of a tree's conjunctions: remembered events one behind the other.
 
-use super::delivery::EventOctets;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
+
+/// A delivered event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventOctets<'a> {
+    /// Its decoded header.
+    pub header: &'a EventHeader,
+    /// The event in native byte order, encoded for an offset that is 4 modulo 8: that of the first event of a set, behind the
+    /// count. At other offsets, 4 bytes of padding go between `ttl` and `creation_time`; the rest is the same.
+    pub octets: &'a [u8],
+}
 
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -18,7 +27,7 @@ struct Remembered {
 }
 
 impl Memory {
-    /// For `events` at most, with room for `octets` that grows to `octets_max` at most.
+    /// Memory for at most `events` events. It reserves `octets` bytes and grows to at most `octets_max`.
     pub(super) fn new(events: usize, octets: usize, octets_max: usize) -> Self {
         Self {
             events: Vec::with_capacity(events),
@@ -27,7 +36,7 @@ impl Memory {
         }
     }
 
-    /// Copies the event; where it is, or nothing when there is no room for it.
+    /// Copies an event and returns its index, or `None` if there is no room.
     pub(super) fn remember(&mut self, event: EventOctets<'_>) -> Option<usize> {
         let begin = self.octets.len();
         let end = begin + event.octets.len();
@@ -55,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// Forgets all, and keeps the memory.
+    /// Removes all events and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.octets.clear();

@@ -1,22 +1,24 @@
-//! From a list of dependencies to trees, in either of the two forms.
+//! Parsing a list of dependencies into trees, in either form.
 
 use super::error::{Needed, Problem, SubscriptionError};
 use super::key::Key;
+use super::kind::FilterKind;
+use super::limits::FilterLimits;
 use super::timeout::{NS_PER_UNIT, Recurrence, Timeout};
 use super::tree::{Construct, Masks, Node, Tree};
-use super::{FilterKind, FilterLimits, types};
+use super::types;
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 
-/// What the list asks for.
+/// The parsed list.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) trees: Vec<Tree>,
     pub(super) rt_infos: Vec<HandleT>,
 }
 
-/// Reads the whole list.
+/// Parses the whole list.
 pub(super) fn read(
     dependencies: &[Dependency],
     kind: FilterKind,
@@ -39,12 +41,13 @@ pub(super) fn read(
     let trees = reading.trees()?;
     reading.rt_infos.sort_unstable();
     reading.rt_infos.dedup();
-    match trees.is_empty() {
-        true => Err(SubscriptionError::Empty),
-        false => Ok(Read {
+    if trees.is_empty() {
+        Err(SubscriptionError::Empty)
+    } else {
+        Ok(Read {
             trees,
             rt_infos: reading.rt_infos,
-        }),
+        })
     }
 }
 
@@ -57,36 +60,36 @@ struct Reading<'a> {
     rt_infos: Vec<HandleT>,
 }
 
-/// A tree while it is read.
+/// A tree while it is parsed.
 #[derive(Default)]
 struct Draft {
     nodes: Vec<Node>,
     timeouts: Vec<Timeout>,
 }
 
-/// Where an entry stands.
+/// The position of an entry.
 #[derive(Clone, Copy)]
 struct Place {
     parent: usize,
     depth: usize,
-    /// Inside a group, or outside of all.
+    /// True inside a group.
     in_group: bool,
     below: Below,
 }
 
-/// What of the designators above matters to what may stand below.
+/// What the designators above allow below.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
-    /// Groups at most.
+    /// Anything; there are only groups above.
     Groups,
-    /// A bitmask, which lets no timeout through.
+    /// No timeouts: a bitmask is above.
     Bitmask,
-    /// A negation or a logical AND, which look at one event.
+    /// Single events only: a negation or a logical AND is above.
     OneEvent,
 }
 
 impl Reading<'_> {
-    /// Those outside of all groups are one disjunction; each group is a tree of its own.
+    /// Entries outside of groups are one disjunction; each group is a tree of its own.
     fn trees(&mut self) -> Result<Vec<Tree>, SubscriptionError> {
         let mut loose = Draft::default();
         loose.nodes.push(Node {
@@ -124,7 +127,7 @@ impl Reading<'_> {
             .collect())
     }
 
-    /// Reads one entry with all that belongs to it.
+    /// Parses one entry with its operands and children.
     fn entry(&mut self, draft: &mut Draft, place: Place) -> Result<(), SubscriptionError> {
         let entry = self.at;
         let header = self.dependencies[entry].event.header;
@@ -223,7 +226,7 @@ impl Reading<'_> {
         if said == 0 {
             return Err(self.wrong(entry, Problem::NoChildren { prefix: true }));
         }
-        // Refused before anything is read, so that a count from far away costs nothing.
+        // Refused before parsing, so that a wrong count costs nothing.
         if said as usize > self.dependencies.len() - entry - 1 {
             return Err(self.children_missing(entry));
         }
@@ -240,7 +243,7 @@ impl Reading<'_> {
         )
     }
 
-    /// A negation or a bitmask, which are about what follows them.
+    /// A negation or a bitmask with the child that follows.
     fn only_child(
         &mut self,
         draft: &mut Draft,
@@ -324,7 +327,7 @@ impl Reading<'_> {
             })
     }
 
-    /// Takes the next entry for its source and type, whatever they would mean elsewhere.
+    /// Takes the next entry as an operand: only its source and type count.
     fn operand(&mut self, entry: usize, needed: Needed) -> Result<Masks, SubscriptionError> {
         let header =
             (self.header(self.at)).ok_or_else(|| self.wrong(entry, Problem::Ends { needed }))?;
@@ -333,7 +336,7 @@ impl Reading<'_> {
         Ok(masks)
     }
 
-    /// What waits for events or time itself; its `rt_info` counts.
+    /// An entry for events or timeouts; its `rt_info` counts.
     fn leaf(
         &mut self,
         draft: &mut Draft,

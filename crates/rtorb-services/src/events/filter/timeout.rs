@@ -1,12 +1,12 @@
-//! A timeout of a subscription: when it is due, and the event that it makes.
+//! A timeout of a subscription, and the event that it makes.
 
 use super::types;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 
-/// When a timeout comes.
+/// The recurrence of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recurrence {
-    /// One period after connecting, and never again.
+    /// Once, one period after connecting.
     Once,
     /// Every period since connecting.
     Interval,
@@ -33,12 +33,12 @@ impl Timeout {
         }
     }
 
-    /// Begins to count.
+    /// Starts the timeout.
     pub(super) fn start(&mut self, now_ns: u64) {
         self.due_ns = Some(now_ns.saturating_add(self.period_ns));
     }
 
-    /// Its tree has been satisfied.
+    /// Notes a delivery of its tree.
     pub(super) fn delivered(&mut self, now_ns: u64) {
         if self.recurrence == Recurrence::Deadline {
             self.start(now_ns);
@@ -49,7 +49,7 @@ impl Timeout {
         self.due_ns
     }
 
-    /// Goes on to the first moment after now; the event, and how many moments went by unseen.
+    /// Moves to the first time after `now_ns`. Returns the event and the number of missed times.
     pub(super) fn fire(&mut self, now_ns: u64) -> (TimeoutEvent, u64) {
         let due_ns = self.due_ns.unwrap_or(now_ns);
         let late_ns = now_ns.saturating_sub(due_ns);
@@ -75,7 +75,7 @@ impl Timeout {
     }
 }
 
-/// The event that a timeout makes: no data, and octets like those of any other.
+/// The event of a timeout. It has no data; its bytes are as those of any event.
 #[derive(Debug)]
 pub(super) struct TimeoutEvent {
     pub(super) header: EventHeader,

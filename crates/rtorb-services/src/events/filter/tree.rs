@@ -1,13 +1,13 @@
-//! One tree of a subscription: what it makes of an event, and what it remembers.
+//! One tree of a subscription: it evaluates events and remembers those of conjunctions.
 
-use super::FilterLimits;
-use super::delivery::{Delivery, EventOctets};
+use super::delivery::Delivery;
 use super::key::Key;
-use super::memory::Memory;
+use super::limits::FilterLimits;
+use super::memory::{EventOctets, Memory};
 use super::timeout::{Timeout, TimeoutEvent};
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 
-/// What an entry of the list asks for.
+/// The construct of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Construct {
     Event(Key),
@@ -28,7 +28,7 @@ pub(super) struct Masks {
     pub(super) event_type: u32,
 }
 
-/// An entry with what stands below it: nodes up to `end`.
+/// An entry; its descendants are the nodes up to `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) construct: Construct,
@@ -39,7 +39,7 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// Of each child of a conjunction, whether its events are there.
+    /// For each child of a conjunction, whether its events are there.
     given: Vec<bool>,
     conjunctions: Vec<Conjunction>,
     pub(super) timeouts: Vec<Timeout>,
@@ -47,34 +47,34 @@ pub(super) struct Tree {
     forgotten: u64,
 }
 
-/// What a conjunction has of its children.
+/// The progress of a conjunction.
 #[derive(Debug)]
 struct Conjunction {
     children: usize,
     missing: usize,
-    /// Places in memory, in the order in which the events came.
+    /// Indices of the remembered events, in the order in which they came.
     events: Vec<usize>,
 }
 
-/// What became of an event that was shown to a node.
+/// The effect of an event on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Ignored,
-    /// A conjunction keeps it, and waits for more.
+    /// A conjunction remembers it and waits for more.
     Remembered,
     Satisfied(By),
 }
 
-/// What satisfies a node.
+/// The events that satisfy a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// The event that was shown.
+    /// The current event.
     This,
     /// The events of this conjunction.
     Conjunction(usize),
 }
 
-/// What a tree has to be pushed after an event.
+/// What to push after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Nothing,
@@ -84,14 +84,14 @@ pub(super) enum Verdict {
     Together(usize),
 }
 
-/// An event while it is shown to the nodes of a tree, and where it is remembered once one has asked for that.
+/// The current event, and its index in memory once a node remembers it.
 struct Shown<'a> {
     event: EventOctets<'a>,
     place: Option<usize>,
 }
 
 impl Tree {
-    /// From nodes in the order of the list, the root first.
+    /// Builds a tree from nodes in the order of the list, the root first.
     pub(super) fn new(nodes: Vec<Node>, timeouts: Vec<Timeout>, limits: &FilterLimits) -> Self {
         let mut tree = Self {
             given: vec![false; nodes.len()],
@@ -129,14 +129,14 @@ impl Tree {
             .for_each(|timeout| timeout.start(now_ns));
     }
 
-    /// Shows an event to the tree. After a verdict other than nothing, [`Tree::delivered`] must follow.
+    /// Evaluates an event. The caller must call [`Tree::delivered`] after any verdict other than nothing.
     pub(super) fn accept(&mut self, event: EventOctets<'_>) -> Verdict {
         let mut shown = Shown { event, place: None };
         let outcome = self.offer(ROOT, &mut shown);
         verdict(outcome)
     }
 
-    /// Makes the event of a timeout, and shows it to what stands above its entry.
+    /// Makes the event of a timeout and evaluates it at the nodes above its entry.
     pub(super) fn fire(&mut self, timeout: usize, now_ns: u64) -> (TimeoutEvent, u64, Verdict) {
         let (event, missed) = self.timeouts[timeout].fire(now_ns);
         let mut shown = Shown {
@@ -154,9 +154,10 @@ impl Tree {
             };
             let parent = self.nodes[node].parent;
             if let Construct::Conjunction(conjunction) = self.nodes[parent].construct {
-                outcome = match self.given[node] {
-                    true => Outcome::Ignored,
-                    false => self.give(conjunction, node, by, &mut shown),
+                outcome = if self.given[node] {
+                    Outcome::Ignored
+                } else {
+                    self.give(conjunction, node, by, &mut shown)
                 };
             }
             node = parent;
@@ -164,7 +165,7 @@ impl Tree {
         (event, missed, verdict(outcome))
     }
 
-    /// Sets the tree back: conjunctions forget, deadlines begin anew.
+    /// Resets the tree: conjunctions forget, deadlines restart.
     pub(super) fn delivered(&mut self, now_ns: u64) {
         if !self.conjunctions.is_empty() {
             self.given.fill(false);
@@ -179,24 +180,24 @@ impl Tree {
         }
     }
 
-    /// The events of a conjunction that is satisfied.
+    /// The events of a complete conjunction.
     pub(super) fn together(&self, conjunction: usize) -> Delivery<'_> {
         Delivery::together(&self.memory, &self.conjunctions[conjunction].events)
     }
 
-    /// The timeout that is due first, and when.
+    /// The time and the index of the first timeout.
     pub(super) fn first_due(&self) -> Option<(u64, usize)> {
         (self.timeouts.iter().enumerate())
             .filter_map(|(index, timeout)| Some((timeout.due_ns()?, index)))
             .min()
     }
 
-    /// Events that were not remembered because there was no room for them.
+    /// Events for which there was no memory.
     pub(super) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Whether the keys say all: a disjunction of events.
+    /// True if the keys are the whole tree: a disjunction of events.
     pub(super) fn is_plain(&self) -> bool {
         self.nodes.iter().all(|node| {
             matches!(
@@ -206,7 +207,7 @@ impl Tree {
         })
     }
 
-    /// Every event that this tree does not ignore matches one of these.
+    /// The keys of the tree: every event that it does not ignore matches one.
     pub(super) fn keys(&self) -> Vec<Key> {
         self.keys_of(ROOT)
     }
@@ -216,18 +217,24 @@ impl Tree {
             Construct::Timeout(_) => Outcome::Ignored,
             Construct::Disjunction => self.offer_disjunction(node, shown),
             Construct::Conjunction(conjunction) => self.offer_conjunction(node, conjunction, shown),
-            Construct::Bitmask(masks) => match masks.meets(shown.event.header) {
-                true => self.offer(node + 1, shown),
-                false => Outcome::Ignored,
-            },
-            _ => match self.takes(node, shown.event.header) {
-                true => Outcome::Satisfied(By::This),
-                false => Outcome::Ignored,
-            },
+            Construct::Bitmask(masks) => {
+                if masks.meets(shown.event.header) {
+                    self.offer(node + 1, shown)
+                } else {
+                    Outcome::Ignored
+                }
+            }
+            _ => {
+                if self.takes(node, shown.event.header) {
+                    Outcome::Satisfied(By::This)
+                } else {
+                    Outcome::Ignored
+                }
+            }
         }
     }
 
-    /// The first child that is satisfied satisfies it; those that only remember let the next ones see the event too.
+    /// The first satisfied child satisfies it. A child that only remembers the event does not hide it from the next children.
     fn offer_disjunction(&mut self, node: usize, shown: &mut Shown<'_>) -> Outcome {
         let mut outcome = Outcome::Ignored;
         let mut child = node + 1;
@@ -242,7 +249,7 @@ impl Tree {
         outcome
     }
 
-    /// The first child that has nothing yet and takes the event uses it up.
+    /// The event goes to the first child that has none and takes it.
     fn offer_conjunction(
         &mut self,
         node: usize,
@@ -263,7 +270,7 @@ impl Tree {
         Outcome::Ignored
     }
 
-    /// A child of a conjunction is satisfied: its events are kept until all are.
+    /// Notes a satisfied child. Its events are kept until all children are satisfied.
     fn give(&mut self, conjunction: usize, child: usize, by: By, shown: &mut Shown<'_>) -> Outcome {
         match by {
             By::This => {
@@ -279,7 +286,7 @@ impl Tree {
                 self.conjunctions[conjunction].events.push(place);
             }
             By::Conjunction(inner) => {
-                // The inner one stands behind the outer one, for the list is in prefix order.
+                // The list is in prefix order, so the inner conjunction is behind the outer one.
                 let (outer, behind) = self.conjunctions.split_at_mut(conjunction + 1);
                 let events = &behind[inner - conjunction - 1].events;
                 outer[conjunction].events.extend_from_slice(events);
@@ -294,7 +301,7 @@ impl Tree {
         }
     }
 
-    /// Whether one event alone satisfies the node.
+    /// True if the event alone satisfies the node.
     fn takes(&self, node: usize, header: &EventHeader) -> bool {
         match self.nodes[node].construct {
             Construct::Event(key) => key.matches(Key::of(header)),
@@ -304,7 +311,7 @@ impl Tree {
             Construct::LogicalAnd => self.children(node).all(|child| self.takes(child, header)),
             Construct::Negation => !self.takes(node + 1, header),
             Construct::Bitmask(masks) => masks.meets(header) && self.takes(node + 1, header),
-            // They never stand where one event is looked at.
+            // They never occur where one event is checked.
             Construct::Timeout(_) | Construct::Conjunction(_) => false,
         }
     }
@@ -320,7 +327,7 @@ impl Tree {
                 .children(node)
                 .flat_map(|child| self.keys_of(child))
                 .collect(),
-            // All children must take it, so each child's keys would do: those that let the least through.
+            // All children must take the event, so the keys of any child are enough: take those of the most selective one.
             Construct::LogicalAnd => (self.children(node).map(|child| self.keys_of(child)))
                 .min_by_key(|keys| (keys.contains(&Key::ANY), keys.len()))
                 .unwrap_or_default(),
@@ -346,7 +353,7 @@ impl Masks {
         }
     }
 
-    /// Whether source and type have a bit of their mask each.
+    /// True if source and type each have a bit of their mask.
     fn meets(self, header: &EventHeader) -> bool {
         let cut = self.cut(header);
         cut.source != 0 && cut.event_type != 0
@@ -360,7 +367,7 @@ impl Masks {
         }
     }
 
-    /// What every event has in common that these masks cut to these values: a value where every bit counts.
+    /// The key that all events with these masks and values share: a value where the mask has all bits.
     fn key(self, values: Self) -> Key {
         let known = |mask: u32, value: u32| match mask {
             u32::MAX => value.cast_signed(),

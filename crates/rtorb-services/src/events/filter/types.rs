@@ -1,33 +1,33 @@
-//! The event types below 16, which have meanings of their own in a subscription (fact sheet of TAO's event service).
+//! The event types below 16, which have special meanings in a subscription (as in TAO's event service).
 
 /// Any type; as a source, any source.
 pub const ANY: i32 = 0;
 /// A timeout that comes once.
 pub const TIMEOUT: i32 = 4;
-/// A timeout that comes every period, whatever else comes.
+/// A timeout that comes every period, independent of events.
 pub const INTERVAL_TIMEOUT: i32 = 5;
 /// A timeout that comes when nothing was delivered for a period.
 pub const DEADLINE_TIMEOUT: i32 = 6;
-/// What follows belongs to no group.
+/// Ends a group: the next entries belong to none.
 pub const GLOBAL: i32 = 7;
-/// What follows must all come.
+/// All children must come.
 pub const CONJUNCTION: i32 = 8;
-/// One of what follows must come.
+/// One child must come.
 pub const DISJUNCTION: i32 = 9;
-/// What follows must not match.
+/// The child must not match.
 pub const NEGATION: i32 = 10;
-/// All of what follows must match one event.
+/// All children must match one event.
 pub const LOGICAL_AND: i32 = 11;
-/// The entry after it has masks; the child after that must match as well.
+/// The next entry has masks; the child after it must match too.
 pub const BITMASK: i32 = 12;
-/// The two entries after it have masks and values.
+/// The next two entries have masks and values.
 pub const MASKED_TYPE: i32 = 13;
 /// Any event.
 pub const NULL: i32 = 14;
 /// The first type that an application may use.
 pub const UNDEFINED: i32 = 16;
 
-/// What the type is called.
+/// The name of the type.
 pub(super) fn name(event_type: i32) -> &'static str {
     match event_type {
         ANY => "any event",
@@ -50,7 +50,7 @@ pub(super) fn name(event_type: i32) -> &'static str {
     }
 }
 
-/// Whether the type begins a group.
+/// True if the type begins a group.
 pub(super) fn begins_group(event_type: i32) -> bool {
     matches!(event_type, CONJUNCTION | DISJUNCTION | LOGICAL_AND)
 }

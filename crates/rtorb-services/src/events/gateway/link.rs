@@ -1,4 +1,4 @@
-//! One connection of a gateway to both its channels, from the first call to the goodbye.
+//! One connection of a gateway to both channels.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
-use super::passing::Passing;
-use super::waiting::{Next, Waiting, Wanted};
-use super::{End, Ends, GatewayConfig, News};
+use super::config::{End, Ends, GatewayConfig, News};
+use super::message::ForwardedMessage;
+use super::work_queue::{Next, SubscribedEntry, WorkQueue};
 use crate::events::client::{
     ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
 };
@@ -21,42 +21,42 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 
-/// A gateway while it is connected.
+/// A connected gateway.
 pub(super) struct Link {
-    waiting: Arc<Waiting>,
+    work: Arc<WorkQueue>,
     objects: Objects,
     from: EventChannel,
     to: EventChannel,
     supplier: ProxyPushConsumer,
     observer: u32,
     consumer: Option<ProxyPushSupplier>,
-    /// What the consumer has subscribed to.
-    subscribed: Vec<Wanted>,
+    /// The current subscription.
+    subscribed: Vec<SubscribedEntry>,
 }
 
-/// Why it is connected no more.
-pub(super) enum Ended {
+/// Why the connection ended.
+pub(super) enum LinkEnd {
     Stopped,
     Lost {
         end: End,
         exception: Option<SystemException>,
     },
-    /// The channel that events come from refuses the subscription.
+    /// The channel `from` refuses the subscription.
     Refused(ConnectError),
 }
 
 impl Link {
-    /// Finds both channels, becomes a supplier of the one and its observer.
+    /// Finds both channels and becomes a supplier and an observer of `to`.
     pub(super) fn open(
         ends: &Ends,
         poa: &Poa,
-        waiting: &Arc<Waiting>,
+        work: &Arc<WorkQueue>,
     ) -> Result<Self, (End, ConnectError)> {
         let at = |end| move |error: ConnectError| (end, error);
         let from = (ends.from)().map_err(|exception| at(End::From)(exception.into()))?;
         let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
-        let number = waiting.begin();
-        let objects = Objects::activate(poa, waiting, number).map_err(at(End::To))?;
+        let number = work.begin();
+        let objects = Objects::activate(poa, work, number).map_err(at(End::To))?;
         let supplier = connect_supplier(&to, Some(&objects.supplier), &publication());
         let supplier = supplier.map_err(at(End::To))?;
         let observer = match to.append_observer(Some(&objects.observer)) {
@@ -67,7 +67,7 @@ impl Link {
             }
         };
         Ok(Self {
-            waiting: Arc::clone(waiting),
+            work: Arc::clone(work),
             objects,
             from,
             to,
@@ -78,48 +78,49 @@ impl Link {
         })
     }
 
-    /// Passes events on until a channel is lost or the gateway shall stop.
-    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> Ended {
+    /// Forwards events until a channel is lost or the gateway stops.
+    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> LinkEnd {
         let period_ns = config.ping_every.as_nanos() as u64;
         let mut ping_ns = monotonic_ns() + period_ns;
         loop {
-            let next = self.waiting.next(ping_ns);
+            let next = self.work.next(ping_ns);
             let done = match next {
-                Next::Stop => return Ended::Stopped,
+                Next::Stop => return LinkEnd::Stopped,
                 Next::Lost(end) => {
                     let exception = None;
-                    return Ended::Lost { end, exception };
+                    return LinkEnd::Lost { end, exception };
                 }
-                Next::Pass(passing) => self.pass(&passing),
+                Next::Forward(message) => self.pass(&message),
                 Next::Subscribe(wanted) => {
                     let entries = wanted.len();
                     match self.subscribe(wanted, config.rt_info) {
                         Ok(()) => tell(&News::Subscribed { entries }),
                         Err(ConnectError::System(exception)) => {
                             let (end, exception) = (End::From, Some(exception));
-                            return Ended::Lost { end, exception };
+                            return LinkEnd::Lost { end, exception };
                         }
-                        Err(error) => return Ended::Refused(error),
+                        Err(error) => return LinkEnd::Refused(error),
                     }
                     Ok(())
                 }
                 Next::Nothing => Ok(()),
             };
-            let done = done.and_then(|()| match monotonic_ns() >= ping_ns {
-                true => {
+            let done = done.and_then(|()| {
+                if monotonic_ns() >= ping_ns {
                     ping_ns = monotonic_ns() + period_ns;
                     self.ping()
+                } else {
+                    Ok(())
                 }
-                false => Ok(()),
             });
             if let Err((end, exception)) = done {
                 let exception = Some(exception);
-                return Ended::Lost { end, exception };
+                return LinkEnd::Lost { end, exception };
             }
         }
     }
 
-    /// Says goodbye to both channels, as far as they answer.
+    /// Disconnects from both channels, as far as they answer.
     pub(super) fn close(&mut self) {
         if let Some(consumer) = self.consumer.take() {
             let _ = consumer.disconnect_push_supplier();
@@ -128,16 +129,16 @@ impl Link {
         let _ = self.supplier.disconnect_push_consumer();
     }
 
-    fn pass(&self, passing: &Passing) -> Result<(), (End, SystemException)> {
+    fn pass(&self, message: &ForwardedMessage) -> Result<(), (End, SystemException)> {
         let object = self.supplier.as_object();
-        match object.invoke_oneway("push", |w| passing.write(w)) {
+        match object.invoke_oneway("push", |w| message.write(w)) {
             Ok(()) => {
-                self.waiting.count_forwarded(passing.events);
+                self.work.count_forwarded(message.events);
                 Ok(())
             }
             Err(exception) => {
-                self.waiting.count_lost(passing.events);
-                // What cannot be written for the other side is a matter of this event alone.
+                self.work.count_lost(message.events);
+                // An event that cannot be encoded for the other channel does not end the connection.
                 match exception.kind {
                     ExceptionKind::DataConversion
                     | ExceptionKind::ImpLimit
@@ -157,18 +158,19 @@ impl Link {
         from.map_err(|exception| (End::From, exception))
     }
 
-    /// Has the channel send what is wanted now, and nothing where nothing is.
+    /// Changes the subscription at `from`, or disconnects there if nothing is wanted.
     ///
-    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats nothing meanwhile; with another one,
-    /// and where what is wanted is another lane's by now, what comes between the goodbye and the new subscription is missed.
+    /// A channel that lets a consumer change its subscription, as ours does, loses and repeats no event meanwhile. With another
+    /// channel, or if the new subscription belongs to another lane, events between the disconnect and the new subscription are
+    /// missed.
     fn subscribe(
         &mut self,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<SubscribedEntry>,
         rt_info: Option<i32>,
     ) -> Result<(), ConnectError> {
         wanted.sort_unstable();
         wanted.dedup();
-        // A channel may tell of every consumer that comes or goes, gateways too: two of them would keep each other busy.
+        // A channel may report each consumer that comes or goes, gateways included: two gateways would keep each other busy.
         if wanted == self.subscribed {
             return Ok(());
         }
@@ -199,7 +201,7 @@ impl Link {
     }
 }
 
-/// The objects of the gateway that the channels call, for one connection: they end with it.
+/// The objects that the channels call, for one connection. Dropping them deactivates them.
 struct Objects {
     poa: Poa,
     observer: Observer,
@@ -208,18 +210,21 @@ struct Objects {
 }
 
 impl Objects {
-    fn activate(poa: &Poa, waiting: &Arc<Waiting>, link: u64) -> Result<Self, ConnectError> {
-        let side = |end| Side {
-            waiting: Arc::clone(waiting),
+    fn activate(poa: &Poa, work: &Arc<WorkQueue>, link: u64) -> Result<Self, ConnectError> {
+        let callback = |end| Callback {
+            work: Arc::clone(work),
             link,
             end,
         };
-        let (observer, consumer) = (Watching(side(End::To)), Consuming(side(End::From)));
+        let (observer, consumer) = (
+            GatewayObserver(callback(End::To)),
+            GatewayConsumer(callback(End::From)),
+        );
         Ok(Self {
             poa: poa.clone(),
             observer: poa.activate(observer)?,
             consumer: poa.activate(consumer)?,
-            supplier: poa.activate(Supplying(side(End::To)))?,
+            supplier: poa.activate(GatewaySupplier(callback(End::To)))?,
         })
     }
 }
@@ -232,24 +237,24 @@ impl Drop for Objects {
             self.supplier.as_object(),
         ];
         for object in objects {
-            // An adapter that is destroyed has ended it already.
+            // It fails if the adapter is destroyed, and the object with it.
             let _ = self.poa.deactivate(object);
         }
     }
 }
 
-struct Side {
-    waiting: Arc<Waiting>,
+struct Callback {
+    work: Arc<WorkQueue>,
     link: u64,
     end: End,
 }
 
-struct Watching(Side);
+struct GatewayObserver(Callback);
 
-impl ObserverServant for Watching {
+impl ObserverServant for GatewayObserver {
     fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
-        let Side { waiting, link, .. } = &self.0;
-        waiting.want(*link, wanted(&sub.dependencies));
+        let Callback { work, link, .. } = &self.0;
+        work.want(*link, wanted(&sub.dependencies));
         Ok(())
     }
 
@@ -258,19 +263,19 @@ impl ObserverServant for Watching {
     }
 }
 
-struct Supplying(Side);
+struct GatewaySupplier(Callback);
 
-impl PushSupplierServant for Supplying {
+impl PushSupplierServant for GatewaySupplier {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
-        self.0.waiting.lose(self.0.link, self.0.end);
+        self.0.work.lose(self.0.link, self.0.end);
         Ok(())
     }
 }
 
-/// Served by hand: events are not taken apart, but for their time to live.
-struct Consuming(Side);
+/// Written by hand: events stay bytes, except for their `ttl`.
+struct GatewayConsumer(Callback);
 
-impl ServedBy<Consuming> for PushConsumer {
+impl ServedBy<GatewayConsumer> for PushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
         static TABLE: OperationTable<2, 8> =
             OperationTable::new(["push", "disconnect_push_consumer"]);
@@ -278,19 +283,19 @@ impl ServedBy<Consuming> for PushConsumer {
     }
 
     fn dispatch(
-        Consuming(side): &Consuming,
+        GatewayConsumer(callback): &GatewayConsumer,
         operation: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException> {
         match operation {
             0 => {
-                let taken = Passing::take(call.arguments());
-                let taken = taken.inspect_err(|_| side.waiting.count_malformed())?;
-                side.waiting.put(side.link, taken);
+                let taken = ForwardedMessage::take(call.arguments());
+                let taken = taken.inspect_err(|_| callback.work.count_malformed())?;
+                callback.work.put(callback.link, taken);
                 call.reply(|_| Ok(()))
             }
             1 => {
-                side.waiting.lose(side.link, side.end);
+                callback.work.lose(callback.link, callback.end);
                 call.reply(|_| Ok(()))
             }
             _ => Err(unknown_operation()),
@@ -301,14 +306,14 @@ impl ServedBy<Consuming> for PushConsumer {
 fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
     match error {
         EventChannelAppendObserverError::System(exception) => exception.into(),
-        // No room, or no observers at all: there is nothing that another exception would tell better.
+        // No room for observers, or none supported.
         _ => ConnectError::System(ExceptionKind::NoResources.into()),
     }
 }
 
-/// What of a union of subscriptions a gateway must bring: timeouts come from the consumers' own channel, groups say nothing of
-/// which events they hold, and whatever looks at events in another way than by type and source may want any.
-fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
+/// The entries that a gateway must subscribe to for a union of subscriptions. Timeouts come from the consumers' own channel,
+/// groups do not tell which events they contain, and entries that select events by other means than type and source may want any.
+fn wanted(dependencies: &[Dependency]) -> Vec<SubscribedEntry> {
     let entries = dependencies.iter().filter_map(|dependency| {
         let header = &dependency.event.header;
         let (event_type, source) = match header.r#type {
@@ -317,7 +322,7 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
             reserved if reserved < types::UNDEFINED => return None,
             event_type => (event_type, header.source),
         };
-        Some(Wanted {
+        Some(SubscribedEntry {
             event_type,
             source,
             rt_info: dependency.rt_info,
@@ -326,13 +331,13 @@ fn wanted(dependencies: &[Dependency]) -> Vec<Wanted> {
     entries.collect()
 }
 
-/// A disjunction of what is wanted.
-fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
-    let entry = |wanted: &Wanted| {
+/// A disjunction of the entries.
+fn subscription(wanted: &[SubscribedEntry], rt_info: Option<i32>) -> ConsumerQos {
+    let entry = |wanted: &SubscribedEntry| {
         let event = Interest::event(wanted.source, wanted.event_type);
         event.rt_info(rt_info.unwrap_or(wanted.rt_info))
     };
-    // The designator asks for nothing itself: it is as urgent as its first entry.
+    // The designator takes the urgency of its first entry.
     let first = rt_info.unwrap_or(wanted[0].rt_info);
     let group = Interest::disjunction(wanted.iter().map(entry)).rt_info(first);
     ConsumerQos {
@@ -341,7 +346,7 @@ fn subscription(wanted: &[Wanted], rt_info: Option<i32>) -> ConsumerQos {
     }
 }
 
-/// Anything of anybody: what a gateway brings changes with the consumers.
+/// Events of any type and source: what a gateway brings depends on the consumers.
 fn publication() -> SupplierQos {
     let anything = Publications::new().event(types::ANY, types::ANY, 0);
     SupplierQos {

@@ -2,41 +2,34 @@
 
 use rtorb::any::Any;
 
-use super::PlainConfig;
+use super::config::PlainConfig;
+use crate::events::event::{event_of, header};
 use crate::events::pushing::event_time;
-use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
+use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 
-/// The event that a plain supplier's any becomes.
+/// The event for the any of a plain supplier.
 pub(super) fn event(config: &PlainConfig, any_value: Any) -> Event {
-    Event {
-        header: EventHeader {
-            r#type: config.event_type,
-            source: config.source,
-            ttl: config.ttl,
-            creation_time: event_time(),
-            ec_recv_time: 0,
-            ec_send_time: 0,
-        },
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value,
-        },
-    }
+    let mut event = event_of(EventHeader {
+        ttl: config.ttl,
+        creation_time: event_time(),
+        ..header(config.event_type, config.source)
+    });
+    event.data.any_value = any_value;
+    event
 }
 
-/// What a plain consumer gets of an event: its any; of one that has only a payload, that as a sequence of octets.
+/// The any for a plain consumer: the event's any, or its payload as a sequence of octets if it has only a payload.
 pub(super) fn any(event: &Event) -> Any {
     let Event { data, .. } = event;
     let has_any = data.any_value != Any::NULL;
     if has_any || data.payload.is_empty() {
         return data.any_value.clone();
     }
-    // Octets can always be written.
+    // A sequence of octets can always be encoded.
     Any::from_value(&data.payload).unwrap_or(Any::NULL)
 }
 
-/// About as many octets as it takes.
+/// About its size in bytes.
 pub(super) fn octets(any: &Any) -> usize {
     any.reader().remaining()
 }

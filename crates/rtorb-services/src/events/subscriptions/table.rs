@@ -1,34 +1,46 @@
-//! One state of the subscriptions, made once and never changed: lists of subscribers by key.
+//! An immutable lookup table: lists of subscribers by key.
 
-use super::Entry;
 use crate::events::filter::Key;
 use core::hash::{BuildHasher, Hasher};
 use std::collections::HashMap;
 use std::hash::RandomState;
 
+/// The handle of a subscriber in its [`Subscriptions`](super::Subscriptions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subscriber(pub(super) u64);
+
+/// A subscriber and its keys.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<T> {
+    pub(super) subscriber: Subscriber,
+    pub(super) urgency: i32,
+    pub(super) keys: Vec<Key>,
+    pub(super) value: T,
+}
+
 #[derive(Debug)]
 pub(super) struct Table<T> {
     /// The most urgent first.
     values: Box<[T]>,
-    /// How urgent each of them is.
+    /// Their urgencies.
     urgencies: Box<[i32]>,
-    /// Places in `values`, ascending within a list; all lists, one behind the other.
+    /// Indices of `values`: all lists one behind the other, each ascending.
     places: Box<[u32]>,
-    /// Those who gave exactly this key, wildcards and all.
+    /// Subscribers with exactly this key, wildcards included.
     by_key: Lists,
-    /// Those with a key of this source, whatever its type: for events of any type.
+    /// Subscribers with a key of this source and any type: for events of any type.
     by_source: Lists,
-    /// Those with a key of this type, whatever its source: for events of any source.
+    /// Subscribers with a key of this type and any source: for events of any source.
     by_type: Lists,
-    /// Those who gave [`Key::ANY`].
+    /// Subscribers with [`Key::ANY`].
     any: List,
-    /// Those who gave any key at all: for events of any source and type.
+    /// Subscribers with at least one key: for events of any source and type.
     everyone: List,
 }
 
 type Lists = HashMap<u64, List, Folding>;
 
-/// From where to where in `places`.
+/// A range of `places`.
 #[derive(Clone, Copy, Debug, Default)]
 struct List {
     begin: usize,
@@ -36,7 +48,7 @@ struct List {
 }
 
 impl<T: Clone> Table<T> {
-    /// From entries of which the most urgent comes first.
+    /// Builds the table from entries in order of urgency, the most urgent first.
     pub(super) fn new(entries: &[Entry<T>]) -> Self {
         let mut listing = Listing {
             places: Vec::new(),
@@ -70,7 +82,7 @@ impl<T> Table<T> {
         &self.values
     }
 
-    /// Lists that together have everyone who matches.
+    /// Lists that together contain every subscriber that matches.
     fn lists(&self, event: Key) -> [&[u32]; 4] {
         let Key { source, event_type } = event;
         match (source, event_type) {
@@ -111,14 +123,14 @@ impl<T> Table<T> {
     }
 }
 
-/// Lists while they are made.
+/// Builds lists.
 struct Listing {
     places: Vec<u32>,
     hashing: Folding,
 }
 
 impl Listing {
-    /// A list for each number that the function makes of keys.
+    /// Makes a list for each value of `number`.
     fn lists<T>(&mut self, entries: &[Entry<T>], number: impl Fn(Key) -> u64) -> Lists {
         let mut pairs: Vec<(u64, u32)> = (entries.iter().zip(0_u32..))
             .flat_map(|(entry, place)| entry.keys.iter().map(move |key| (key, place)))
@@ -137,7 +149,7 @@ impl Listing {
     }
 }
 
-/// Who may want an event, the most urgent first, each once.
+/// The subscribers of an event, the most urgent first, each once.
 #[derive(Debug)]
 pub struct Matching<'a, T> {
     table: &'a Table<T>,
@@ -145,7 +157,7 @@ pub struct Matching<'a, T> {
 }
 
 impl<T> Matching<'_, T> {
-    /// Leaves out those who are more urgent than that; the cost grows with the logarithm of their number.
+    /// Skips subscribers that are more urgent than this; the cost grows with the logarithm of their number.
     pub fn skip_above(&mut self, urgency: i32) {
         let urgencies = &self.table.urgencies;
         let begin = urgencies.partition_point(|&other| other > urgency) as u32;
@@ -166,7 +178,7 @@ impl<'a, T> Iterator for Matching<'a, T> {
     }
 }
 
-/// The places of ascending lists, ascending, each once.
+/// Merges ascending lists; each index comes once.
 #[derive(Debug)]
 struct Merged<'a>([&'a [u32]; 4]);
 
@@ -196,8 +208,8 @@ fn of(number: i32) -> u64 {
     u64::from(number.cast_unsigned())
 }
 
-/// Hashes one number by one multiplication, with a seed that a peer cannot know: a tenth of what the standard's hash costs, and
-/// still no list of keys that would make it slow.
+/// Hashes a number by one multiplication with a secret seed. It costs a tenth of the standard hash, and a peer still cannot
+/// choose keys that collide.
 #[derive(Clone, Copy, Debug)]
 struct Folding {
     seed: u64,

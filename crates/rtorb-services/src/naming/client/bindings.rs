@@ -1,17 +1,17 @@
-//! What is bound in a context, a bounded part at a time.
+//! Listing a context in bounded chunks.
 
-use super::Name;
+use super::name::Name;
 use crate::stubs::naming::cos_naming::{Binding, BindingIterator, BindingType, NamingContext};
 use rtorb::SystemException;
 use std::vec::IntoIter;
 
-/// The bindings of a context, in the order of its server; the server is asked for more when what came is used up.
+/// An iterator over the bindings of a context in the server's order. It calls the server for each chunk.
 ///
-/// Dropped, it tells the server that no more are wanted.
+/// Dropping it ends the server's iterator.
 #[derive(Debug)]
 pub struct Bindings {
     ready: IntoIter<Binding>,
-    /// Gives the others, as long as there are any.
+    /// The server's iterator for the rest, if there is one.
     others: Option<BindingIterator>,
     chunk: u32,
 }
@@ -32,10 +32,10 @@ impl Bindings {
             return Ok(());
         };
         let (is_more, bindings) = others.next_n(self.chunk).inspect_err(|_| {
-            // Whoever asks on after an exception shall not be told the same for ever.
+            // A further call must not return the same exception for ever.
             self.others = None;
         })?;
-        // A server that says there are more and sends none could be asked for ever.
+        // A server that announces more and sends none could be called for ever.
         if !is_more || bindings.is_empty() {
             self.end();
         }
@@ -45,14 +45,14 @@ impl Bindings {
 
     fn end(&mut self) {
         if let Some(others) = self.others.take() {
-            // Most servers end an iterator that has given everything themselves, so this may come too late.
+            // Most servers end an exhausted iterator themselves, so this may fail.
             let _ = others.destroy();
         }
     }
 }
 
 impl Iterator for Bindings {
-    /// A name within the context, of one step, and whether it is a context.
+    /// A name of one step in the context, and its type.
     type Item = Result<(Name, BindingType), SystemException>;
 
     fn next(&mut self) -> Option<Self::Item> {

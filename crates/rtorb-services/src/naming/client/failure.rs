@@ -1,40 +1,35 @@
-//! Why a naming service did not do what was asked, in words that say which part of the name it is about.
+//! Why a call to a naming service failed, in words that name the part of the name.
 
-use super::super::failure::StoreFailure;
-use super::{Name, format_name};
-use crate::stubs::naming::cos_naming::naming_context::{
-    AlreadyBound, CannotProceed, InvalidName, NotEmpty, NotFound, NotFoundReason,
-};
-use crate::stubs::naming::cos_naming::{
-    NameComponent, NamingContextBindContextError, NamingContextBindError,
-    NamingContextBindNewContextError, NamingContextDestroyError, NamingContextRebindContextError,
-    NamingContextRebindError, NamingContextResolveError, NamingContextUnbindError,
-};
+use super::name::{Name, format_name};
+use crate::naming::exception::NamingException;
+use crate::naming::failure::StoreFailure;
+use crate::stubs::naming::cos_naming::NameComponent;
+use crate::stubs::naming::cos_naming::naming_context::{NotFound, NotFoundReason};
 use core::fmt;
 use rtorb::{ExceptionKind, ObjectRef, SystemException};
 
-/// What was asked about, and why it failed.
+/// A failed call to a naming service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The name that was asked about; empty for the context itself.
+    /// The name in the call; empty for the context itself.
     pub name: Name,
-    /// What the server said, or why it could not be asked.
-    pub why: Why,
+    /// The reason.
+    pub reason: FailureReason,
 }
 
-/// What a naming service says, or why it could not be asked.
+/// Why a call to a naming service failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum FailureReason {
     /// The first step of this rest of the name is not bound.
     MissingNode(Name),
     /// The first step of this rest of the name is bound to an object, where a context is needed.
     NotContext(Name),
     /// The first step of this rest of the name is bound to a context, where an object is needed.
     NotObject(Name),
-    /// The server could not go on with this rest of the name, nor say who can.
+    /// The server could not continue with this rest of the name and did not return another context.
     CannotProceed(Name),
-    /// The server does not take this as a name.
+    /// The server does not accept the name.
     InvalidName,
     /// The name is bound already.
     AlreadyBound,
@@ -42,56 +37,59 @@ pub enum Why {
     NotEmpty,
     /// The nil reference, where a context is needed.
     Nil,
-    /// The object is no naming context, but of that type as far as its reference says.
+    /// The object is not a naming context; this is the type in its reference.
     NoContext(String),
     /// The call failed.
     System(SystemException),
 }
 
 impl Failure {
-    pub(super) fn new(name: &[NameComponent], why: Why) -> Self {
+    pub(super) fn new(name: &[NameComponent], reason: FailureReason) -> Self {
         Self {
             name: name.to_vec(),
-            why,
+            reason,
         }
     }
 
-    pub(super) fn raised(name: &[NameComponent], raised: Raised) -> Self {
-        let why = match raised {
-            Raised::NotFound(NotFound { why, rest_of_name }) => match why {
-                NotFoundReason::MissingNode => Why::MissingNode(rest_of_name),
-                NotFoundReason::NotContext => Why::NotContext(rest_of_name),
-                NotFoundReason::NotObject => Why::NotObject(rest_of_name),
+    pub(super) fn raised(name: &[NameComponent], raised: NamingException) -> Self {
+        let reason = match raised {
+            NamingException::NotFound(NotFound { why, rest_of_name }) => match why {
+                NotFoundReason::MissingNode => FailureReason::MissingNode(rest_of_name),
+                NotFoundReason::NotContext => FailureReason::NotContext(rest_of_name),
+                NotFoundReason::NotObject => FailureReason::NotObject(rest_of_name),
             },
-            Raised::CannotProceed(elsewhere) => Why::CannotProceed(elsewhere.rest_of_name),
-            Raised::InvalidName => Why::InvalidName,
-            Raised::AlreadyBound => Why::AlreadyBound,
-            Raised::NotEmpty => Why::NotEmpty,
-            Raised::System(exception) => Why::System(exception),
+            NamingException::CannotProceed(elsewhere) => {
+                FailureReason::CannotProceed(elsewhere.rest_of_name)
+            }
+            NamingException::InvalidName(_) => FailureReason::InvalidName,
+            NamingException::AlreadyBound(_) => FailureReason::AlreadyBound,
+            NamingException::NotEmpty(_) => FailureReason::NotEmpty,
+            NamingException::System(exception) => FailureReason::System(exception),
         };
-        Self::new(name, why)
+        Self::new(name, reason)
     }
 
     pub(super) fn cannot_proceed(name: &[NameComponent], rest: Name) -> Self {
-        Self::new(name, Why::CannotProceed(rest))
+        Self::new(name, FailureReason::CannotProceed(rest))
     }
 
-    /// Why an object could not be taken for a context.
+    /// The failure of narrowing an object to a context.
     pub(super) fn about_context(object: &ObjectRef, exception: SystemException) -> Self {
         let is_other = exception.kind == ExceptionKind::BadParam && exception.cause.is_none();
         Self::new(
             &[],
-            match is_other {
-                true => Why::NoContext(object.type_id().to_owned()),
-                false => Why::System(exception),
+            if is_other {
+                FailureReason::NoContext(object.type_id().to_owned())
+            } else {
+                FailureReason::System(exception)
             },
         )
     }
 
-    /// True when the server, and not the name, is the trouble: another name would fare no better.
+    /// True if the server failed: another name would fail too.
     pub fn is_of_server(&self) -> bool {
-        match &self.why {
-            Why::System(exception) => !matches!(
+        match &self.reason {
+            FailureReason::System(exception) => !matches!(
                 exception.kind,
                 ExceptionKind::BadParam
                     | ExceptionKind::Marshal
@@ -102,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// The part of the name up to the first step of `rest`, and what stands before that step.
+    /// The name up to the first step of `rest`, and the name before that step.
     fn parts(&self, rest: &[NameComponent]) -> (String, String) {
         let before = self.name.len().checked_sub(rest.len());
         match before {
@@ -110,7 +108,7 @@ impl Failure {
                 format_name(&self.name[..=length]),
                 format_name(&self.name[..length]),
             ),
-            // The server speaks of a name that was not asked about: then of that.
+            // The server returned a rest that is not part of the name: show the rest.
             _ => (format_name(rest), String::new()),
         }
     }
@@ -118,47 +116,57 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = match self.name.is_empty() {
-            true => "the context".to_owned(),
-            false => format!("`{}`", format_name(&self.name)),
+        let whole = if self.name.is_empty() {
+            "the context".to_owned()
+        } else {
+            format!("`{}`", format_name(&self.name))
         };
-        match &self.why {
-            Why::MissingNode(rest) => {
+        match &self.reason {
+            FailureReason::MissingNode(rest) => {
                 let (missing, before) = self.parts(rest);
-                match before.is_empty() {
-                    true => write!(f, "{whole} is not found: `{missing}` is not bound"),
-                    false => write!(
+                if before.is_empty() {
+                    write!(f, "{whole} is not found: `{missing}` is not bound")
+                } else {
+                    write!(
                         f,
                         "{whole} is not found: `{missing}` is not bound, though `{before}` is"
-                    ),
+                    )
                 }
             }
-            Why::NotContext(rest) => {
+            FailureReason::NotContext(rest) => {
                 let (object, _) = self.parts(rest);
                 write!(
                     f,
                     "{whole} is not found: `{object}` is bound to an object, where a context is needed"
                 )
             }
-            Why::NotObject(rest) => {
+            FailureReason::NotObject(rest) => {
                 let (context, _) = self.parts(rest);
                 write!(
                     f,
                     "{whole} is not found: `{context}` is bound to a context, where an object is needed"
                 )
             }
-            Why::CannotProceed(rest) => write!(
+            FailureReason::CannotProceed(rest) => write!(
                 f,
                 "{whole}: the server cannot go on at `{}`: the context there is of another server that does not answer it",
                 self.parts(rest).0
             ),
-            Why::InvalidName => write!(f, "{whole} is no name to the server (InvalidName)"),
-            Why::AlreadyBound => write!(f, "{whole} is bound already"),
-            Why::NotEmpty => write!(f, "{whole} is not empty: unbind what is in it first"),
-            Why::Nil => write!(f, "{whole} is the nil reference, where a context is needed"),
-            Why::NoContext(id) if id.is_empty() => write!(f, "{whole} is no naming context"),
-            Why::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
-            Why::System(exception) => {
+            FailureReason::InvalidName => {
+                write!(f, "{whole} is no name to the server (InvalidName)")
+            }
+            FailureReason::AlreadyBound => write!(f, "{whole} is bound already"),
+            FailureReason::NotEmpty => {
+                write!(f, "{whole} is not empty: unbind what is in it first")
+            }
+            FailureReason::Nil => {
+                write!(f, "{whole} is the nil reference, where a context is needed")
+            }
+            FailureReason::NoContext(id) if id.is_empty() => {
+                write!(f, "{whole} is no naming context")
+            }
+            FailureReason::NoContext(id) => write!(f, "{whole} is no naming context, but {id}"),
+            FailureReason::System(exception) => {
                 write!(f, "{whole}: {exception}")?;
                 match StoreFailure::of_exception(exception) {
                     Some(failure) => write!(
@@ -175,59 +183,22 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What any operation of a context raises.
-#[derive(Debug)]
-pub(super) enum Raised {
-    NotFound(NotFound),
-    CannotProceed(CannotProceed),
-    InvalidName,
-    AlreadyBound,
-    NotEmpty,
-    System(SystemException),
-}
-
-macro_rules! raised_by {
-    ($($error:ident: $($raised:ident $(($value:ident))?),*;)*) => {
-        $(impl From<$error> for Raised {
-            fn from(error: $error) -> Self {
-                match error {
-                    $($error::$raised(raised_by!(@pattern $raised $($value)?)) => Self::$raised $(($value))?,)*
-                    $error::System(exception) => Self::System(exception),
-                }
-            }
-        })*
-    };
-    (@pattern $raised:ident $value:ident) => { $value };
-    (@pattern $raised:ident) => { $raised };
-}
-
-raised_by! {
-    NamingContextBindError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextRebindError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextBindContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextRebindContextError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextResolveError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextUnbindError: NotFound(e), CannotProceed(e), InvalidName;
-    NamingContextBindNewContextError: NotFound(e), CannotProceed(e), InvalidName, AlreadyBound;
-    NamingContextDestroyError: NotEmpty;
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::parse_name;
+    use super::super::name::parse_name;
     use super::*;
 
     fn name(text: &str) -> Name {
         parse_name(text).expect("a name")
     }
 
-    fn said(why: impl Fn(Name) -> Why, rest: &str) -> String {
+    fn said(why: impl Fn(Name) -> FailureReason, rest: &str) -> String {
         Failure::new(&name("plant/press.line/drive"), why(name(rest))).to_string()
     }
 
     #[test]
     fn the_part_of_the_name_that_is_missing_is_told() {
-        let text = said(Why::MissingNode, "press.line/drive");
+        let text = said(FailureReason::MissingNode, "press.line/drive");
         for part in [
             "`plant/press.line/drive`",
             "`plant/press.line` is not bound",
@@ -235,14 +206,14 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let first = said(Why::MissingNode, "plant/press.line/drive");
+        let first = said(FailureReason::MissingNode, "plant/press.line/drive");
         assert!(first.ends_with("`plant` is not bound"), "{first}");
-        let context = said(Why::NotContext, "press.line/drive");
+        let context = said(FailureReason::NotContext, "press.line/drive");
         assert!(
             context.contains("`plant/press.line` is bound to an object"),
             "{context}"
         );
-        let object = said(Why::NotObject, "drive");
+        let object = said(FailureReason::NotObject, "drive");
         assert!(
             object.contains("`plant/press.line/drive` is bound to a context"),
             "{object}"
@@ -255,19 +226,20 @@ mod tests {
             ("elsewhere", "`elsewhere` is not bound"),
             ("a/b/c/d/e", "`a/b/c/d/e` is"),
         ] {
-            let text = said(Why::MissingNode, rest);
+            let text = said(FailureReason::MissingNode, rest);
             assert!(text.contains(shown), "{text}");
         }
-        let empty = Failure::new(&name("a"), Why::MissingNode(Vec::new())).to_string();
+        let empty = Failure::new(&name("a"), FailureReason::MissingNode(Vec::new())).to_string();
         assert!(empty.contains("`a` is not found"), "{empty}");
     }
 
     #[test]
     fn trouble_of_the_server_is_told_from_that_of_a_name() {
-        let failure = |kind: ExceptionKind| Failure::new(&name("a"), Why::System(kind.into()));
+        let failure =
+            |kind: ExceptionKind| Failure::new(&name("a"), FailureReason::System(kind.into()));
         assert!(failure(ExceptionKind::CommFailure).is_of_server());
         assert!(failure(ExceptionKind::PersistStore).is_of_server());
         assert!(!failure(ExceptionKind::BadParam).is_of_server());
-        assert!(!Failure::new(&name("a"), Why::AlreadyBound).is_of_server());
+        assert!(!Failure::new(&name("a"), FailureReason::AlreadyBound).is_of_server());
     }
 }

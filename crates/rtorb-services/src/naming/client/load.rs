@@ -1,10 +1,8 @@
-//! Many names bound over several connections: the server can then put many bindings into one commit of its store.
+//! Binding many names over several connections, so that the server can put many bindings into one commit.
 
-mod line;
-
-pub use line::{Line, LineError, Target};
-
-use super::{Context, Existing, Failure, Why};
+use super::context::{Context, Existing};
+use super::failure::{Failure, FailureReason};
+use super::line::{Line, Target};
 use rtorb::ObjectRef;
 use rtorb_os::Refused;
 use rtorb_os::clock::monotonic_ns;
@@ -14,20 +12,20 @@ use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How names are loaded.
+/// The configuration of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Threads that bind, each with a connection of its own: 1 to [`Load::CONNECTIONS_MAX`].
+    /// Threads that bind, each with its own connection: 1 to [`Load::CONNECTIONS_MAX`].
     pub connections: usize,
-    /// What happens to names that are bound already.
+    /// What to do with names that are bound already.
     pub existing: Existing,
-    /// True to make the contexts that names lead through, where they are missing.
+    /// True to make missing parent contexts.
     pub makes_parents: bool,
-    /// How often the progress is told.
+    /// The time between two progress reports.
     pub report_every: Duration,
 }
 
-/// How far a load is.
+/// The progress of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Names that are bound now.
@@ -36,48 +34,48 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// How a load ended.
+/// The result of a load.
 #[derive(Debug, Default)]
-pub struct Loaded {
-    /// How far it came.
+pub struct LoadReport {
+    /// The final progress.
     pub progress: Progress,
-    /// The first of those that failed, at most [`Load::NOT_BOUND_MAX`], in the order of their lines.
-    pub not_bound: Vec<NotBound>,
-    /// Why it ended before the last line; none if it did not.
-    pub stopped: Option<NotBound>,
+    /// The first failed lines, at most [`Load::NOT_BOUND_MAX`], in order.
+    pub not_bound: Vec<FailedLine>,
+    /// Why it ended before the last line, if it did.
+    pub stopped: Option<FailedLine>,
 }
 
-/// A line that was not carried out.
+/// A line that failed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NotBound {
-    /// Which line, from 1; 0 when it is about none.
+pub struct FailedLine {
+    /// The line number, from 1; 0 if it concerns no line.
     pub line: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Load {
-    /// More do not make a load faster, and are as many threads of a server that has one for each connection.
+    /// More connections do not make a load faster, and may cost a server thread each.
     pub const CONNECTIONS_MAX: usize = 256;
-    /// More failures are counted, not kept.
+    /// Further failures are only counted.
     pub const NOT_BOUND_MAX: usize = 20;
-    /// Octets of a line.
+    /// The greatest length of a line in bytes.
     pub const LINE_MAX: usize = 1 << 20;
 
-    /// Binds in `context` what the lines of `input` say (see [`Line`]); `reference` answers the object that a text means.
+    /// Binds the lines of `input` in `context` (see [`Line`]). `reference` parses the text of a reference.
     ///
-    /// A line that is about a context is carried out before the lines behind it are read; the others in no order. A line
-    /// that fails does not stop the others; trouble with the server does.
+    /// A line about a context is done before the next lines are read; other lines have no order. A line that fails does not stop
+    /// the others; a failure of the server does.
     ///
     /// # Errors
-    /// When the host refuses the threads.
+    /// If the host refuses the threads.
     pub fn run(
         self,
         context: &Context,
         input: impl BufRead + Send + 'static,
         reference: impl Fn(&str) -> Result<ObjectRef, String> + Send + Sync + 'static,
         report: &mut dyn FnMut(Progress),
-    ) -> Result<Loaded, Refused> {
+    ) -> Result<LoadReport, Refused> {
         let work = Arc::new(Work {
             how: self,
             context: context.clone(),
@@ -94,7 +92,7 @@ impl Load {
             work.watch(report);
         }
         for thread in begun? {
-            // A panic was told where it happened, and counted.
+            // A panic is reported where it happens.
             let _ = thread.join();
         }
         let mut loaded = core::mem::take(&mut work.tally.lock().loaded);
@@ -103,31 +101,31 @@ impl Load {
     }
 }
 
-/// What the threads of a load share.
+/// The shared state of the threads of a load.
 struct Work {
     how: Load,
     context: Context,
-    reference: Box<Meaning>,
-    /// Held by the thread that reads a line, and until it is carried out if it is about a context.
+    reference: Box<ReferenceParser>,
+    /// A thread holds it to read a line, and to do it if the line is about a context.
     source: Mutex<Source>,
     tally: Mutex<Tally>,
-    /// Who watches is told when the last thread ends.
+    /// Signaled when the last thread ends.
     changed: Condvar,
 }
 
-/// The object that a text means, or why there is none.
-type Meaning = dyn Fn(&str) -> Result<ObjectRef, String> + Send + Sync;
+/// Parses the text of a reference.
+type ReferenceParser = dyn Fn(&str) -> Result<ObjectRef, String> + Send + Sync;
 
 struct Source {
     input: Box<dyn BufRead + Send>,
-    /// The line that was read last.
+    /// The number of the last line read.
     line: u64,
 }
 
 #[derive(Default)]
 struct Tally {
-    loaded: Loaded,
-    /// Threads that bind.
+    loaded: LoadReport,
+    /// Running threads.
     running: usize,
 }
 
@@ -144,7 +142,7 @@ fn begin(work: &Arc<Work>) -> Result<Vec<JoinHandle<Option<()>>>, Refused> {
     Ok(threads)
 }
 
-/// Counts a thread until it ends, however it does.
+/// Counts a running thread, also if it panics.
 struct Running(Arc<Work>);
 
 impl Drop for Running {
@@ -155,7 +153,7 @@ impl Drop for Running {
 }
 
 impl Work {
-    /// Tells the progress until all threads have ended.
+    /// Reports the progress until all threads have ended.
     fn watch(&self, report: &mut dyn FnMut(Progress)) {
         let every_ns = u64::try_from(self.how.report_every.as_nanos()).unwrap_or(u64::MAX);
         let mut next_ns = monotonic_ns().saturating_add(every_ns);
@@ -171,7 +169,7 @@ impl Work {
         }
     }
 
-    /// Reads lines and carries them out until there are none, or somebody stops.
+    /// Reads and does lines until there are no more or the load stops.
     fn carry_out(&self) {
         while self.tally.lock().loaded.stopped.is_none() {
             let mut source = self.source.lock();
@@ -199,11 +197,11 @@ impl Work {
         }
     }
 
-    fn bind(&self, line: &Line) -> Result<(), Trouble> {
+    fn bind(&self, line: &Line) -> Result<(), LineFailure> {
         let bound = self.bind_once(line);
         match bound {
-            Err(Trouble::Naming(Failure {
-                why: Why::MissingNode(rest),
+            Err(LineFailure::Naming(Failure {
+                reason: FailureReason::MissingNode(rest),
                 ..
             })) if self.how.makes_parents && rest.len() > 1 => {
                 self.context.make_parents(&line.name)?;
@@ -213,9 +211,9 @@ impl Work {
         }
     }
 
-    fn bind_once(&self, line: &Line) -> Result<(), Trouble> {
+    fn bind_once(&self, line: &Line) -> Result<(), LineFailure> {
         let (name, existing) = (&line.name, self.how.existing);
-        let meant = |text: &str| (self.reference)(text).map_err(Trouble::Reference);
+        let meant = |text: &str| (self.reference)(text).map_err(LineFailure::Reference);
         match &line.target {
             Target::Object(text) => self.context.bind(name, &meant(text)?, existing)?,
             Target::Context(text) => {
@@ -227,7 +225,7 @@ impl Work {
                 self.context.bind_context(name, &bound, existing)?;
             }
             Target::NewContext => match self.context.bind_new_context(name) {
-                Err(failure) if failure.why == Why::AlreadyBound => {
+                Err(failure) if failure.reason == FailureReason::AlreadyBound => {
                     self.context.context(name)?;
                 }
                 made => {
@@ -238,14 +236,14 @@ impl Work {
         Ok(())
     }
 
-    fn count(&self, line: u64, bound: Result<(), Trouble>) {
+    fn count(&self, line: u64, bound: Result<(), LineFailure>) {
         match bound {
             Ok(()) => self.tally.lock().loaded.progress.bound += 1,
-            Err(Trouble::Naming(failure)) if failure.is_of_server() => {
+            Err(LineFailure::Naming(failure)) if failure.is_of_server() => {
                 self.stop(line, failure.to_string());
             }
-            Err(Trouble::Naming(failure)) => self.refuse(line, failure.to_string()),
-            Err(Trouble::Reference(reason)) => self.refuse(line, reason),
+            Err(LineFailure::Naming(failure)) => self.refuse(line, failure.to_string()),
+            Err(LineFailure::Reference(reason)) => self.refuse(line, reason),
         }
     }
 
@@ -253,30 +251,30 @@ impl Work {
         let loaded = &mut self.tally.lock().loaded;
         loaded.progress.failed += 1;
         if loaded.not_bound.len() < Load::NOT_BOUND_MAX {
-            loaded.not_bound.push(NotBound { line, reason });
+            loaded.not_bound.push(FailedLine { line, reason });
         }
     }
 
     fn stop(&self, line: u64, reason: String) {
         let stopped = &mut self.tally.lock().loaded.stopped;
-        stopped.get_or_insert(NotBound { line, reason });
+        stopped.get_or_insert(FailedLine { line, reason });
     }
 }
 
-/// Why a line was not carried out.
-enum Trouble {
+/// Why a line failed.
+enum LineFailure {
     Naming(Failure),
     Reference(String),
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for LineFailure {
     fn from(failure: Failure) -> Self {
         Self::Naming(failure)
     }
 }
 
 impl Source {
-    /// The next line; none at the end.
+    /// Reads the next line; `None` at the end.
     fn next_line(&mut self) -> Result<Option<String>, String> {
         let mut octets = Vec::new();
         let most = Load::LINE_MAX as u64 + 1;

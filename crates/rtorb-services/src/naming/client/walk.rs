@@ -1,49 +1,51 @@
-//! A tree of contexts, each listed once however many names lead to it.
+//! Walking a tree of contexts. Each context is listed once, even with several names.
 
-use super::{Context, Failure, Name, Why};
+use super::context::Context;
+use super::failure::{Failure, FailureReason};
+use super::name::Name;
 use crate::stubs::naming::cos_naming::{BindingType, NameComponent};
 use std::collections::HashMap;
 
-/// How a tree is walked.
+/// The configuration of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// How many contexts below one another are listed: 1 for the first one alone; never more than [`Walk::DEPTH_MAX`].
+    /// The depth of contexts to list: 1 for the first context only, at most [`Walk::DEPTH_MAX`].
     pub depth_max: usize,
-    /// How many bindings a server is asked for at a time.
+    /// The number of bindings in one call to the server.
     pub chunk: u32,
 }
 
-/// One thing that a walk finds; names are those from where it began.
+/// A result of a walk. Names are relative to its start.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A name of an object.
+    /// An object.
     Object(&'a [NameComponent]),
-    /// A name of a context.
+    /// A context.
     Context(&'a [NameComponent], Inside<'a>),
-    /// What could not be listed. The walk goes on beside it.
+    /// A context that could not be listed. The walk continues.
     Failed(&'a Failure),
 }
 
-/// What a walk does with a context that it finds.
+/// Whether the walk lists a context.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Inside<'a> {
-    /// What is in it follows.
+    /// Its bindings follow.
     Follows,
-    /// It was listed under this name before.
+    /// It is listed under this other name.
     Listed(&'a [NameComponent]),
-    /// It is as deep as the walk goes.
+    /// It is deeper than the walk goes.
     TooDeep,
 }
 
 impl Walk {
-    /// A server could make a new context each time it is asked; this many below one another fit on any thread's stack.
+    /// A server could return a new context for each call; this depth fits on any thread's stack.
     pub const DEPTH_MAX: usize = 256;
 
-    /// Finds all that is below `context`: in each context the objects first, then the contexts, each followed by what is in
-    /// it. No server has to keep an iterator for the walk while it is elsewhere.
+    /// Visits all names below `context`: in each context first the objects, then the contexts, each followed by its bindings. No
+    /// server keeps an iterator while the walk is in another context.
     ///
     /// # Errors
-    /// The first error that `visit` answers; the walk ends with it.
+    /// The first error that `visit` returns; it ends the walk.
     pub fn walk<E>(
         self,
         context: &Context,
@@ -63,11 +65,11 @@ impl Walk {
 
 struct Walking<'v, V> {
     how: Walk,
-    /// The contexts so far, by their references.
+    /// The contexts so far, by reference.
     listed: HashMap<String, Name>,
-    /// Where the walk is.
+    /// The current name.
     name: Name,
-    /// How many contexts below one another are being listed.
+    /// The depth of contexts to list: 1 for the first context only, at most [`Walk::DEPTH_MAX`].
     depth: usize,
     visit: &'v mut V,
 }
@@ -86,11 +88,11 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
                             })?;
                         }
                         Ok((name, BindingType::Ncontext)) => contexts.push(name),
-                        Err(exception) => self.failed(Why::System(exception))?,
+                        Err(exception) => self.failed(FailureReason::System(exception))?,
                     }
                 }
             }
-            Err(exception) => self.failed(Why::System(exception))?,
+            Err(exception) => self.failed(FailureReason::System(exception))?,
         }
         for name in contexts {
             self.at(&name, |walking| walking.enter(context, &name))?;
@@ -99,7 +101,7 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
         Ok(())
     }
 
-    /// Finds what is in a context that is bound in `parent`.
+    /// Visits a context that is bound in `parent`.
     fn enter(&mut self, parent: &Context, name: &[NameComponent]) -> Result<(), E> {
         if self.depth >= self.how.depth_max.min(Walk::DEPTH_MAX) {
             return (self.visit)(Step::Context(&self.name, Inside::TooDeep));
@@ -108,7 +110,7 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
             Ok(context) => context,
             Err(failure) => {
                 (self.visit)(Step::Context(&self.name, Inside::Follows))?;
-                return self.failed(failure.why);
+                return self.failed(failure.reason);
             }
         };
         let reference = context.as_object().to_string();
@@ -120,12 +122,12 @@ impl<E, V: FnMut(Step<'_>) -> Result<(), E>> Walking<'_, V> {
         self.list(&context)
     }
 
-    fn failed(&mut self, why: Why) -> Result<(), E> {
+    fn failed(&mut self, why: FailureReason) -> Result<(), E> {
         let failure = Failure::new(&self.name, why);
         (self.visit)(Step::Failed(&failure))
     }
 
-    /// Does something with the name one binding longer.
+    /// Calls `action` with the name extended by one binding.
     fn at<T>(&mut self, name: &[NameComponent], work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.name.len();
         self.name.extend_from_slice(name);

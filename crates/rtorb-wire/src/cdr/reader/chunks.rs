@@ -1,25 +1,25 @@
-//! State of values that comes in chunks: the reader shows one chunk at a time, and goes on to the next by itself.
+//! The chunked state of valuetypes: the reader exposes one chunk at a time and moves to the next by itself.
 
 use super::Reader;
 use crate::DecodeError;
 use crate::cdr::Chunk;
 
-/// Where a reader is among the chunks of values.
+/// The position of a reader among chunked values.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chunks<'m> {
-    /// The octets of the stream, those behind the current chunk too.
+    /// The bytes of the stream, with those behind the current chunk.
     all: &'m [u8],
-    /// How many chunked values are open, each inside the one before.
+    /// The number of open chunked values, each inside the one before.
     depth: u32,
-    /// If not 0: the end tag of an inner value has ended the open values of that depth and more.
+    /// If not 0: an end tag of an inner value has ended the open values of that depth and deeper.
     ended: u32,
 }
 
 impl<'m> Reader<'m> {
-    /// Begins the state of a value that comes in chunks, until [`leave_chunks`](Self::leave_chunks).
+    /// Begins the state of a chunked value, until [`leave_chunks`](Self::leave_chunks).
     ///
     /// # Errors
-    /// When the rest of the message does not come.
+    /// When the rest of the message does not arrive.
     pub(crate) fn enter_chunks(&mut self) -> Result<(), DecodeError> {
         self.buffer_rest()?;
         let all = self.octets;
@@ -30,10 +30,12 @@ impl<'m> Reader<'m> {
         Ok(())
     }
 
-    /// Ends it; `is_truncated` if there may be more of it, which is skipped.
+    /// Ends the state of a chunked value. If `is_truncated`, skips the members of the derived type that are left.
     ///
     /// # Errors
     /// When the value does not end here.
+    //= GIOP 1.2 §15.3.4
+    //# A receiver that knows only a base type skips the rest of a truncatable value by its chunks and end tags.
     pub(crate) fn leave_chunks(&mut self, is_truncated: bool) -> Result<(), DecodeError> {
         let left = self.octets.len() - self.at;
         if left > 0 && !is_truncated {
@@ -61,7 +63,7 @@ impl<'m> Reader<'m> {
         Ok(())
     }
 
-    /// Looks whether a value begins here between two chunks of the one around it, and goes there.
+    /// Leaves the current chunk if a nested value begins behind it.
     pub(crate) fn approach_value(&mut self) {
         if !self.is_at_chunk_end() {
             return;
@@ -77,7 +79,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// True if a value that begins here does so in another whose state is in chunks.
+    /// True inside a chunked value.
     pub(crate) fn is_in_chunks(&self) -> bool {
         self.values
             .as_ref()
@@ -89,13 +91,13 @@ impl<'m> Reader<'m> {
         self.hidden > 0
     }
 
-    /// True if what comes next is in the next chunk.
+    /// True at the end of a chunk.
     #[inline]
     pub(super) fn is_at_chunk_end(&self) -> bool {
         self.hidden > 0 && self.at == self.octets.len()
     }
 
-    /// Shows the next chunk.
+    /// Moves to the next chunk.
     #[cold]
     #[inline(never)]
     pub(super) fn next_chunk(&mut self) -> Result<(), DecodeError> {

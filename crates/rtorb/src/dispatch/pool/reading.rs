@@ -55,6 +55,8 @@ impl<'p> Reader<'p> {
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
         if !self.queue.admit(self.request.octets(), threads) {
+            //= RT-CORBA 1.2 §Threadpools
+            //# A request for which the buffer has no room is refused with TRANSIENT 1.
             let full = SystemException::omg(ExceptionKind::Transient, 1);
             return self.request.refuse(session, &mut self.workspace, &full);
         }

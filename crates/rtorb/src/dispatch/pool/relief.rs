@@ -274,6 +274,8 @@ fn relieve(
 }
 
 /// Calls a thread of the least urgent lane that has an idle one, or lets the first that is through with its work come.
+//= RT-CORBA 1.2 §Threadpools
+//# A lane without idle threads may borrow a thread of a lane of lower priority, which runs at its priority meanwhile.
 fn borrow(pool: &Pool, lane: &Lane) {
     let Some(standby) = lane.standby.as_ref().filter(|standby| standby.borrows()) else {
         return;

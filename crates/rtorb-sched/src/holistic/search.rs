@@ -1,0 +1,63 @@
+//! The search for the latest job of one step: its subject, its budget and its result.
+
+use super::Step;
+use super::relatives::Relatives;
+
+/// The job of a step with the longest response: its arrival relative to the beginning of the window, and the length of the
+/// window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LatestJob {
+    pub(super) arrival_ns: i128,
+    pub(super) window_ns: u64,
+}
+
+impl LatestJob {
+    /// `None` over 2^64 ns.
+    pub(super) fn response_ns(self) -> Option<u64> {
+        u64::try_from(i128::from(self.window_ns) - self.arrival_ns).ok()
+    }
+}
+
+/// The step under analysis, with all others.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) index: usize,
+    pub(super) steps: &'a [Step],
+    pub(super) jitter_ns: &'a [u64],
+    pub(super) relatives: &'a Relatives,
+}
+
+impl Subject<'_> {
+    pub(super) fn own_jitter_ns(&self) -> u64 {
+        self.jitter_ns[self.index]
+    }
+}
+
+/// The remaining evaluations of demand for one step.
+#[derive(Clone, Copy)]
+pub(super) struct Budget(pub(super) u32);
+
+impl Budget {
+    pub(super) fn spend(&mut self) -> Option<()> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(())
+    }
+}
+
+/// Grows a window to the least that holds its demand, from a shorter one. Returns `None` if that ended early; the window then has
+/// the length reached.
+pub(super) fn fixed_point(
+    window_ns: &mut u64,
+    budget: &mut Budget,
+    needed: impl Fn(u64) -> Option<u64>,
+) -> Option<()> {
+    loop {
+        budget.spend()?;
+        let more = needed(*window_ns)?;
+        let reached = more <= *window_ns;
+        *window_ns = more;
+        if reached {
+            return Some(());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Streams of jobs, and what they ask of a processor.
+
+use std::collections::HashMap;
+
+use crate::task::Task;
+
+/// The jobs of all tasks of one period and one release jitter: in a window there are as many of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) period_ns: u64,
+    pub(crate) jitter_ns: u64,
+    /// The sum over the tasks.
+    pub(crate) worst_ns: u64,
+}
+
+impl Stream {
+    /// The jobs of one task in a window; `None` over 2^64.
+    pub(crate) fn jobs_in(&self, window_ns: u64) -> Option<u64> {
+        let span_ns = window_ns.checked_add(self.jitter_ns)?;
+        Some(span_ns.div_ceil(self.period_ns))
+    }
+}
+
+/// The demand of streams in a window; `None` over 2^64 ns.
+pub(crate) fn demand_in(streams: &[Stream], window_ns: u64) -> Option<u64> {
+    streams.iter().try_fold(0_u64, |sum, stream| {
+        sum.checked_add(stream.jobs_in(window_ns)?.checked_mul(stream.worst_ns)?)
+    })
+}
+
+/// The streams of a set of tasks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamSet {
+    pub(crate) streams: Vec<Stream>,
+    places: HashMap<(u64, u64), usize>,
+    /// A sum was over 2^64 ns.
+    pub(crate) overflowed: bool,
+}
+
+impl StreamSet {
+    /// Adds a task, with this jitter instead of its own.
+    pub(crate) fn add(&mut self, task: &Task, jitter_ns: u64) {
+        let streams = &mut self.streams;
+        let key = (task.period_ns, jitter_ns);
+        let place = *self.places.entry(key).or_insert_with(|| {
+            streams.push(Stream {
+                period_ns: task.period_ns,
+                jitter_ns,
+                worst_ns: 0,
+            });
+            streams.len() - 1
+        });
+        let worst_ns = &mut streams[place].worst_ns;
+        let (sum, overflowed) = worst_ns.overflowing_add(task.worst_ns);
+        *worst_ns = sum;
+        self.overflowed |= overflowed;
+    }
+}

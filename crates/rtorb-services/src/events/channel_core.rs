@@ -1,0 +1,521 @@
+//! The state of a channel that all its servants and threads share.
+
+use super::config::ChannelConfig;
+use super::connection::ConsumerConnection;
+use super::consumer::{Consumer, Registration, Service};
+use super::dispatch::dispatch;
+use super::event::Incoming;
+use super::filter::{FilterLimits, Subscription, SubscriptionError};
+use super::lane::Lane;
+use super::mailbox::Mailbox;
+use super::observers::{Observers, Unions};
+use super::priority_source::{PrioritySource, Urgency, UrgencyError};
+use super::registry::{ForgottenConsumer, Registry, SubscribedKeys};
+use super::statistics::{Refused, Statistics};
+use super::subscriptions::Subscriptions;
+use super::supplier::Supplier;
+use crate::stubs::rtec_event::rtec_event_channel_admin::{
+    ConsumerQos, ProxyPushSupplierConnectPushConsumerError, TypeError,
+};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb::rt::{Priority, RtCurrent};
+use rtorb::{ExceptionKind, ObjectRef, Orb, Poa, SystemException};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::Mutex;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct ChannelCore {
+    config: ChannelConfig,
+    priorities: Arc<dyn PrioritySource>,
+    orb: Orb,
+    current: RtCurrent,
+    poa: Poa,
+    lanes: Vec<Arc<Lane<Consumer>>>,
+    mailbox: Arc<Mailbox<Arc<Consumer>>>,
+    subscriptions: Subscriptions<Arc<Consumer>>,
+    registry: Mutex<Registry>,
+    observers: Observers,
+    /// True if the keeper has to update observers.
+    has_changed: AtomicBool,
+    is_ending: AtomicBool,
+    received: AtomicU64,
+    too_large: AtomicU64,
+    not_connected: AtomicU64,
+    malformed: AtomicU64,
+}
+
+/// A valid subscription of a consumer that connects.
+#[derive(Debug)]
+pub(crate) struct SubscriptionRequest {
+    pub(crate) subscription: Subscription,
+    pub(crate) is_gateway: bool,
+}
+
+/// What follows from a subscription request.
+struct Plan {
+    service: Service,
+    priority: Priority,
+    subscribed: SubscribedKeys,
+}
+
+impl ChannelCore {
+    /// A channel with objects in `poa`. The caller starts its threads.
+    pub(crate) fn new(
+        config: ChannelConfig,
+        priorities: Arc<dyn PrioritySource>,
+        orb: Orb,
+        poa: Poa,
+    ) -> Self {
+        let consumers_max = config.consumers_max;
+        Self {
+            lanes: Lane::all(&config),
+            // A consumer is in it at most once to be opened and once because it departed.
+            mailbox: Arc::new(Mailbox::new(2 * consumers_max)),
+            subscriptions: Subscriptions::new(),
+            registry: Mutex::new(Registry::new(consumers_max)),
+            observers: Observers::new(OBSERVERS_MAX),
+            has_changed: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+            received: AtomicU64::new(0),
+            too_large: AtomicU64::new(0),
+            not_connected: AtomicU64::new(0),
+            malformed: AtomicU64::new(0),
+            config,
+            priorities,
+            current: orb.rt_current(),
+            orb,
+            poa,
+        }
+    }
+
+    pub(crate) fn config(&self) -> &ChannelConfig {
+        &self.config
+    }
+
+    pub(crate) fn poa(&self) -> &Poa {
+        &self.poa
+    }
+
+    /// Deactivates the channel's objects and frees its object key.
+    pub(crate) fn end_objects(&self) {
+        self.orb.unbind_object_key(&self.config.key);
+        self.poa.destroy();
+    }
+
+    pub(crate) fn lanes(&self) -> &[Arc<Lane<Consumer>>] {
+        &self.lanes
+    }
+
+    pub(crate) fn mailbox(&self) -> &Mailbox<Arc<Consumer>> {
+        &self.mailbox
+    }
+
+    pub(crate) fn forget_unused(&self, number: u64) {
+        let proxy = self.registry.lock().forget_unused(number);
+        self.deactivate(proxy);
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
+    /// The CORBA priority of the calling thread, or the least urgent one if it has none.
+    pub(crate) fn caller_priority(&self) -> Priority {
+        self.current.the_priority().unwrap_or(Priority::MIN)
+    }
+
+    /// Gives an event to all consumers that want it, the most urgent first. The calling thread has that priority.
+    pub(crate) fn dispatch(&self, event: &Incoming<'_>, priority: Priority) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        if event.message.octets.len() > self.config.event_octets_max {
+            self.too_large.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        dispatch(
+            event,
+            priority,
+            self.config.dispatching,
+            &self.subscriptions,
+        );
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Subscriptions<Arc<Consumer>> {
+        &self.subscriptions
+    }
+
+    /// Counts a push whose bytes are not events.
+    pub(crate) fn note_malformed(&self) {
+        self.malformed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts events that came through a proxy without a connected supplier.
+    pub(crate) fn note_not_connected(&self, events: u64) {
+        self.received.fetch_add(events, Ordering::Relaxed);
+        self.not_connected.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Builds the subscription of a consumer.
+    ///
+    /// # Errors
+    /// The entry that is wrong and why.
+    pub(crate) fn subscription(
+        &self,
+        qos: &ConsumerQos,
+    ) -> Result<SubscriptionRequest, SubscriptionError> {
+        let limits = FilterLimits {
+            entries_max: self.config.entries_max,
+            ..FilterLimits::default()
+        };
+        let built = Subscription::build(qos, self.config.filter, &limits, monotonic_ns());
+        Ok(SubscriptionRequest {
+            subscription: built?,
+            is_gateway: qos.is_gateway,
+        })
+    }
+
+    /// Connects a consumer to the proxy with that number. The keeper opens its connection soon; its events wait until then.
+    ///
+    /// # Errors
+    /// BAD_PARAM for an unknown `rt_info`; NO_RESOURCES if there are `consumers_max` consumers; OBJECT_NOT_EXIST if the channel
+    /// ends.
+    pub(crate) fn connect_consumer(
+        &self,
+        number: u64,
+        request: SubscriptionRequest,
+        connection: Arc<dyn ConsumerConnection>,
+    ) -> Result<Arc<Consumer>, SystemException> {
+        let Plan {
+            service,
+            priority,
+            subscribed,
+        } = self.plan(request)?;
+        let mut registry = self.registry.lock();
+        let registration = Registration {
+            number,
+            slot: registry.take_slot(number)?,
+            lane: Arc::clone(self.lane_of(priority)),
+        };
+        let keeper = Arc::clone(&self.mailbox);
+        let consumer = Consumer::new(registration, service, connection, keeper, &self.config);
+        let consumer = Arc::new(consumer);
+        let urgency = i32::from(priority.get());
+        let subscriber =
+            (self.subscriptions).insert(urgency, &subscribed.keys, Arc::clone(&consumer));
+        registry.connected(&consumer, subscriber, subscribed);
+        drop(registry);
+        consumer.start();
+        self.note_change();
+        self.mailbox.post(Arc::clone(&consumer));
+        Ok(consumer)
+    }
+
+    /// Replaces the subscription of a connected consumer. An event that both subscriptions want is neither lost nor repeated: what
+    /// waits stays, and every lookup finds the consumer once.
+    ///
+    /// # Errors
+    /// TypeError if the new subscription belongs to another lane: events would take two ways and overtake each other. BAD_PARAM for
+    /// an unknown `rt_info`; OBJECT_NOT_EXIST if the consumer has departed.
+    pub(crate) fn resubscribe_consumer(
+        &self,
+        consumer: &Arc<Consumer>,
+        request: SubscriptionRequest,
+    ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
+        let Plan {
+            service,
+            priority,
+            subscribed,
+        } = self.plan(request)?;
+        if !Arc::ptr_eq(self.lane_of(priority), consumer.lane()) {
+            return Err(TypeError.into());
+        }
+        let departed = || SystemException::from(ExceptionKind::ObjectNotExist);
+        let keys = subscribed.keys.clone();
+        let mut registry = self.registry.lock();
+        let subscriber = registry.resubscribed(consumer, subscribed);
+        let subscriber = subscriber.ok_or_else(departed)?;
+        if !consumer.resubscribe(service) {
+            return Err(departed().into());
+        }
+        let urgency = i32::from(priority.get());
+        self.subscriptions.replace(subscriber, urgency, &keys);
+        drop(registry);
+        self.note_change();
+        Ok(())
+    }
+
+    /// Removes a departed consumer and its proxy.
+    pub(crate) fn forget_consumer(&self, consumer: &Arc<Consumer>) {
+        let ForgottenConsumer { subscriber, proxy } =
+            self.registry.lock().forget_consumer(consumer);
+        if let Some(subscriber) = subscriber {
+            self.subscriptions.remove(subscriber);
+            self.note_change();
+        }
+        self.deactivate(proxy);
+    }
+
+    /// Removes a supplier and its proxy.
+    pub(crate) fn forget_supplier(&self, number: u64) {
+        let proxy = self.registry.lock().forget_supplier(number);
+        self.note_change();
+        self.deactivate(proxy);
+    }
+
+    /// Removes the proxies to which no client connected within `connect_within`.
+    pub(crate) fn forget_unconnected(&self, now_ns: u64) {
+        let before_ns = now_ns.saturating_sub(self.config.connect_within.as_nanos() as u64);
+        let removed = self.registry.lock().forget_unconnected(before_ns);
+        for proxy in removed {
+            self.deactivate(Some(proxy));
+        }
+    }
+
+    /// Frees the departed consumers that no thread uses any more.
+    pub(crate) fn free_departed(&self) {
+        let mut registry = self.registry.lock();
+        if self.subscriptions.free_retired() == 0 {
+            registry.lookup_is_current();
+        }
+        let freed = registry.free_departed();
+        drop(registry);
+        drop(freed);
+    }
+
+    pub(crate) fn registry(&self) -> &Mutex<Registry> {
+        &self.registry
+    }
+
+    /// The connected consumers, the most urgent first.
+    pub(crate) fn consumers(&self) -> Vec<Arc<Consumer>> {
+        self.subscriptions.snapshot().all().to_vec()
+    }
+
+    /// The connected suppliers.
+    pub(crate) fn suppliers(&self) -> Vec<Arc<Supplier>> {
+        self.registry.lock().connected_suppliers()
+    }
+
+    /// Has the keeper update the observers.
+    pub(crate) fn note_change(&self) {
+        self.has_changed.store(true, Ordering::SeqCst);
+        self.mailbox.signal().wake();
+    }
+
+    /// Updates the observers if something has changed. May wait; the keeper calls it.
+    pub(crate) fn update_observers(&self) {
+        if !self.has_changed.swap(false, Ordering::SeqCst) || self.observers.len() == 0 {
+            return;
+        }
+        let unions = {
+            let registry = self.registry.lock();
+            Unions::of(registry.wanted(), registry.published())
+        };
+        self.observers.update(&unions, self.config.ping_timeout);
+    }
+
+    /// Has the keeper end the channel.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+        self.mailbox.stop();
+    }
+
+    /// True from the first [`end`](Self::end) on.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        // Read before the consumers' counts: an event that is not in it any more is in theirs.
+        let undistributed = self.lanes.iter().map(|lane| lane.undistributed() as u64);
+        let undistributed = undistributed.sum();
+        let consumers = self.consumers();
+        let registry = self.registry.lock();
+        let suppliers = registry.connected_suppliers();
+        Statistics {
+            received: count(&self.received),
+            refused: Refused {
+                too_large: count(&self.too_large),
+                not_connected: count(&self.not_connected),
+                malformed: count(&self.malformed),
+            },
+            suppliers: suppliers.len() as u64,
+            undistributed,
+            consumers: consumers.iter().map(|it| it.statistics()).collect(),
+            departed: registry.departed(),
+            connected_suppliers: suppliers.iter().map(|it| it.statistics()).collect(),
+        }
+    }
+
+    /// Finds out how urgent a subscription is and how to serve it.
+    fn plan(&self, request: SubscriptionRequest) -> Result<Plan, SystemException> {
+        let SubscriptionRequest {
+            subscription,
+            is_gateway,
+        } = request;
+        let (urgency, rt_info) = self.urgency(&subscription)?;
+        Ok(Plan {
+            priority: urgency.priority,
+            subscribed: SubscribedKeys {
+                keys: subscription.keys().to_vec(),
+                rt_info,
+                is_gateway,
+            },
+            service: Service {
+                subscription,
+                turn_after_ns: urgency.turn_after().map(|after| after.as_nanos() as u64),
+            },
+        })
+    }
+
+    /// The most urgent `rt_info` of a subscription, and its urgency.
+    fn urgency(&self, subscription: &Subscription) -> Result<(Urgency, i32), SystemException> {
+        let mut most: Option<(Urgency, i32)> = None;
+        for &rt_info in subscription.rt_infos() {
+            let urgency = self.priorities.urgency(rt_info);
+            let urgency = urgency.map_err(|error| match error {
+                UrgencyError::UnknownRtInfo(_) => ExceptionKind::BadParam,
+                UrgencyError::NotTold { .. } => ExceptionKind::Transient,
+            })?;
+            if most.is_none_or(|(most, _)| urgency.priority > most.priority) {
+                most = Some((urgency, rt_info));
+            }
+        }
+        Ok(most.unwrap_or((Urgency::of(Priority::MIN), 0)))
+    }
+
+    /// The least urgent lane that is at least as urgent as `priority`, or the most urgent lane if there is none.
+    fn lane_of(&self, priority: Priority) -> &Arc<Lane<Consumer>> {
+        let urgent_enough = self.lanes.iter().rev();
+        let mut urgent_enough = urgent_enough.filter(|lane| lane.priority() >= priority);
+        urgent_enough.next().unwrap_or(&self.lanes[0])
+    }
+
+    fn deactivate(&self, proxy: Option<ObjectRef>) {
+        if let Some(proxy) = proxy {
+            // It fails if another thread deactivated the proxy first.
+            let _ = self.poa.deactivate(&proxy);
+        }
+    }
+}
+
+/// Gateways of one channel, and other observers.
+const OBSERVERS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::client::Arrival;
+    use crate::events::config::Dispatching;
+    use crate::events::connection::{NotSent, Progress};
+    use crate::events::event::{Message, Octets};
+    use crate::events::priority_source::RtInfoIsPriority;
+    use crate::events::timer_queue::TimerQueue;
+    use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
+    use rtorb::cdr::CharCodeSet;
+
+    /// Records the priority of each consumer that gets a message.
+    #[derive(Debug)]
+    struct RecordingConnection {
+        priority: i32,
+        sent: Arc<Mutex<Vec<i32>>>,
+    }
+
+    impl ConsumerConnection for RecordingConnection {
+        fn push(&self, _: Message<'_>) -> Result<Progress, NotSent> {
+            self.sent.lock().push(self.priority);
+            Ok(Progress::Whole)
+        }
+
+        fn flush(&self) -> Result<Progress, SystemException> {
+            Ok(Progress::Whole)
+        }
+
+        fn open(&self, _: Priority) -> Result<(), SystemException> {
+            Ok(())
+        }
+
+        fn ping(&self) -> Result<(), SystemException> {
+            Ok(())
+        }
+
+        fn notify_disconnected(&self) {}
+    }
+
+    /// A channel without threads of its own.
+    fn channel(dispatching: Dispatching, lanes: &[i16]) -> ChannelCore {
+        let orb = Orb::builder().listen("iiop://127.0.0.1:0");
+        let orb = orb.expect("an endpoint").build().expect("an ORB");
+        let poa = orb.root_poa().expect("it listens");
+        let priority = |lane: &i16| Priority::new(*lane).expect("a priority");
+        let config = ChannelConfig {
+            dispatching,
+            lanes: lanes.iter().map(priority).collect(),
+            ..ChannelConfig::default()
+        };
+        ChannelCore::new(config, Arc::new(RtInfoIsPriority), orb, poa)
+    }
+
+    fn connect(core: &ChannelCore, priority: i32, sent: &Arc<Mutex<Vec<i32>>>) {
+        let everything = Dependency {
+            event: Arrival::default().event,
+            rt_info: priority,
+        };
+        let qos = ConsumerQos {
+            dependencies: vec![everything],
+            is_gateway: false,
+        };
+        let mut number = 0;
+        let proxy = core.registry().lock().add_consumer(16, |given| {
+            number = given;
+            core.orb.string_to_object("corbaloc::127.0.0.1:1/proxy")
+        });
+        proxy.expect("there is room");
+        let request = core.subscription(&qos).expect("a subscription");
+        let connection = RecordingConnection {
+            priority,
+            sent: Arc::clone(sent),
+        };
+        let consumer = core.connect_consumer(number, request, Arc::new(connection));
+        consumer.expect("there is room").opened();
+    }
+
+    /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.
+    fn work(core: &ChannelCore) -> bool {
+        let mut has_worked = false;
+        for lane in core.lanes() {
+            let mut timers = TimerQueue::new(16);
+            while lane.step(&mut timers, core.subscriptions()) {
+                has_worked = true;
+            }
+        }
+        has_worked
+    }
+
+    #[test]
+    fn more_urgent_consumers_get_an_event_first() {
+        for dispatching in [Dispatching::Reactive, Dispatching::Lanes] {
+            let core = channel(dispatching, &[300, 200, 100]);
+            let sent = Arc::default();
+            for priority in [100, 300, 200, 150, 300, 50] {
+                connect(&core, priority, &sent);
+            }
+            work(&core);
+            let event = Arrival::default().event;
+            let octets = Octets::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
+            let octets = octets.expect("it fits");
+            for _ in 0..3 {
+                let incoming = Incoming {
+                    header: event.header,
+                    message: octets.message(),
+                };
+                core.dispatch(&incoming, Priority::MIN);
+                assert_eq!(work(&core), dispatching == Dispatching::Lanes);
+                let sent = core::mem::take(&mut *sent.lock());
+                let expected = [300, 300, 200, 150, 100, 50];
+                assert_eq!(sent, expected, "{dispatching:?}");
+            }
+        }
+    }
+}

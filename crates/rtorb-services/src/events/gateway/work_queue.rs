@@ -1,0 +1,292 @@
+//! The work of a gateway's thread: pushes to forward, a changed subscription, a lost channel, the end.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::{Condvar, Mutex};
+
+use super::config::{End, GatewayStatistics};
+use super::message::{ForwardedMessage, TtlResult};
+
+/// The gateway's thread shares it with the objects that the channels call.
+#[derive(Debug)]
+pub(super) struct WorkQueue {
+    state: Mutex<State>,
+    changed: Condvar,
+    pushes_max: usize,
+    octets_max: usize,
+    counts: Counts,
+    ended: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the current connection. Late calls for an earlier connection are ignored.
+    link: u64,
+    pushes: VecDeque<ForwardedMessage>,
+    octets: usize,
+    wanted: Option<Vec<SubscribedEntry>>,
+    lost: Option<End>,
+    stop: bool,
+}
+
+/// One entry of the subscription that consumers need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SubscribedEntry {
+    pub(super) event_type: i32,
+    pub(super) source: i32,
+    pub(super) rt_info: i32,
+}
+
+/// The next work of the gateway's thread.
+#[derive(Debug)]
+pub(super) enum Next {
+    Forward(ForwardedMessage),
+    Subscribe(Vec<SubscribedEntry>),
+    Lost(End),
+    Stop,
+    /// No work before the deadline.
+    Nothing,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    received: AtomicU64,
+    forwarded: AtomicU64,
+    expired: AtomicU64,
+    discarded_full: AtomicU64,
+    discarded_lost: AtomicU64,
+    malformed: AtomicU64,
+    connections: AtomicU64,
+}
+
+impl WorkQueue {
+    pub(super) fn new(pushes_max: usize, octets_max: usize) -> Self {
+        Self {
+            state: Mutex::new(State::default()),
+            changed: Condvar::new(),
+            pushes_max,
+            octets_max,
+            counts: Counts::default(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins a new connection and returns its number.
+    pub(super) fn begin(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.link += 1;
+        state.wanted = None;
+        state.lost = None;
+        state.link
+    }
+
+    /// Queues a push of a connection. The oldest pushes make room.
+    pub(super) fn put(&self, link: u64, taken: TtlResult) {
+        let message = taken.message;
+        let events = message.as_ref().map_or(0, |message| message.events);
+        add(&self.counts.received, taken.expired + events);
+        add(&self.counts.expired, taken.expired);
+        let Some(message) = message else { return };
+        let mut state = self.state.lock();
+        if state.link != link {
+            add(&self.counts.discarded_lost, message.events);
+            return;
+        }
+        let octets = message.octets();
+        while state.pushes.len() >= self.pushes_max || state.octets + octets > self.octets_max {
+            let Some(oldest) = state.pushes.pop_front() else {
+                // Larger than the whole queue.
+                add(&self.counts.discarded_full, message.events);
+                return;
+            };
+            state.octets -= oldest.octets();
+            add(&self.counts.discarded_full, oldest.events);
+        }
+        state.octets += octets;
+        state.pushes.push_back(message);
+        self.changed.notify_one(&self.state);
+    }
+
+    /// Notes the new subscription.
+    pub(super) fn want(&self, link: u64, wanted: Vec<SubscribedEntry>) {
+        let mut state = self.state.lock();
+        if state.link == link {
+            state.wanted = Some(wanted);
+            self.changed.notify_one(&self.state);
+        }
+    }
+
+    /// Notes that a channel has ended the connection.
+    pub(super) fn lose(&self, link: u64, end: End) {
+        let mut state = self.state.lock();
+        if state.link == link {
+            state.lost = Some(end);
+            self.changed.notify_one(&self.state);
+        }
+    }
+
+    /// Asks the thread to end.
+    pub(super) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.changed.notify_all(&self.state);
+    }
+
+    pub(super) fn shall_stop(&self) -> bool {
+        self.state.lock().stop
+    }
+
+    /// Waits for work until `deadline_ns`. A changed subscription goes before waiting pushes.
+    pub(super) fn next(&self, deadline_ns: u64) -> Next {
+        let mut state = self.state.lock();
+        loop {
+            if state.stop {
+                return Next::Stop;
+            }
+            if let Some(end) = state.lost.take() {
+                return Next::Lost(end);
+            }
+            if let Some(wanted) = state.wanted.take() {
+                return Next::Subscribe(wanted);
+            }
+            if let Some(message) = state.pushes.pop_front() {
+                state.octets -= message.octets();
+                return Next::Forward(message);
+            }
+            if monotonic_ns() >= deadline_ns {
+                return Next::Nothing;
+            }
+            self.changed.wait_until(&mut state, deadline_ns);
+        }
+    }
+
+    /// Sleeps until the deadline or until the thread must end.
+    pub(super) fn pause_until(&self, deadline_ns: u64) {
+        let mut state = self.state.lock();
+        while !state.stop && monotonic_ns() < deadline_ns {
+            self.changed.wait_until(&mut state, deadline_ns);
+        }
+    }
+
+    /// Discards waiting pushes after a channel is lost.
+    pub(super) fn clear(&self) {
+        let mut state = self.state.lock();
+        // Ignore later calls for the connection that has ended.
+        state.link += 1;
+        let lost = state.pushes.drain(..).map(|push| push.events).sum();
+        state.octets = 0;
+        add(&self.counts.discarded_lost, lost);
+    }
+
+    pub(super) fn count_forwarded(&self, events: u32) {
+        add(&self.counts.forwarded, events);
+    }
+
+    pub(super) fn count_lost(&self, events: u32) {
+        add(&self.counts.discarded_lost, events);
+    }
+
+    pub(super) fn count_malformed(&self) {
+        add(&self.counts.malformed, 1);
+    }
+
+    pub(super) fn count_connection(&self) {
+        add(&self.counts.connections, 1);
+    }
+
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(super) fn statistics(&self) -> GatewayStatistics {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        GatewayStatistics {
+            received: of(&counts.received),
+            forwarded: of(&counts.forwarded),
+            expired: of(&counts.expired),
+            discarded_full: of(&counts.discarded_full),
+            discarded_lost: of(&counts.discarded_lost),
+            malformed: of(&counts.malformed),
+            connections: of(&counts.connections),
+        }
+    }
+}
+
+fn add(count: &AtomicU64, events: u32) {
+    count.fetch_add(u64::from(events), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::event::{event_of, header};
+    use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
+    use rtorb::cdr::ByteOrder;
+    use rtorb::codegen::{Encode, Reader, Writer};
+
+    fn taken(payload_octets: usize) -> TtlResult {
+        let mut event = event_of(EventHeader {
+            ttl: 1,
+            ..header(16, 1)
+        });
+        event.data.payload = vec![7; payload_octets];
+        let events = [event];
+        let mut w = Writer::new(Vec::new(), 1 << 20);
+        events[..].encode(&mut w).expect("it can be written");
+        ForwardedMessage::take(&mut Reader::new(&w.to_octets(), ByteOrder::NATIVE)).expect("a set")
+    }
+
+    #[test]
+    fn the_oldest_makes_room_and_is_counted() {
+        let work = WorkQueue::new(2, 1 << 20);
+        let link = work.begin();
+        (0..3).for_each(|octets| work.put(link, taken(octets)));
+        let statistics = work.statistics();
+        assert_eq!((statistics.received, statistics.discarded_full), (3, 1));
+        let sizes: Vec<usize> = std::iter::from_fn(|| match work.next(0) {
+            Next::Forward(message) => Some(message.octets()),
+            _ => None,
+        })
+        .collect();
+        assert_eq!(sizes.len(), 2);
+        assert!(sizes[0] <= sizes[1], "the first of three is gone");
+    }
+
+    #[test]
+    fn octets_are_bounded_too() {
+        let work = WorkQueue::new(100, 300);
+        let link = work.begin();
+        work.put(link, taken(1000));
+        assert_eq!(work.statistics().discarded_full, 1);
+        work.put(link, taken(100));
+        work.put(link, taken(110));
+        assert_eq!(work.statistics().discarded_full, 2);
+        assert!(matches!(work.next(0), Next::Forward(message) if message.octets() > 110));
+        assert!(matches!(work.next(0), Next::Nothing));
+    }
+
+    #[test]
+    fn what_an_earlier_connection_is_told_is_not_for_this_one() {
+        let work = WorkQueue::new(10, 1 << 20);
+        let first = work.begin();
+        work.put(first, taken(1));
+        work.clear();
+        let second = work.begin();
+        work.put(first, taken(1));
+        work.lose(first, End::From);
+        work.want(first, Vec::new());
+        assert!(matches!(work.next(0), Next::Nothing));
+        assert_eq!(work.statistics().discarded_lost, 2);
+        work.lose(second, End::To);
+        work.put(second, taken(1));
+        assert!(matches!(work.next(0), Next::Lost(End::To)));
+        work.stop();
+        assert!(matches!(work.next(0), Next::Stop));
+    }
+}

@@ -1,0 +1,51 @@
+//! The keeper's mailbox: the way in which other threads give it work.
+
+use super::wake_signal::WakeSignal;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::sync::Mutex;
+use std::collections::VecDeque;
+
+/// A bounded queue of items for one thread, and the signal that wakes it.
+#[derive(Debug)]
+pub(crate) struct Mailbox<T> {
+    items: Mutex<VecDeque<T>>,
+    signal: WakeSignal,
+    is_stopping: AtomicBool,
+}
+
+impl<T> Mailbox<T> {
+    /// Reserves memory for `items_max` items. Callers never post more.
+    pub(crate) fn new(items_max: usize) -> Self {
+        Self {
+            items: Mutex::new(VecDeque::with_capacity(items_max)),
+            signal: WakeSignal::default(),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Adds an item and wakes the thread.
+    pub(crate) fn post(&self, item: T) {
+        self.items.lock().push_back(item);
+        self.signal.wake();
+    }
+
+    /// Takes the oldest item.
+    pub(crate) fn take(&self) -> Option<T> {
+        self.items.lock().pop_front()
+    }
+
+    /// What the thread sleeps on.
+    pub(crate) fn signal(&self) -> &WakeSignal {
+        &self.signal
+    }
+
+    /// Asks the thread to end after the work in progress.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.signal.wake();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+}

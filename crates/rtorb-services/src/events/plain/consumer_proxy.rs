@@ -1,0 +1,161 @@
+//! The proxy of a plain consumer, and the thread that pushes to the consumer.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use rtorb::any::Any;
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SystemException};
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::spawn;
+
+use super::consumer::{Consumer, Next};
+use super::core::{PlainCore, deactivate, refused};
+use crate::events::client::is_there;
+use crate::stubs::cos_event::cos_event_channel_admin::{
+    AlreadyConnected, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError,
+    ProxyPushSupplierServant,
+};
+use crate::stubs::cos_event::cos_event_comm::{
+    PushConsumer, PushConsumerPushError, PushSupplierServant,
+};
+
+/// Makes an unconnected proxy.
+pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, SystemException> {
+    let number = core.admit_consumer()?;
+    let object = Arc::new(OnceLock::new());
+    let proxy = Proxy {
+        core: Arc::clone(core),
+        number,
+        object: Arc::clone(&object),
+        consumer: Mutex::new(None),
+    };
+    let activated = core.poa().activate(proxy);
+    let reference: ProxyPushSupplier = activated.map_err(|error| {
+        core.end_consumer(number, None);
+        refused(error)
+    })?;
+    object.get_or_init(|| reference.as_object().clone());
+    Ok(reference)
+}
+
+struct Proxy {
+    core: Arc<PlainCore>,
+    number: u64,
+    /// The proxy's own object, to deactivate it.
+    object: Arc<OnceLock<ObjectRef>>,
+    /// The connected consumer, to notify it.
+    consumer: Mutex<Option<PushConsumer>>,
+}
+
+impl PushSupplierServant for Proxy {
+    fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
+        let consumer = self.consumer.lock().take();
+        self.core.end_consumer(self.number, consumer);
+        deactivate(self.core.poa(), self.object.get());
+        Ok(())
+    }
+}
+
+impl ProxyPushSupplierServant for Proxy {
+    /// A nil consumer is BAD_PARAM (CosEvent 1.2, 2.3.5); TypeError is for typed consumers alone.
+    fn connect_push_consumer(
+        &self,
+        push_consumer: Option<&PushConsumer>,
+    ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
+        let object = push_consumer.ok_or_else(|| SystemException::from(ExceptionKind::BadParam))?;
+        let consumer = Arc::new(Consumer::new(self.core.config(), &self.core.counts, object));
+        match self.core.connect_consumer(self.number, &consumer) {
+            Some(true) => {}
+            Some(false) => return Err(AlreadyConnected.into()),
+            None => return Err(SystemException::from(ExceptionKind::ObjectNotExist).into()),
+        }
+        *self.consumer.lock() = Some(object.clone());
+        let worker = Worker {
+            core: Arc::clone(&self.core),
+            consumer,
+            number: self.number,
+            proxy: Arc::clone(&self.object),
+        };
+        let config = &self.core.config().consumer_threads;
+        if spawn("plain-consumer", config, move || worker.work()).is_err() {
+            self.core.end_consumer(self.number, None);
+            return Err(SystemException::from(ExceptionKind::NoResources).into());
+        }
+        self.core.await_subscription();
+        Ok(())
+    }
+}
+
+/// A consumer's thread.
+struct Worker {
+    core: Arc<PlainCore>,
+    consumer: Arc<Consumer>,
+    number: u64,
+    proxy: Arc<OnceLock<ObjectRef>>,
+}
+
+impl Worker {
+    fn work(&self) {
+        let counts = &self.core.counts;
+        let ask_every_ns = self.core.config().ping_every.as_nanos() as u64;
+        let mut ask_ns = monotonic_ns() + ask_every_ns;
+        let mut failures = 0;
+        loop {
+            let answer = match self.consumer.next(ask_ns) {
+                Next::End => break,
+                Next::Ask => is_there(self.consumer.object().as_object()),
+                Next::Push(any) => match self.push(&any) {
+                    Ok(()) => {
+                        counts.delivered.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    }
+                    Err(exception) => {
+                        counts.discarded_failed.fetch_add(1, Ordering::Relaxed);
+                        Err(exception)
+                    }
+                },
+            };
+            ask_ns = monotonic_ns() + ask_every_ns;
+            failures = match &answer {
+                Ok(()) => 0,
+                Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => u32::MAX,
+                Err(_) => failures + 1,
+            };
+            if failures >= self.core.config().failures_max {
+                counts.dropped.fetch_add(1, Ordering::Relaxed);
+                // A notification would not reach it.
+                self.core.end_consumer(self.number, None);
+                deactivate(self.core.poa(), self.proxy.get());
+                break;
+            }
+        }
+        counts
+            .discarded_failed
+            .fetch_add(self.consumer.left(), Ordering::Relaxed);
+    }
+
+    /// Pushes, and tries again if the consumer certainly did not get the event. Disconnected becomes OBJECT_NOT_EXIST.
+    fn push(&self, any: &Any) -> Result<(), SystemException> {
+        let mut tries = 0;
+        loop {
+            let exception = match self.consumer.object().push(any) {
+                Ok(()) => return Ok(()),
+                Err(PushConsumerPushError::Disconnected(_)) => ExceptionKind::ObjectNotExist.into(),
+                Err(PushConsumerPushError::System(exception)) => exception,
+            };
+            tries += 1;
+            let may_try_again = exception.completed == CompletionStatus::No
+                && exception.kind != ExceptionKind::ObjectNotExist
+                && tries < self.core.config().failures_max
+                && !self.consumer.has_ended();
+            if !may_try_again {
+                return Err(exception);
+            }
+            sleep_until(monotonic_ns() + PAUSE_NS);
+        }
+    }
+}
+
+/// The pause before the next attempt to push.
+const PAUSE_NS: u64 = 20_000_000;

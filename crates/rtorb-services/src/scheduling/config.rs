@@ -1,0 +1,64 @@
+//! The configuration of a scheduling service.
+
+use rtorb::{ObjectKeyError, PoaError, SystemException};
+use rtorb_sched::Strategy;
+
+use super::description::Description;
+use super::schedule::ComputeError;
+
+/// The configuration of a scheduling service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulingConfig {
+    /// The strategy; by default that of the description, if there is one.
+    pub strategy: Option<Strategy>,
+    /// The initial operations. The service schedules them before it answers.
+    pub description: Option<Description>,
+    /// The greatest number of operations: NO_RESOURCES. 1 to 100,000; 10,000. Analysing 100,000 takes seconds.
+    pub infos_max: usize,
+    /// The greatest number of dependencies: NO_RESOURCES. 1 to 1,000,000; 40,000.
+    pub dependencies_max: usize,
+}
+
+impl Default for SchedulingConfig {
+    fn default() -> Self {
+        Self {
+            strategy: None,
+            description: None,
+            infos_max: 10_000,
+            dependencies_max: 40_000,
+        }
+    }
+}
+
+/// Why a scheduling service cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchedulingError {
+    /// A bound is out of its range.
+    #[error("{bound} is {value}: choose {range}")]
+    Bound {
+        /// The field of [`SchedulingConfig`].
+        bound: &'static str,
+        /// Its value.
+        value: usize,
+        /// Its range.
+        range: &'static str,
+    },
+    /// The description has more operations or dependencies than allowed.
+    #[error(
+        "the description has more operations or dependencies than infos_max and dependencies_max allow"
+    )]
+    TooMany,
+    /// The description cannot be scheduled.
+    #[error(transparent)]
+    Compute(#[from] ComputeError),
+    /// An error of the object adapter.
+    #[error(transparent)]
+    Poa(#[from] PoaError),
+    /// Another object has the key `ScheduleService`.
+    #[error(transparent)]
+    Key(#[from] ObjectKeyError),
+    /// An error of the ORB.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}

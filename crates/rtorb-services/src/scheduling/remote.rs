@@ -1,0 +1,149 @@
+//! Schedulers in other processes, ours or TAO's.
+
+use rtorb::rt::Priority;
+use rtorb::{ExceptionKind, SystemException};
+use rtorb_sched::Dispatching;
+use std::time::Duration;
+
+use super::schedule::{Level, Schedule, ScheduledOperation};
+use super::table::UNIT_NS;
+use crate::events::{DispatchOrder, PrioritySource, Urgency, UrgencyError};
+use crate::stubs::rtec_scheduler::rtec_scheduler::{
+    ConfigInfo, DispatchingTypeT, RtInfo, Scheduler, SchedulerGetConfigInfosError,
+    SchedulerGetRtInfoSetError, SchedulerPriorityError,
+};
+
+/// A Scheduler in another process, ours or TAO's. Each query makes three calls, which the ORB's round-trip timeout limits.
+#[derive(Clone, Debug)]
+pub struct RemoteScheduler(pub Scheduler);
+
+impl PrioritySource for RemoteScheduler {
+    fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
+        let (number, _, level) = self.0.priority(rt_info).map_err(|error| match error {
+            SchedulerPriorityError::UnknownTask(_) => UrgencyError::UnknownRtInfo(rt_info),
+            other => not_told(rt_info, other),
+        })?;
+        let configuration = self.0.dispatch_configuration(level);
+        let (_, dispatching) = configuration.map_err(|error| not_told(rt_info, error))?;
+        let info = self.0.get(rt_info);
+        let info = info.map_err(|error| not_told(rt_info, error))?;
+        let worst_ns = info.worst_case_execution_time.saturating_mul(UNIT_NS);
+        let priority = i16::try_from(number).ok();
+        let priority = priority.and_then(|number| Priority::new(number).ok());
+        Ok(Urgency {
+            priority: priority
+                .ok_or_else(|| not_told(rt_info, format!("{number} is no CORBA priority")))?,
+            order: match dispatching {
+                DispatchingTypeT::StaticDispatching => DispatchOrder::Arrival,
+                DispatchingTypeT::DeadlineDispatching => DispatchOrder::Deadline,
+                DispatchingTypeT::LaxityDispatching => DispatchOrder::Laxity,
+            },
+            deadline: Duration::from_nanos(deadline_ns(&info).unwrap_or(0)),
+            execution: Duration::from_nanos(worst_ns),
+        })
+    }
+}
+
+impl Schedule {
+    /// Reads the schedule of a Scheduler, ours or another. The deadline of an operation with neither quantum nor period is the
+    /// shortest period of its level.
+    ///
+    /// # Errors
+    /// The exceptions of the calls; INTERNAL if the answers contradict each other; BAD_INV_ORDER if nothing is scheduled.
+    pub fn ask(scheduler: &Scheduler) -> Result<Self, SystemException> {
+        let configs = scheduler.get_config_infos().map_err(|error| match error {
+            SchedulerGetConfigInfosError::NotScheduled(_) => ExceptionKind::BadInvOrder.into(),
+            SchedulerGetConfigInfosError::System(exception) => exception,
+            _ => contradiction(),
+        })?;
+        let infos = scheduler.get_rt_info_set().map_err(|error| match error {
+            SchedulerGetRtInfoSetError::System(exception) => exception,
+            _ => contradiction(),
+        })?;
+        let mut levels = Vec::with_capacity(configs.len());
+        for (place, config) in (0_i32..).zip(configs) {
+            if config.preemption_priority != place {
+                return Err(contradiction());
+            }
+            levels.push(Level::of(&config));
+        }
+        let mut operations = Vec::with_capacity(infos.len());
+        for info in infos {
+            if !is_scheduled(scheduler, &info)? {
+                continue;
+            }
+            let level = u32::try_from(info.preemption_priority).map_err(|_| contradiction())?;
+            let known = levels.get_mut(level as usize).ok_or_else(contradiction)?;
+            // A level has the threads of all its operations, as in the computation.
+            known.threads = known
+                .threads
+                .saturating_add(u32::try_from(info.threads).unwrap_or(0));
+            operations.push(ScheduledOperation {
+                deadline_ns: deadline_ns(&info)
+                    .or(known.periods_ns.first().copied())
+                    .unwrap_or(0),
+                worst_ns: info.worst_case_execution_time.saturating_mul(UNIT_NS),
+                name: info.entry_point,
+                handle: info.handle,
+                level,
+                subpriority: u32::try_from(info.preemption_subpriority).unwrap_or(u32::MAX),
+            });
+        }
+        levels
+            .iter_mut()
+            .for_each(|level: &mut Level| level.threads = level.threads.max(1));
+        Ok(Self::of(None, levels, operations))
+    }
+}
+
+/// True if an operation is in the schedule. It calls the Scheduler only if the numbers may be the initial ones.
+fn is_scheduled(scheduler: &Scheduler, info: &RtInfo) -> Result<bool, SystemException> {
+    if (info.priority, info.preemption_priority) != (0, 0) {
+        return Ok(true);
+    }
+    match scheduler.priority(info.handle) {
+        Ok(_) => Ok(true),
+        Err(SchedulerPriorityError::NotScheduled(_)) => Ok(false),
+        Err(SchedulerPriorityError::System(exception)) => Err(exception),
+        Err(_) => Err(contradiction()),
+    }
+}
+
+fn contradiction() -> SystemException {
+    ExceptionKind::Internal.into()
+}
+
+impl Level {
+    fn of(config: &ConfigInfo) -> Self {
+        let units = config.timer_periods.iter();
+        Self {
+            priority: config.thread_priority,
+            dispatching: match config.dispatching_type {
+                DispatchingTypeT::StaticDispatching => Dispatching::Static,
+                DispatchingTypeT::DeadlineDispatching => Dispatching::Deadline,
+                DispatchingTypeT::LaxityDispatching => Dispatching::Laxity,
+            },
+            periods_ns: units
+                .map(|units| u64::from(units.unsigned_abs()) * UNIT_NS)
+                .collect(),
+            threads: 0,
+        }
+    }
+}
+
+fn not_told(rt_info: i32, reason: impl ToString) -> UrgencyError {
+    UrgencyError::NotTold {
+        rt_info,
+        reason: reason.to_string(),
+    }
+}
+
+/// The quantum if it is not zero, else the period.
+fn deadline_ns(info: &RtInfo) -> Option<u64> {
+    let period = u64::try_from(info.period).ok();
+    [Some(info.quantum), period]
+        .into_iter()
+        .flatten()
+        .find(|units| *units > 0)
+        .map(|units| units.saturating_mul(UNIT_NS))
+}

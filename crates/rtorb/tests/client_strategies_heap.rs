@@ -1,0 +1,77 @@
+//! Heap calls of warm calls under every legal pair of a connection and a wait strategy, many threads at once: none, anywhere.
+
+use std::sync::Barrier;
+use std::thread;
+
+use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
+use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
+/// Calls of each thread before counting begins: connections, buffers and tables are made in them.
+const WARM_UP: i32 = 300;
+const CALLS: i32 = 1000;
+const THREADS: usize = 4;
+
+/// One test, since the counter of the process counts whatever runs beside it.
+#[test]
+fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
+    let scratch = Scratch::new();
+    let unix = format!("uiop://{}", scratch.join("socket").display());
+    for endpoint in ["iiop://127.0.0.1:0", &unix] {
+        let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
+        for (_, connection) in ConnectionStrategy::ALL {
+            for (_, wait) in WaitStrategy::ALL {
+                let Some(connection) = connection.with_wait(wait) else {
+                    continue;
+                };
+                let orb = Orb::builder().connection(connection).build();
+                let orb = orb.expect("legal");
+                let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
+                let cubit = Cubit::narrow(&object.expect("a reference")).expect("it is a Cubit");
+                let calls = heap_calls_of_many(&cubit);
+                assert_eq!(calls, 0, "{connection} and {wait}, {endpoint}");
+            }
+        }
+    }
+}
+
+/// Heap calls of the whole process while many threads call.
+fn heap_calls_of_many(cubit: &Cubit) -> u64 {
+    let (warm, counting, done, read) = (gate(), gate(), gate(), gate());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                call(cubit, WARM_UP);
+                warm.wait();
+                counting.wait();
+                call(cubit, CALLS);
+                done.wait();
+                read.wait();
+            });
+        }
+        warm.wait();
+        let before = process_heap_calls();
+        counting.wait();
+        done.wait();
+        let calls = process_heap_calls() - before;
+        read.wait();
+        calls
+    })
+}
+
+/// Passed by all the threads and the one that counts.
+fn gate() -> Barrier {
+    Barrier::new(THREADS + 1)
+}
+
+fn call(cubit: &Cubit, calls: i32) {
+    for long in 0..calls {
+        assert_eq!(cubit.cube_long(long), Ok(long.wrapping_pow(3)));
+        cubit.cube_oneway().expect("a oneway is sent");
+    }
+}

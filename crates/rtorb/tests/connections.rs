@@ -1,0 +1,120 @@
+//! Which connections a client thread keeps, shares and gives up.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rtorb::{Orb, OrbBuilder};
+use rtorb_tests::fake::{FakeServer, Peer, yes};
+use rtorb_tests::ours::{Ours, activate_readable};
+use rtorb_tests::running::until;
+use rtorb_tests::stubs::exchange::Desk;
+
+#[test]
+fn a_reference_that_is_made_anew_for_each_call_uses_the_connection_that_is_there() {
+    let (server, counts) = counting();
+    let orb = orb(Orb::builder());
+    for _ in 0..5 {
+        let object = orb.string_to_object(&server.reference()).expect("legal");
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+    }
+    assert_eq!(counts.opened.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_reference_without_code_sets_does_not_decide_for_one_that_has_them() {
+    let ours = Ours::serve();
+    activate_readable(&ours.orb, "CodeSets");
+    let orb = orb(Orb::builder());
+    let plain = format!("corbaloc::1.2@{}/CodeSets/desk", ours.address());
+    let negotiated = ours.text(ours.desk.as_object());
+    for (text, word) in [
+        (&plain, "caf\u{e9}"),
+        (&negotiated, "\u{65e5}\u{672c}"),
+        (&plain, "caf\u{e9}"),
+    ] {
+        let desk = Desk::narrow(&orb.string_to_object(text).expect("legal")).expect("a Desk");
+        assert_eq!(desk.echo_string(word).as_deref(), Ok(word), "{text}");
+    }
+}
+
+#[test]
+fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
+    let (server, counts) = counting();
+    for _ in 0..10 {
+        let object = orb(Orb::builder()).string_to_object(&server.reference());
+        assert_eq!(object.expect("legal").is_a("IDL:Any:1.0"), Ok(true));
+    }
+    // The other tests of this process have some too.
+    assert!(
+        watchdogs().len() < 8,
+        "a thread stays behind for each ORB that is gone"
+    );
+    // The last one stays until this thread opens another connection or ends.
+    until("abandoned connections are closed", || {
+        (counts.ended.load(Ordering::SeqCst) == 9).then_some(())
+    });
+}
+
+#[test]
+fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
+    let (server, _) = counting();
+    let orb = orb(Orb::builder());
+    let object = orb.string_to_object(&server.reference()).expect("legal");
+    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
+    for _ in 0..3 {
+        // Whether the server is faster is of no account here.
+        let _ = hasty.is_a("IDL:Any:1.0");
+    }
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+    let before = watchdogs_ran();
+    std::thread::sleep(Duration::from_millis(400));
+    let ran = watchdogs_ran().saturating_sub(before);
+    assert!(ran < Duration::from_millis(100), "{ran:?} of 400 ms");
+}
+
+/// How long the watchdogs of this process have run on a processor.
+fn watchdogs_ran() -> Duration {
+    let times = watchdogs().into_iter().filter_map(|task| {
+        let times = std::fs::read_to_string(task.join("schedstat")).ok()?;
+        times.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(times.sum())
+}
+
+/// Threads of this process that end calls whose timeout has passed.
+fn watchdogs() -> Vec<PathBuf> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
+    let tasks = tasks.flatten().map(|task| task.path());
+    tasks
+        .filter(|task| {
+            std::fs::read(task.join("comm")).is_ok_and(|name| name.starts_with(b"rtorb-watchdog"))
+        })
+        .collect()
+}
+
+/// How many connections a fake server has had, and how many of them have ended.
+#[derive(Debug, Default)]
+struct Counts {
+    opened: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+/// A server that says yes to everything and counts its connections.
+fn counting() -> (FakeServer, Arc<Counts>) {
+    let counts = Arc::new(Counts::default());
+    let counted = Arc::clone(&counts);
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.opened.fetch_add(1, Ordering::SeqCst);
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+        counted.ended.fetch_add(1, Ordering::SeqCst);
+    });
+    (server, counts)
+}
+
+fn orb(builder: OrbBuilder) -> Orb {
+    builder.build().expect("the ORB can be built")
+}

@@ -1,0 +1,152 @@
+//! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
+
+use rtorb::{DispatchStrategy, ObjectRef, Orb};
+use rtorb_os::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
+use rtorb_tests::asleep::until_others_sleep;
+use rtorb_tests::ours::Ours;
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::{Cubit, Many, Oneof};
+
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
+/// Calls before counting begins: connections, buffers and tables are made in them.
+const WARM_UP: usize = 100;
+const CALLS: usize = 1000;
+
+/// One test, since the counter of the process counts whatever runs beside it.
+#[test]
+fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
+    let scratch = Scratch::new();
+    let endpoints = [
+        "iiop://127.0.0.1:0".to_owned(),
+        format!("uiop://{}", scratch.join("socket").display()),
+    ];
+    // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    for endpoint in endpoints {
+        for (name, dispatch) in DispatchStrategy::ALL {
+            let server = Orb::builder().dispatch(dispatch).pool_threads(2);
+            let ours = Ours::serve_as(server.listen(&endpoint).expect("an endpoint"));
+            let object: ObjectRef = orb
+                .string_to_object(&ours.text(ours.cubit.as_object()))
+                .expect("a reference");
+            let cubit = Cubit::narrow(&object).expect("it is a Cubit");
+            fixed_sizes(&format!("{name}, {endpoint}"), &cubit);
+            // Strategies that take requests out of their connections give the memory of large ones back.
+            if dispatch == DispatchStrategy::ThreadPerConnection {
+                sequences(&cubit);
+            }
+        }
+    }
+}
+
+fn fixed_sizes(endpoint: &str, cubit: &Cubit) {
+    let many = Many { o: 4, l: 5, s: 6 };
+    let none = Counted {
+        here: 0,
+        elsewhere: 0,
+    };
+    assert_eq!(
+        count(CALLS, || cubit.cube_void()),
+        none,
+        "cube_void, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_octet(3)),
+        none,
+        "cube_octet, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_short(3)),
+        none,
+        "cube_short, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_long(3)),
+        none,
+        "cube_long, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_struct(&many)),
+        none,
+        "cube_struct, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_union(&Oneof::L(3))),
+        none,
+        "cube_union of a long, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_union(&Oneof::Cm(many))),
+        none,
+        "cube_union of a struct, {endpoint}"
+    );
+    assert_eq!(
+        count(CALLS, || cubit.cube_oneway()),
+        none,
+        "cube_oneway, {endpoint}"
+    );
+}
+
+fn sequences(cubit: &Cubit) {
+    for (length, calls) in [(4, CALLS), (4096, CALLS / 10), (65_536, CALLS / 100)] {
+        // The caller gets its own sequence (one allocation), the servant makes its result and frees it (two heap calls).
+        let owned = Counted {
+            here: calls,
+            elsewhere: 2 * calls,
+        };
+        let (longs, octets) = (vec![3; length], vec![3; length]);
+        let manys = vec![Many { o: 4, l: 5, s: 6 }; length];
+        assert_near(
+            count(calls, || cubit.cube_long_sequence(&longs)),
+            owned,
+            "longs",
+            length,
+        );
+        assert_near(
+            count(calls, || cubit.cube_octet_sequence(&octets)),
+            owned,
+            "octets",
+            length,
+        );
+        assert_near(
+            count(calls, || cubit.cube_many_sequence(&manys)),
+            owned,
+            "structs",
+            length,
+        );
+    }
+}
+
+/// The servant's result is freed after the reply was sent: at the ends of the counting once too early or too late.
+fn assert_near(seen: Counted, expected: Counted, what: &str, length: usize) {
+    let near = seen.elsewhere.abs_diff(expected.elsewhere) <= 1;
+    assert!(
+        seen.here == expected.here && near,
+        "{length} {what}: {seen:?}, expected {expected:?}"
+    );
+}
+
+/// Heap calls of many calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted {
+    /// In the calling thread.
+    here: usize,
+    /// In every other thread, which is to say the server's.
+    elsewhere: usize,
+}
+
+fn count<T, E: std::fmt::Debug>(calls: usize, call: impl Fn() -> Result<T, E>) -> Counted {
+    let mut results = Vec::with_capacity(WARM_UP + calls);
+    results.extend((0..WARM_UP.min(calls)).map(|_| call().expect("the call is right")));
+    until_others_sleep();
+    let (thread, process) = (thread_heap_calls(), process_heap_calls());
+    results.extend((0..calls).map(|_| call().expect("the call is right")));
+    let (thread, process) = (thread_heap_calls() - thread, process_heap_calls() - process);
+    let here = usize::try_from(thread).expect("few");
+    Counted {
+        here,
+        elsewhere: usize::try_from(process).expect("few") - here,
+    }
+}

@@ -1,0 +1,115 @@
+//! Every architecture as client of every architecture.
+
+use rtorb::rt::{PriorityModel, ThreadpoolLane};
+use rtorb::{ExceptionKind, Orb, OrbBuilder, Strategies};
+use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
+use rtorb_tests::relay::{Served, model, priority};
+use rtorb_tests::scheduling::TimeSharing;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
+use std::thread;
+use std::time::Duration;
+
+const THREADS: i16 = 12;
+
+#[test]
+fn every_preset_calls_every_preset_from_many_threads() {
+    each_pair(|client, server| {
+        let ours = Ours::serve_as(with(server));
+        let client = with(client).build().expect("the ORB can be built");
+        let object = |text: &str| client.string_to_object(text).expect("a reference");
+        let cubit = Cubit::unchecked_narrow(object(&ours.text(ours.cubit.as_object())));
+        let desk = Desk::unchecked_narrow(object(&ours.text(ours.desk.as_object())));
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let (client, cubit) = (&client, &cubit);
+                scope.spawn(move || {
+                    let current = client.rt_current();
+                    current
+                        .set_the_priority(priority(number % 3))
+                        .expect("no permission is needed");
+                    check_cubit(cubit, &[0, 1, 1021, 30_000]);
+                });
+            }
+        });
+        check_desk(&desk, Wide::Sent);
+    });
+}
+
+#[test]
+fn a_priority_reaches_every_preset_from_every_preset() {
+    each_pair(|client, server| {
+        let served = Served::by(with(server));
+        let model = model(PriorityModel::ClientPropagated, 0);
+        let relay = rtorb_tests::relay::relay(&served, "Propagated", &[model]);
+        for number in [2, 0, 1] {
+            let way = rtorb_tests::relay::way(with(client), &relay, Some(number));
+            assert_eq!(way, Ok(vec![(number, 0)]));
+        }
+    });
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_a_timeout_and_the_next_one_is_right() {
+    each_pair(|client, server| {
+        let ours = Ours::serve_as(with(server));
+        let client = with(client).build().expect("the ORB can be built");
+        let object = client.string_to_object(&ours.text(ours.desk.as_object()));
+        let object = object.expect("a reference");
+        let hasty = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+        let late = Desk::unchecked_narrow(hasty).sleep(100);
+        let late = late.expect_err("it sleeps for longer");
+        assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");
+        let desk = Desk::unchecked_narrow(object);
+        for n in 0..100 {
+            assert_eq!(desk.mixed(n, 2), Ok((2 * n, 2 + n, format!("given={n}"))));
+        }
+    });
+}
+
+#[test]
+fn a_server_that_ends_is_noticed_by_every_preset() {
+    each_pair(|client, server| {
+        let ours = Ours::serve_as(with(server));
+        let client = with(client).build().expect("the ORB can be built");
+        let object = client.string_to_object(&ours.text(ours.cubit.as_object()));
+        let cubit = Cubit::unchecked_narrow(object.expect("a reference"));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let failed = loop {
+                        match cubit.cube_long(3) {
+                            Ok(cubed) => assert_eq!(cubed, 27),
+                            Err(failed) => break failed,
+                        }
+                    };
+                    let kinds = [ExceptionKind::Transient, ExceptionKind::CommFailure];
+                    assert!(kinds.contains(&failed.kind), "{failed}");
+                });
+            }
+            ours.orb.shutdown();
+        });
+    });
+}
+
+fn each_pair(check: impl Fn(Strategies, Strategies)) {
+    for (client_name, client) in Strategies::PRESETS {
+        for (server_name, server) in Strategies::PRESETS {
+            println!("{client_name} calls {server_name}");
+            check(client, server);
+        }
+    }
+}
+
+/// An ORB of this architecture with lanes for three priorities, all under time sharing.
+fn with(strategies: Strategies) -> OrbBuilder {
+    let lanes = [0, 1, 2].map(|number| ThreadpoolLane {
+        lane_priority: priority(number),
+        static_threads: 2,
+        dynamic_threads: 0,
+    });
+    Orb::builder()
+        .strategies(strategies)
+        .lanes(lanes)
+        .priority_mapping(TimeSharing)
+}

@@ -1,0 +1,59 @@
+//! What is left of a server that was shut down: nothing.
+
+use rtorb::{DispatchStrategy, Orb};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::running::until;
+use rtorb_tests::scheduling::tasks;
+use rtorb_tests::scratch::Scratch;
+use std::thread;
+
+#[test]
+fn an_orb_that_is_shut_down_before_it_listens_never_does() {
+    let scratch = Scratch::new();
+    let path = scratch.join("never");
+    let builder = Orb::builder().listen(&format!("uiop://{}", path.display()));
+    let orb = builder.expect("an endpoint").build().expect("an ORB");
+    orb.shutdown();
+    orb.run().expect("it ends at once");
+    assert!(!path.exists() && orb.endpoints().is_empty());
+}
+
+#[test]
+fn odd_times_are_made_ones_that_the_system_takes() {
+    for odd in [std::time::Duration::ZERO, std::time::Duration::MAX] {
+        let limits = rtorb::Limits::with(|limits| limits.send_timeout = odd);
+        let ours = Ours::serve_as(Orb::builder().limits(limits));
+        let builder = Orb::builder().connect_timeout(odd.max(std::time::Duration::from_secs(1)));
+        let client = builder.round_trip_timeout(Some(std::time::Duration::MAX));
+        let text = ours.text(ours.cubit.as_object());
+        let object = client.build().expect("an ORB").string_to_object(&text);
+        assert_eq!(object.expect("legal").is_a("IDL:Cubit:1.0"), Ok(true));
+    }
+}
+
+/// The only test here whose server has lanes, so that their threads can be counted.
+#[test]
+fn an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both() {
+    let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+    let orb = builder.build().expect("an ORB");
+    orb.root_poa().expect("it listens");
+    let lanes = || {
+        let all = tasks(std::process::id());
+        all.iter()
+            .filter(|task| task.name.starts_with("rtorb-p0"))
+            .count()
+    };
+    thread::scope(|scope| {
+        let run = || scope.spawn(|| orb.run().expect("the ORB runs"));
+        let _first = run();
+        until("the lane has its thread", || (lanes() == 1).then_some(()));
+        let second = run();
+        thread::sleep(std::time::Duration::from_millis(20));
+        let seen = (lanes(), second.is_finished());
+        orb.shutdown();
+        assert_eq!(seen, (1, false), "it runs as long as the ORB does");
+    });
+    until("the lane's thread has gone", || {
+        (lanes() == 0).then_some(())
+    });
+}

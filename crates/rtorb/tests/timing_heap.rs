@@ -1,0 +1,87 @@
+//! Heap calls and locks of warm calls of annotated operations: none on either side, within the limits and beyond them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rtorb::timing::ExecutionClock;
+use rtorb::{DispatchStrategy, Orb, OrbBuilder};
+use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_os::sync::process_lock_calls;
+use rtorb_tests::clockwork::Works;
+use rtorb_tests::relay::Served;
+use rtorb_tests::stubs::timing::Clockwork;
+
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
+/// Calls before counting begins: connections, buffers and tables are made in them.
+const WARM_UP: usize = 100;
+const CALLS: usize = 1000;
+
+fn counting(builder: OrbBuilder, told: &Arc<AtomicU64>) -> OrbBuilder {
+    let told = Arc::clone(told);
+    builder.on_timing_violation(move |_| {
+        told.fetch_add(1, Ordering::Relaxed);
+    })
+}
+
+/// One test, since the counters of the process count whatever runs beside it.
+#[test]
+fn warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock() {
+    let told = Arc::new(AtomicU64::new(0));
+    let orb = counting(Orb::builder(), &told);
+    // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
+    let orb = orb.build().expect("an ORB");
+    for (name, dispatch) in DispatchStrategy::ALL {
+        for clock in [ExecutionClock::Cpu, ExecutionClock::Elapsed] {
+            let builder = Orb::builder().dispatch(dispatch).pool_threads(2);
+            let served = Served::by(counting(builder.execution_clock(clock), &told));
+            let object: Clockwork = served
+                .root
+                .activate(Works::default())
+                .expect("there is room");
+            let text = object.as_object().to_string();
+            let object = orb.string_to_object(&text).expect("a reference");
+            let object = Clockwork::unchecked_narrow(object);
+            let before = told.load(Ordering::Relaxed);
+            let within = count(|| assert_eq!(object.cube(3), Ok(27)));
+            assert_eq!(told.load(Ordering::Relaxed), before, "{name}");
+            let beyond = count(|| object.again().expect("it is served"));
+            assert!(
+                told.load(Ordering::Relaxed) >= before + CALLS as u64,
+                "{name}"
+            );
+            for (which, counted) in [("within", within), ("beyond", beyond)] {
+                assert_eq!(counted.heap_calls, 0, "{name}, {clock:?}, {which}");
+                // A thread that owns its connection shares nothing; the others have locks of their own kind.
+                if dispatch == DispatchStrategy::ThreadPerConnection {
+                    assert_eq!(counted.locks, 0, "{name}, {clock:?}, {which}");
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Counted {
+    heap_calls: u64,
+    locks: u64,
+}
+
+/// What many calls cost the process; the least of three, since an ORB before this one may leave something to be freed.
+fn count(call: impl Fn()) -> Counted {
+    (0..WARM_UP).for_each(|_| call());
+    let counts = [(); 3].map(|()| {
+        let (heap_calls, locks) = (process_heap_calls(), process_lock_calls().all);
+        (0..CALLS).for_each(|_| call());
+        Counted {
+            heap_calls: process_heap_calls() - heap_calls,
+            locks: process_lock_calls().all - locks,
+        }
+    });
+    let least = |which: fn(&Counted) -> u64| counts.iter().map(which).min().expect("three");
+    Counted {
+        heap_calls: least(|counted| counted.heap_calls),
+        locks: least(|counted| counted.locks),
+    }
+}

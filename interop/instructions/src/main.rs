@@ -1,0 +1,124 @@
+//! A server and a client that makes a given number of calls: `cargo xtask instructions` counts the instructions of both.
+//!
+//! `rtorb-instructions serve FILE ENDPOINT DISPATCH` writes its reference to FILE when it is ready.
+//! `rtorb-instructions call REFERENCE VOID LONG OCTETS` makes so many calls of each kind and then ends the server.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+
+use rtorb::any::Any;
+use rtorb::{Orb, SystemException};
+
+/// Code generated from the IDL.
+mod stubs {
+    rtorb::include_idl!("cubit");
+}
+
+use stubs::{Cubit, CubitServant, Many, Oneof};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", file, endpoint, dispatch] => serve(file, endpoint, dispatch),
+        ["call", reference, void, long, octets] => {
+            call(reference, void.parse()?, long.parse()?, octets.parse()?)
+        }
+        _ => Err(
+            "usage: rtorb-instructions serve FILE ENDPOINT DISPATCH | call REFERENCE VOID LONG OCTETS"
+                .into(),
+        ),
+    }
+}
+
+fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder()
+        .listen(endpoint)?
+        .dispatch(dispatch.parse()?)
+        .build()?;
+    let cubit: Cubit = orb.root_poa()?.activate(Echo { orb: orb.clone() })?;
+    let draft = format!("{file}.draft");
+    fs::write(&draft, orb.object_to_string(cubit.as_object()))?;
+    fs::rename(draft, file)?;
+    Ok(orb.run()?)
+}
+
+fn call(reference: &str, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().build()?;
+    let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    for _ in 0..void {
+        cubit.cube_void()?;
+    }
+    for n in 0..long {
+        if cubit.cube_long(n)? != n {
+            return Err(format!("cube_long({n}) is wrong").into());
+        }
+    }
+    let sent = [7; OCTETS];
+    for _ in 0..octets {
+        if cubit.cube_octet_sequence(&sent)? != sent {
+            return Err("cube_octet_sequence is wrong".into());
+        }
+    }
+    Ok(cubit.shutdown()?)
+}
+
+/// The length of the measured sequence.
+const OCTETS: usize = 1024;
+
+/// Returns its argument without cubing it: the count is that of the ORB.
+#[derive(Debug)]
+struct Echo {
+    orb: Orb,
+}
+
+impl CubitServant for Echo {
+    fn cube_oneway(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn cube_void(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn cube_octet(&self, o: u8) -> Result<u8, SystemException> {
+        Ok(o)
+    }
+
+    fn cube_short(&self, s: i16) -> Result<i16, SystemException> {
+        Ok(s)
+    }
+
+    fn cube_long(&self, l: i32) -> Result<i32, SystemException> {
+        Ok(l)
+    }
+
+    fn cube_struct(&self, values: &Many) -> Result<Many, SystemException> {
+        Ok(*values)
+    }
+
+    fn cube_union(&self, values: &Oneof) -> Result<Oneof, SystemException> {
+        Ok(*values)
+    }
+
+    fn cube_any(&self, values: &Any) -> Result<Any, SystemException> {
+        Ok(values.clone())
+    }
+
+    fn cube_long_sequence(&self, input: &[i32]) -> Result<Vec<i32>, SystemException> {
+        Ok(input.to_vec())
+    }
+
+    fn cube_octet_sequence(&self, input: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(input.to_vec())
+    }
+
+    fn cube_many_sequence(&self, input: &[Many]) -> Result<Vec<Many>, SystemException> {
+        Ok(input.to_vec())
+    }
+
+    fn shutdown(&self) -> Result<(), SystemException> {
+        self.orb.shutdown();
+        Ok(())
+    }
+}

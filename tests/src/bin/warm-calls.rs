@@ -1,0 +1,107 @@
+//! A server, and a client that calls it so many times: two processes for whoever counts what a call costs.
+//!
+//! `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
+//! `warm-calls send REFERENCE N`, which sends oneways that wait for nothing. `warm-calls serve-timed FILE ENDPOINT cpu|elapsed` writes
+//! two references, of an object with annotated operations and of the one that ends it, for
+//! `warm-calls call-timed REFERENCE REFERENCE N`.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+
+use rtorb::rt::Policy;
+use rtorb::timing::ExecutionClock;
+use rtorb::{ConnectionStrategy, Orb, OrbBuilder, SyncScope, WaitStrategy};
+use rtorb_tests::clockwork::Works;
+use rtorb_tests::servants::Cubes;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::timing::Clockwork;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", file, endpoint] => serve(file, Orb::builder().listen(endpoint)?),
+        ["serve", file, endpoint, dispatch] => serve(
+            file,
+            Orb::builder().listen(endpoint)?.dispatch(dispatch.parse()?),
+        ),
+        ["serve-timed", file, endpoint, clock] => serve_timed(
+            file,
+            Orb::builder()
+                .listen(endpoint)?
+                .execution_clock(match clock {
+                    "cpu" => ExecutionClock::Cpu,
+                    _ => ExecutionClock::Elapsed,
+                }),
+        ),
+        ["call-timed", clockwork, cubit, calls] => call_timed([clockwork, cubit], calls.parse()?),
+        ["call", reference, calls] => call(reference, calls.parse()?),
+        ["send", reference, oneways] => send(reference, oneways.parse()?),
+        _ => Err("usage: warm-calls serve FILE ENDPOINT [DISPATCH] | call|send REFERENCE N".into()),
+    }
+}
+
+fn serve(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
+    let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
+    let draft = format!("{file}.draft");
+    fs::write(&draft, orb.object_to_string(cubit.as_object()))?;
+    fs::rename(draft, file)?;
+    Ok(orb.run()?)
+}
+
+fn serve_timed(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
+    let clockwork: Clockwork = orb.root_poa()?.activate(Works::default())?;
+    let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
+    let draft = format!("{file}.draft");
+    let both = format!("{} {}", clockwork.as_object(), cubit.as_object());
+    fs::write(&draft, both)?;
+    fs::rename(draft, file)?;
+    Ok(orb.run()?)
+}
+
+fn call_timed([clockwork, cubit]: [&str; 2], calls: i32) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().build()?;
+    let clockwork = Clockwork::unchecked_narrow(orb.string_to_object(clockwork)?);
+    for n in 0..calls {
+        if clockwork.cube(n)? != n.wrapping_pow(3) {
+            return Err(format!("cube({n}) is wrong").into());
+        }
+    }
+    Ok(Cubit::unchecked_narrow(orb.string_to_object(cubit)?).shutdown()?)
+}
+
+fn call(reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().build()?;
+    let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    for n in 0..calls {
+        if cubit.cube_long(n)? != n.wrapping_pow(3) {
+            return Err(format!("cube_long({n}) is wrong").into());
+        }
+    }
+    Ok(cubit.shutdown()?)
+}
+
+/// So few at once that the sockets have room for them.
+const AT_ONCE: u32 = 100;
+
+fn send(reference: &str, oneways: u32) -> Result<(), Box<dyn Error>> {
+    let wait = WaitStrategy::Read;
+    let connection = ConnectionStrategy::Multiplexed { wait };
+    let orb = Orb::builder().connection(connection).build()?;
+    let object = orb.string_to_object(reference)?;
+    let object = object.set_policy_overrides(&[Policy::PrivateConnection])?;
+    let cubit = Cubit::narrow(&object.with_sync_scope(SyncScope::None))?;
+    cubit.cube_void()?;
+    for n in 0..oneways {
+        if !cubit.as_object().flush()? {
+            return Err("the server does not read".into());
+        }
+        cubit.cube_oneway()?;
+        if n % AT_ONCE == 0 {
+            cubit.cube_void()?;
+        }
+    }
+    Ok(cubit.shutdown()?)
+}

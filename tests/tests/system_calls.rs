@@ -1,0 +1,168 @@
+//! System calls of warm calls, counted by strace: two a side for a two-way call, one for a oneway that waits for nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rtorb_tests::running::{Running, output_of};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::skip;
+
+/// The counts of N and 2 N calls differ by those of N calls; what start and end cost cancels out.
+const CALLS: u64 = 2000;
+
+#[test]
+fn a_two_way_call_makes_two_system_calls_a_side() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    for transport in ["tcp", "unix"] {
+        let once = count(transport, "call", CALLS);
+        let twice = count(transport, "call", 2 * CALLS);
+        for (side, once, twice) in [
+            ("client", once.client, twice.client),
+            ("server", once.server, twice.server),
+        ] {
+            let a_call = (twice as f64 - once as f64) / CALLS as f64;
+            // A signal or a timer of the host may add one or the other; a third call a call would be 1.0.
+            assert!(
+                (a_call - 2.0).abs() < 0.02,
+                "{transport}, {side}: {a_call} a call, {once} and {twice} in all"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_timed_call_makes_one_more_where_the_cpu_time_tells_of_an_overrun() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    if !reads_clock_without_system_call() {
+        skip("the clock source is none that programs read by themselves");
+        return;
+    }
+    for (clock, at_server) in [("elapsed", 2.0), ("cpu", 3.0)] {
+        let once = count_timed(clock, CALLS);
+        let twice = count_timed(clock, 2 * CALLS);
+        for (side, once, twice, expected) in [
+            ("client", once.client, twice.client, 2.0),
+            ("server", once.server, twice.server, at_server),
+        ] {
+            let a_call = (twice as f64 - once as f64) / CALLS as f64;
+            assert!(
+                (a_call - expected).abs() < 0.02,
+                "{clock}, {side}: {a_call} a call, {once} and {twice} in all"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_oneway_that_waits_for_nothing_is_one_system_call() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    for transport in ["tcp", "unix"] {
+        let once = count(transport, "send", CALLS).client;
+        let twice = count(transport, "send", 2 * CALLS).client;
+        let a_oneway = (twice as f64 - once as f64) / CALLS as f64;
+        // A call with a reply follows each hundredth, so that the sockets have room; flush with nothing left makes none.
+        assert!(
+            (a_oneway - 1.02).abs() < 0.02,
+            "{transport}: {a_oneway} a oneway, {once} and {twice} in all"
+        );
+    }
+}
+
+struct Counts {
+    client: u64,
+    server: u64,
+}
+
+/// All system calls of a server and a client of ours that made so many calls of `cube_long`, or sent so many oneways.
+fn count(transport: &str, how: &str, calls: u64) -> Counts {
+    let scratch = Scratch::new();
+    let endpoint = match transport {
+        "tcp" => "iiop://127.0.0.1:0".to_owned(),
+        _ => format!("uiop://{}", scratch.join("socket").display()),
+    };
+    traced(&scratch, ("serve", &[&endpoint]), how, calls)
+}
+
+/// The same of an operation with a worst case, a deadline and a period.
+fn count_timed(clock: &str, calls: u64) -> Counts {
+    let serve = ("serve-timed", &["iiop://127.0.0.1:0", clock][..]);
+    traced(&Scratch::new(), serve, "call-timed", calls)
+}
+
+/// What a server, started by that word and these arguments, and a client that calls it so, cost together.
+fn traced(
+    scratch: &Scratch,
+    (serve, how_served): (&str, &[&str]),
+    how: &str,
+    calls: u64,
+) -> Counts {
+    let (ior, served, called) = (
+        scratch.join("ior"),
+        scratch.join("served"),
+        scratch.join("called"),
+    );
+    let program = env!("CARGO_BIN_EXE_warm-calls");
+    let mut server = strace(&served, program);
+    let server = server.arg(serve).arg(&ior).args(how_served);
+    let (server, references) = Running::until_written(server, &ior);
+    let mut client = strace(&called, program);
+    let client = client.arg(how).args(references.split(' '));
+    output_of(client.arg(calls.to_string()));
+    assert!(
+        server.ended().success(),
+        "the server ends when it is told to"
+    );
+    Counts {
+        client: total(&called),
+        server: total(&served),
+    }
+}
+
+fn strace(summary: &Path, program: &str) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-c", "-o"]).arg(summary).arg(program);
+    command
+}
+
+/// The number of calls in the last line of strace's table: `100.00 SECONDS USECS CALLS [ERRORS] total`.
+fn total(summary: &Path) -> u64 {
+    let text = fs::read_to_string(summary).expect("strace wrote its summary");
+    let line = text
+        .lines()
+        .rfind(|line| line.ends_with("total"))
+        .expect("a last line");
+    let calls = line
+        .split_whitespace()
+        .nth(3)
+        .and_then(|word| word.parse().ok());
+    calls.unwrap_or_else(|| panic!("no number of calls in\n{text}"))
+}
+
+/// True if CLOCK_MONOTONIC is answered by the vDSO.
+fn reads_clock_without_system_call() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let by_itself = [
+        "tsc",
+        "kvm-clock",
+        "hyperv_clocksource_tsc_page",
+        "arch_sys_counter",
+        "riscv_clocksource",
+    ];
+    fs::read_to_string(source).is_ok_and(|source| by_itself.contains(&source.trim()))
+}
+
+fn traceable() -> bool {
+    let scratch = Scratch::new();
+    let traced = strace(&scratch.join("summary"), "true").output();
+    traced.is_ok_and(|output| output.status.success())
+}

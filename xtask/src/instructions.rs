@@ -1,0 +1,284 @@
+//! `cargo xtask instructions`: counts the instructions of a call and compares them with `instructions.toml`.
+//!
+//! A count does not depend on the load of the machine, so a change of 2 % is a change of the code.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::valgrind::Counted;
+
+/// What to do with the counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Compares them with the baseline, and prints a table.
+    Table,
+    /// Compares them with the baseline, and prints them as JSON.
+    Json,
+    /// Makes them the baseline.
+    Update,
+}
+
+/// Counts; fails if a call costs more than the baseline allows.
+pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
+    let counted = Counts {
+        compiler: compiler()?,
+        calls: count(workspace)?,
+    };
+    let file = workspace.join(FILE);
+    if mode == Mode::Update {
+        fs::write(&file, counted.to_toml()).with_context(|| file.display().to_string())?;
+        println!("{FILE}: {} counts", counted.calls.len());
+        return Ok(());
+    }
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("{FILE}: record it with `cargo xtask instructions --update`"))?;
+    let baseline: Counts = toml::from_str(&text).context(FILE)?;
+    if mode == Mode::Json {
+        println!("{}", serde_json::to_string_pretty(&counted)?);
+    } else {
+        print!("{}", table(&baseline, &counted));
+    }
+    let beyond = beyond(&baseline, &counted);
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    if baseline.compiler != counted.compiler {
+        eprintln!(
+            "{FILE} was recorded with {}; this is {}. Record it anew at a commit that is known to be good.",
+            baseline.compiler, counted.compiler
+        );
+    }
+    bail!(
+        "{}\nMake the call cheaper: `valgrind --tool=callgrind` on target/release/{PROGRAM} shows where the instructions are. \
+         If the cost is worth it, run `cargo xtask instructions --update` and give the reason in the commit message.",
+        beyond.join("\n")
+    );
+}
+
+/// The instructions of every kind of call, as they stand in the file.
+#[derive(Debug, Deserialize, Serialize)]
+struct Counts {
+    /// The compiler that built the program.
+    compiler: String,
+    /// By transport, dispatch and operation.
+    calls: BTreeMap<String, Count>,
+}
+
+impl Counts {
+    fn to_toml(&self) -> String {
+        let mut text = format!(
+            "# Instructions a call in user mode, written by `cargo xtask instructions --update`.\ncompiler = \"{}\"\n\n[calls]\n",
+            self.compiler
+        );
+        for (call, count) in &self.calls {
+            let Count { client, server } = count;
+            writeln!(
+                text,
+                "\"{call}\" = {{ client = {client}, server = {server} }}"
+            )
+            .expect("a string takes what is written");
+        }
+        text
+    }
+}
+
+/// The instructions of one call.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+struct Count {
+    client: u64,
+    server: u64,
+}
+
+impl Count {
+    fn sides(self) -> [(&'static str, u64); 2] {
+        [("client", self.client), ("server", self.server)]
+    }
+}
+
+fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
+    let program = build(workspace)?;
+    let scratch = workspace.join("target/instructions");
+    fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let mut calls = BTreeMap::new();
+    for transport in ["tcp", "unix"] {
+        for (name, dispatch) in [("default", "thread_per_connection"), ("lanes", "lanes")] {
+            let pair = Pair {
+                program: &program,
+                scratch: &scratch,
+                transport,
+                dispatch,
+            };
+            let context = || format!("{transport}, {name}");
+            let base = pair.count([CALLS; 3]).with_context(context)?;
+            for (at, operation) in ["void", "long", "1 KiB"].into_iter().enumerate() {
+                let mut twice = [CALLS; 3];
+                twice[at] *= 2;
+                let twice = pair.count(twice).with_context(context)?;
+                let a_call = Count {
+                    client: a_call(base.client, twice.client),
+                    server: a_call(base.server, twice.server),
+                };
+                calls.insert(format!("{transport}, {name}, {operation}"), a_call);
+            }
+        }
+    }
+    Ok(calls)
+}
+
+/// N calls more make this difference, in which start, warm-up and end cancel.
+fn a_call(once: u64, twice: u64) -> u64 {
+    twice.saturating_sub(once).div_ceil(CALLS)
+}
+
+/// A server and a client to count.
+struct Pair<'a> {
+    program: &'a Path,
+    scratch: &'a Path,
+    transport: &'a str,
+    dispatch: &'a str,
+}
+
+impl Pair<'_> {
+    /// All instructions of both processes that make so many calls of each kind.
+    fn count(&self, calls: [u64; 3]) -> anyhow::Result<Count> {
+        let [reference, socket, served, called] =
+            ["reference", "socket", "server.log", "client.log"].map(|name| self.scratch.join(name));
+        for old in [&reference, &socket] {
+            // It is there only if an earlier run was interrupted.
+            let _ = fs::remove_file(old);
+        }
+        let endpoint = match self.transport {
+            "tcp" => "iiop://127.0.0.1:0".to_owned(),
+            _ => format!("uiop://{}", socket.display()),
+        };
+        let ready = reference.display().to_string();
+        let arguments = ["serve", &ready, &endpoint, self.dispatch];
+        let mut server = Counted::start(self.program, &arguments, served)?;
+        let written = server.until_written(&reference).context("server")?;
+        let calls = calls.map(|n| n.to_string());
+        let arguments = ["call", &written, &calls[0], &calls[1], &calls[2]];
+        let client = Counted::start(self.program, &arguments, called)?;
+        let count = Count {
+            client: client.instructions().context("client")?,
+            server: server.instructions().context("server")?,
+        };
+        fs::remove_file(&reference).context("reference")?;
+        Ok(count)
+    }
+}
+
+/// Builds the measured program as a release is built, and returns where it is.
+fn build(workspace: &Path) -> anyhow::Result<PathBuf> {
+    let status = Command::new("cargo")
+        .current_dir(workspace)
+        .args(["build", "--release", "--package", PROGRAM])
+        .status()
+        .context("cargo build")?;
+    ensure!(
+        status.success(),
+        "cargo build --release --package {PROGRAM}: {status}"
+    );
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into());
+    Ok(workspace.join(target).join("release").join(PROGRAM))
+}
+
+fn compiler() -> anyhow::Result<String> {
+    let output = Command::new("rustc")
+        .arg("--version")
+        .output()
+        .context("rustc --version")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn table(baseline: &Counts, counted: &Counts) -> String {
+    let mut text = format!(
+        "{:<24}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n",
+        "instructions a call", "client", "baseline", "change", "server", "baseline", "change"
+    );
+    for (call, now) in &counted.calls {
+        write!(text, "{call:<24}").expect("a string takes what is written");
+        let before = baseline.calls.get(call).map(|count| count.sides());
+        for (at, (_, now)) in now.sides().into_iter().enumerate() {
+            match before.map(|sides| sides[at].1) {
+                Some(before) => write!(text, "{now:>10}{before:>10}{:>+8.2}%", change(before, now)),
+                None => write!(text, "{now:>10}{:>10}{:>9}", "-", "-"),
+            }
+            .expect("a string takes what is written");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A line for each count that is too high or has no baseline.
+fn beyond(baseline: &Counts, counted: &Counts) -> Vec<String> {
+    let mut beyond = Vec::new();
+    for (call, now) in &counted.calls {
+        let Some(before) = baseline.calls.get(call) else {
+            beyond.push(format!("{call}: not in {FILE}"));
+            continue;
+        };
+        for ((side, before), (_, now)) in before.sides().into_iter().zip(now.sides()) {
+            if now * 100 > before * (100 + PERCENT_MAX) {
+                let change = change(before, now);
+                beyond.push(format!(
+                    "{call}, {side}: {now} instructions, {change:+.2} % of {before}; {PERCENT_MAX} % are allowed"
+                ));
+            }
+        }
+    }
+    beyond
+}
+
+fn change(before: u64, now: u64) -> f64 {
+    (now as f64 / before as f64 - 1.0) * 100.0
+}
+
+const FILE: &str = "instructions.toml";
+const PROGRAM: &str = "rtorb-instructions";
+/// N: the difference between N and 2 N calls is that of N calls.
+const CALLS: u64 = 1000;
+/// The growth that fails.
+const PERCENT_MAX: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Count, Counts, beyond};
+
+    fn counts(client: u64, server: u64) -> Counts {
+        let call = ("tcp, default, void".to_owned(), Count { client, server });
+        Counts {
+            compiler: "rustc".to_owned(),
+            calls: BTreeMap::from([call]),
+        }
+    }
+
+    #[test]
+    fn growth_beyond_two_percent_fails_on_either_side() {
+        let baseline = counts(1000, 1000);
+        assert!(beyond(&baseline, &counts(1020, 900)).is_empty());
+        assert_eq!(beyond(&baseline, &counts(1021, 1021)).len(), 2);
+    }
+
+    #[test]
+    fn a_call_without_baseline_fails() {
+        let mut baseline = counts(1000, 1000);
+        baseline.calls.clear();
+        assert_eq!(beyond(&baseline, &counts(1, 1)).len(), 1);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let counted = counts(1, 2);
+        let read: Counts = toml::from_str(&counted.to_toml()).expect("TOML");
+        assert_eq!(read.calls, counted.calls);
+    }
+}
