@@ -31,6 +31,19 @@ pub use sync_scope::SyncScope;
 /// A reference to an object, of whatever interface; cheap to clone.
 ///
 /// Two references are equal if their IORs are: that is `is_equivalent` of the standard, which never asks the object.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let object = orb.string_to_object("corbaloc:iiop:plant:2809/Valve")?;
+/// let object = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+/// // Without generated code: `long setting(in long wanted)`.
+/// let setting: i32 = object.invoke("setting", |w| w.primitive(7_i32), |r| r.primitive())?;
+/// # let _ = setting;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ObjectRef {
     inner: Arc<Inner>,
@@ -257,18 +270,20 @@ impl ObjectRef {
         self.send_at_once(operation, &arguments)
     }
 
-    /// Does a call of an annotated operation, and counts how long it took.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this.
+    /// Calls an annotated operation, and counts how long it takes.
+    #[doc(hidden)]
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
         let core = &self.inner.client.core;
         core.timing.call(operation, &core.rt, call)
     }
 
-    /// The same reference, once its ORB has counters for annotated operations that are called through it.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this when it makes its own reference of it, so that no call has to.
+    /// The same reference; its ORB has counters for these operations from now on, so that no call makes them.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
         self.inner.client.core.timing.prepare(operations);
