@@ -1,4 +1,4 @@
-//! Compiles the IDL that the tests call through, and that of the back end's snapshots.
+//! Compiles the IDL of the tests and the IDL of the back end's snapshots.
 
 fn main() {
     rtorb_idl::compile("../idl/greeter.idl"); // of the front page of the documentation

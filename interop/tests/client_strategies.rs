@@ -278,6 +278,8 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
     }
 }
 
+//= GIOP 1.2 §15.5.2
+//% test
 #[test]
 fn replies_in_any_order_find_their_threads() {
     for (connection, name) in

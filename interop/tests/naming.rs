@@ -238,10 +238,16 @@ fn every_operation(address: &str) {
     assert_eq!(missing, FailureReason::MissingNode(name("x/y")));
     let through = why(names.resolve(&name("plant.site/drive/y")).map(|_| ()));
     assert!(
-        matches!(through, FailureReason::NotContext(_) | FailureReason::System(_)),
+        matches!(
+            through,
+            FailureReason::NotContext(_) | FailureReason::System(_)
+        ),
         "{through:?}"
     );
-    assert_eq!(why(names.unbind(&name("x"))), FailureReason::MissingNode(name("x")));
+    assert_eq!(
+        why(names.unbind(&name("x"))),
+        FailureReason::MissingNode(name("x"))
+    );
     assert_eq!(why(names.unbind(&[])), FailureReason::InvalidName);
     assert_eq!(why(plant.destroy()), FailureReason::NotEmpty);
     assert_eq!(
@@ -483,7 +489,11 @@ fn names_go_on_from_one_service_into_the_other() {
         let missing = near
             .resolve(&name("other/line/x/y"))
             .expect_err("not bound");
-        assert_eq!(missing.reason, FailureReason::MissingNode(name("x/y")), "{missing}");
+        assert_eq!(
+            missing.reason,
+            FailureReason::MissingNode(name("x/y")),
+            "{missing}"
+        );
         assert!(missing.to_string().contains("`other/line/x` is not bound"));
         near.remove_context(&name("other/line"))
             .expect("it is empty");

@@ -429,6 +429,8 @@ fn a_context_that_is_no_priority_harms_nobody() {
     }
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn a_connection_can_be_bound_to_a_band_at_every_object() {
     let ours = Ours::serve_as(Orb::builder().priority_mapping(UpTo100));

@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+pub mod asleep;
 pub mod clockwork;
 pub mod fake;
 pub mod good;
@@ -44,7 +45,7 @@ pub mod stubs {
     rtorb::include_idl!("relay");
 }
 
-/// The IDL of the back end's snapshots: that it compiles is what matters.
+/// The IDL of the back end's snapshots. It only has to compile.
 #[deny(clippy::pedantic)]
 pub mod snapshots {
     rtorb::include_idl!("constants");

@@ -29,7 +29,7 @@ impl AnysServant for Echo {
     }
 }
 
-fn survives<T: Typed + Encode + Decode + PartialEq + std::fmt::Debug>(anys: &Anys, value: &T) {
+fn round_trips<T: Typed + Encode + Decode + PartialEq + std::fmt::Debug>(anys: &Anys, value: &T) {
     let any = Any::from_value(value).expect("a generated value is of its own type");
     let (given, both, back) = anys.as_any(&any, &Any::NULL).unwrap();
     assert_eq!(given.extract::<T>().unwrap(), *value);
@@ -39,10 +39,10 @@ fn survives<T: Typed + Encode + Decode + PartialEq + std::fmt::Debug>(anys: &Any
 }
 
 #[test]
-fn generated_values_go_into_an_any_and_come_out_equal() {
+fn an_any_returns_equal_generated_values() {
     let pair = Pair::new();
     let anys: Anys = pair.serve(Echo);
-    survives(&anys, &Colour::Blue);
+    round_trips(&anys, &Colour::Blue);
     let part = Rigid {
         o: 1,
         d: 0.5,
@@ -51,8 +51,8 @@ fn generated_values_go_into_an_any_and_come_out_equal() {
         cells: [1, 2, 3],
         wide: -1,
     };
-    survives(&anys, &part);
-    survives(
+    round_trips(&anys, &part);
+    round_trips(
         &anys,
         &Grown {
             name: "grown".to_owned(),
@@ -63,29 +63,29 @@ fn generated_values_go_into_an_any_and_come_out_equal() {
             letter: 'g',
         },
     );
-    survives(&anys, &ByEnum::Many(vec![part]));
-    survives(
+    round_trips(&anys, &ByEnum::Many(vec![part]));
+    round_trips(
         &anys,
         &SomeUnion::NoMember {
             discriminator: Colour::Blue,
         },
     );
-    survives(
+    round_trips(
         &anys,
         &ByLong::Pair {
             discriminator: 2,
             value: "two".to_owned(),
         },
     );
-    survives(
+    round_trips(
         &anys,
         &ByLong::Other {
             discriminator: 77,
             value: 0.25,
         },
     );
-    survives(&anys, &ByChar::First(-3));
-    survives(
+    round_trips(&anys, &ByChar::First(-3));
+    round_trips(
         &anys,
         &Refused {
             why: "so".to_owned(),
@@ -96,21 +96,21 @@ fn generated_values_go_into_an_any_and_come_out_equal() {
 }
 
 #[test]
-fn types_that_hold_themselves_go_into_an_any() {
+fn an_any_holds_recursive_types() {
     let pair = Pair::new();
     let anys: Anys = pair.serve(Echo);
     let leaf = Node {
         value: 1,
         children: vec![],
     };
-    survives(
+    round_trips(
         &anys,
         &Node {
             value: 2,
             children: vec![leaf.clone(), leaf],
         },
     );
-    survives(
+    round_trips(
         &anys,
         &Tree::Branches(vec![Tree::Leaf("a".to_owned()), Tree::Branches(vec![])]),
     );
@@ -118,7 +118,7 @@ fn types_that_hold_themselves_go_into_an_any() {
         half: odd::Even { after: vec![] },
         more: vec![].try_into().unwrap(),
     };
-    survives(
+    round_trips(
         &anys,
         &Odd {
             half: odd::Even { after: vec![inner] },

@@ -20,7 +20,7 @@ fn integers_reach_their_ends() {
 }
 
 #[test]
-fn fractions_are_as_near_as_their_type() {
+fn floats_have_the_precision_of_their_type() {
     assert_eq!(constants::THIRD.to_bits(), (1.0f32 / 3.0).to_bits());
     assert_eq!(constants::TINY.to_bits(), (-2.5e-300f64).to_bits());
     assert_eq!(constants::HALF, 0.5.into());

@@ -1,4 +1,4 @@
-//! Every type of the mapping goes there and back through a real call, as argument, as result and both ways.
+//! Sends every type of the mapping through a real call, as argument, as result and in both directions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use rtorb_tests::echo::{
     WideFive, Words,
 };
 
-/// What is lent as a value of its own.
+/// The owned value of a borrowed argument.
 trait Own<O> {
     fn own(self) -> O;
 }
@@ -43,7 +43,7 @@ impl Own<String> for &str {
     }
 }
 
-/// The three answers that every operation of the echo gives.
+/// The three results of every echo operation.
 macro_rules! echo {
     ($($method:ident($lent:ty) -> $owned:ty;)*) => {$(
         fn $method(&self, given: $lent, both: $lent) -> Result<($owned, $owned, $owned), SystemException> {
@@ -52,7 +52,7 @@ macro_rules! echo {
     )*};
 }
 
-/// Each value with each other through an operation.
+/// Sends each pair of values through an operation.
 macro_rules! there_and_back {
     ($object:ident.$method:ident: [$($value:expr),+ $(,)?]) => {{
         let values = [$($value),+];
@@ -231,10 +231,10 @@ fn exchange_texts(texts: &Texts) {
 }
 
 #[test]
-fn a_character_that_needs_more_than_its_octets_is_refused_before_it_is_sent() {
+fn characters_of_several_bytes_are_rejected_before_sending() {
     let pair = Pair::new();
     let texts: Texts = pair.serve(Echo);
-    // The two ORBs agree on UTF-8, where one octet is ASCII.
+    // The two ORBs agree on UTF-8, in which only ASCII characters have one byte.
     for wide in ['\u{e9}', '\u{20ac}'] {
         let refused = texts.as_char(wide, 'a').unwrap_err();
         assert_eq!(refused.kind, ExceptionKind::DataConversion);
@@ -293,10 +293,10 @@ fn exchange_bounded_sequences(sequences: &Sequences) {
 }
 
 #[test]
-fn what_arrives_over_its_bound_is_refused() {
+fn received_values_over_their_bound_are_rejected() {
     let pair = Pair::new();
     let sequences: Sequences = pair.serve(Echo);
-    // The operation takes any number of longs under the other name: what goes out is over the bound.
+    // The operation of this name takes any number of longs, so the request exceeds the bound.
     let four: &[i32] = &[1, 2, 3, 4];
     let refused = sequences
         .as_object()
@@ -354,7 +354,7 @@ fn exchange_composites(composites: &Composites) {
 }
 
 #[test]
-fn a_discriminator_of_another_member_is_refused_before_it_is_sent() {
+fn wrong_discriminators_are_rejected_before_sending() {
     let pair = Pair::new();
     let composites: Composites = pair.serve(Echo);
     let good = ByLong::Lowest(1);
@@ -385,7 +385,7 @@ fn a_discriminator_of_another_member_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn results_are_a_unit_a_value_or_a_tuple() {
+fn results_are_unit_value_or_tuple() {
     Pair::each().for_each(|pair| exchange_shapes(&pair.serve(Echo)));
 }
 

@@ -1,4 +1,4 @@
-//! User exceptions arrive as what they are; others as system exceptions.
+//! User exceptions arrive with their type; other failures arrive as system exceptions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use rtorb_tests::failures::{
 
 struct Shelf;
 
-/// Deactivates itself in a call, so that the call is what drops it, and panics then.
+/// Deactivates itself in a call, so that the end of the call drops it. Panics when it is dropped.
 struct Fragile(Poa);
 
 impl Drop for Fragile {
@@ -85,7 +85,7 @@ fn refusal() -> Refused {
 }
 
 #[test]
-fn a_result_that_cannot_go_is_of_an_operation_that_was_carried_out() {
+fn an_unsendable_result_is_completed_yes() {
     let pair = Pair::new();
     let store: Store = pair.serve(Shelf);
     let Err(StoreGetError::System(failed)) = store.get(5) else {
@@ -99,7 +99,7 @@ fn a_result_that_cannot_go_is_of_an_operation_that_was_carried_out() {
 }
 
 #[test]
-fn a_servant_that_panics_when_it_is_dropped_ends_no_server() {
+fn a_panic_in_drop_of_a_servant_does_not_end_the_server() {
     for (_, dispatch) in DispatchStrategy::ALL {
         let orb = Orb::builder().dispatch(dispatch).build().unwrap();
         let root = orb.root_poa().unwrap();
@@ -118,7 +118,7 @@ fn a_servant_that_panics_when_it_is_dropped_ends_no_server() {
 }
 
 #[test]
-fn an_operation_raises_what_it_declares() {
+fn operations_raise_declared_exceptions() {
     let pair = Pair::new();
     let store: Store = pair.serve(Shelf);
     assert_eq!(store.get(0).unwrap(), ("found".to_owned(), 1));
@@ -138,7 +138,7 @@ fn an_operation_raises_what_it_declares() {
 }
 
 #[test]
-fn an_operation_without_a_result_raises_too() {
+fn operations_without_results_raise_exceptions() {
     let pair = Pair::new();
     let store: Store = pair.serve(Shelf);
     store.put("value").unwrap();
@@ -149,7 +149,7 @@ fn an_operation_without_a_result_raises_too() {
 }
 
 #[test]
-fn attributes_raise_on_reading_and_on_setting() {
+fn attributes_raise_when_read_and_set() {
     let pair = Pair::new();
     let store: Store = pair.serve(Shelf);
     assert_eq!(store.level().unwrap_err(), StoreLevelError::Plain(Plain));
@@ -165,7 +165,7 @@ fn attributes_raise_on_reading_and_on_setting() {
 }
 
 #[test]
-fn errors_say_what_happened() {
+fn errors_describe_the_failure() {
     let error: Box<dyn std::error::Error> = Box::new(StoreGetError::from(refusal()));
     let shown = error.to_string();
     assert!(

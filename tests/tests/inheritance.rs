@@ -1,4 +1,4 @@
-//! Inherited operations, diamonds, attributes, oneways, and references used as what they derive from.
+//! Inherited operations, diamonds, attributes, oneway operations, and references used as their base interfaces.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -85,7 +85,7 @@ impl BottomServant for Diamond {
 }
 
 #[test]
-fn the_bottom_of_a_diamond_has_the_operations_of_all() {
+fn the_bottom_of_a_diamond_has_all_operations() {
     let pair = Pair::new();
     let bottom: Bottom = pair.serve(Diamond::default());
     assert_eq!(bottom.who().unwrap(), "root");
@@ -106,7 +106,7 @@ fn attributes_are_read_and_set() {
 }
 
 #[test]
-fn a_reference_serves_as_what_it_derives_from() {
+fn a_reference_converts_to_its_bases() {
     let pair = Pair::new();
     let bottom: Bottom = pair.serve(Diamond::default());
     let left = Left::from(&bottom);
@@ -141,7 +141,7 @@ fn a_servant_may_serve_a_base_interface_only() {
 }
 
 #[test]
-fn a_shared_servant_serves_and_stays_in_hand() {
+fn the_application_keeps_a_shared_servant() {
     let pair = Pair::new();
     let servant = Arc::new(Diamond::default());
     let bottom: Bottom = pair.serve(Arc::clone(&servant));
@@ -168,7 +168,7 @@ impl ElsewhereServant for Holder {
 }
 
 #[test]
-fn a_reference_is_kept_and_given_back() {
+fn a_servant_keeps_and_returns_a_reference() {
     let pair = Pair::new();
     let holder: Elsewhere = pair.serve(Holder::default());
     assert_eq!(holder.held().unwrap(), None);

@@ -1,4 +1,4 @@
-//! A local interface is a trait: implemented and called without a wire.
+//! A local interface is a trait. It is implemented and called without a connection.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -48,7 +48,7 @@ impl Interceptor for Counting {
 }
 
 #[test]
-fn a_local_interface_is_called_like_any_trait() {
+fn a_local_interface_is_an_ordinary_trait() {
     let interceptor: Arc<dyn Interceptor> = Arc::new(Counting);
     let token: Cookie = Arc::new(3u32);
     let raised = interceptor

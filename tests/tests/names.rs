@@ -1,4 +1,4 @@
-//! IDL that uses Rust's own names is called like any other.
+//! IDL with names that Rust uses itself.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -106,7 +106,7 @@ fn ask(some: &idl::Some, answer: idl::Result) -> Result<Vec<idl::String>, idl::S
 }
 
 #[test]
-fn keywords_and_names_of_the_prelude_do_no_harm() {
+fn keywords_and_prelude_names_work() {
     let pair = Pair::new();
     let derived: idl::S = pair.serve(Odd);
     let some = idl::Some::from(&derived);
@@ -122,14 +122,14 @@ fn keywords_and_names_of_the_prelude_do_no_harm() {
     assert_eq!(some.ask(0).unwrap(), idl::Result::Ok);
     assert_eq!(some.r#fn().unwrap(), "fn");
     some.set_fn("new").unwrap();
-    // `derived.into(...)` is `Into::into`, which takes its receiver by value.
+    // `derived.into(...)` would call `Into::into`, which takes its receiver by value.
     idl::S::into(&derived, None).unwrap();
     let other: idl::Str = pair.serve(Odd);
     assert_eq!(idl::Str::clone(&other).unwrap().u8, 8);
 }
 
 #[test]
-fn members_named_like_locals_of_generated_code_do_no_harm() {
+fn members_may_have_names_of_local_variables() {
     let pair = Pair::new();
     let some: idl::Some = pair.serve(Odd);
     let locals = idl::Locals {
@@ -146,7 +146,7 @@ fn members_named_like_locals_of_generated_code_do_no_harm() {
 }
 
 #[test]
-fn the_idl_name_is_what_counts_on_the_wire() {
+fn messages_contain_the_idl_name() {
     assert_eq!(idl::Some::REPOSITORY_ID, "IDL:std/Some:1.0");
     assert_eq!(idl::core::Clone::REPOSITORY_ID, "IDL:std/core/Clone:1.0");
     assert_eq!(idl::core::MAX, 1);

@@ -1,4 +1,4 @@
-//! decode(encode(x)) is x for generated types, in both byte orders and at every alignment.
+//! decode(encode(x)) == x for generated types, in both byte orders and at every alignment.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use rtorb_tests::echo::{
 use rtorb_tests::snapshots::valuetypes::{Holder, Point};
 use rtorb_wire::{ByteOrder, Decode, Encode, Reader, Writer};
 
-/// Encodes behind `offset` octets, decodes, and wants the same value and nothing left.
-fn survives<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offset: usize) {
+/// Encodes `value` behind `offset` bytes, decodes it, and compares. No byte may remain.
+fn round_trips<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offset: usize) {
     for order in [ByteOrder::Big, ByteOrder::Little] {
         let mut w = Writer::new(Vec::new(), 1 << 24).with_order(order);
         w.octets(&vec![0; offset]).expect("there is room");
@@ -23,7 +23,7 @@ fn survives<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offset:
         r.take(offset).expect("they were written");
         assert_eq!(T::decode(&mut r).as_ref(), Ok(value), "{order:?}");
         assert_eq!(r.remaining(), 0);
-        // Less than all of it is an error, never a panic and never a value.
+        // A truncated value is an error, and never a panic.
         for end in offset..octets.len() {
             let mut r = Reader::new(&octets[..end], order);
             r.take(offset).expect("they are still there");
@@ -141,19 +141,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn structs_survive(rigid in rigid(), grown in grown(), node in node(), offset in 0usize..16) {
-        survives(&rigid, offset);
-        survives(&grown, offset);
-        survives(&node, offset);
+    fn structs_round_trip(rigid in rigid(), grown in grown(), node in node(), offset in 0usize..16) {
+        round_trips(&rigid, offset);
+        round_trips(&grown, offset);
+        round_trips(&node, offset);
     }
 
     #[test]
-    fn sequences_of_fixed_layout_survive(rigids in vec(rigid(), 0..40), offset in 0usize..16) {
-        survives(&rigids, offset);
+    fn sequences_of_fixed_layout_round_trip(rigids in vec(rigid(), 0..40), offset in 0usize..16) {
+        round_trips(&rigids, offset);
     }
 
     #[test]
-    fn unions_survive(
+    fn unions_round_trip(
         many in vec(rigid(), 0..4),
         by_long in vec(by_long(), 0..6),
         by_char in by_char(),
@@ -161,23 +161,23 @@ proptest! {
         code in any::<i32>(),
         offset in 0usize..16,
     ) {
-        survives(&ByEnum::Many(many), offset);
-        survives(&SomeUnion::NoMember { discriminator: Colour::Green }, offset);
-        survives(&by_long, offset);
-        survives(&by_char, offset);
-        survives(&by_wide, offset);
-        survives(&ByBoolean::Code(code), offset);
+        round_trips(&ByEnum::Many(many), offset);
+        round_trips(&SomeUnion::NoMember { discriminator: Colour::Green }, offset);
+        round_trips(&by_long, offset);
+        round_trips(&by_char, offset);
+        round_trips(&by_wide, offset);
+        round_trips(&ByBoolean::Code(code), offset);
     }
 
-    /// Places in a message that hold one of a few values, the null value or a value of their own.
+    /// Places in a message that contain one of a few shared values, the null value, or a value of their own.
     #[test]
-    fn values_survive(shared in vec(point(), 1..4), route in vec(0usize..6, 0..12), offset in 0usize..16) {
+    fn values_round_trip(shared in vec(point(), 1..4), route in vec(0usize..6, 0..12), offset in 0usize..16) {
         let route = route.iter().map(|&place| shared.get(place).cloned());
-        survives(&Holder { where_to: shared.first().cloned(), route: route.collect() }, offset);
+        round_trips(&Holder { where_to: shared.first().cloned(), route: route.collect() }, offset);
     }
 
     #[test]
-    fn random_octets_are_an_error_or_a_value(octets in vec(any::<u8>(), 0..200), little in any::<bool>()) {
+    fn random_bytes_decode_or_fail(octets in vec(any::<u8>(), 0..200), little in any::<bool>()) {
         let order = if little { ByteOrder::Little } else { ByteOrder::Big };
         let _ = Grown::decode(&mut Reader::new(&octets, order));
         let _ = Node::decode(&mut Reader::new(&octets, order));

@@ -1,4 +1,4 @@
-//! Object references as values: nil, in structs and sequences, and called back.
+//! Object references as values: nil, in structs and sequences, as keys, and for callbacks.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -62,7 +62,7 @@ impl ListenerServant for Ear {
 }
 
 #[test]
-fn references_and_nil_go_there_and_back() {
+fn references_and_nil_round_trip() {
     let pair = Pair::new();
     let references: References = pair.serve(Relay);
     let ear: Listener = pair.serve_at_client(Ear::default());

@@ -1,9 +1,9 @@
-//! Servants that an adapter does not take, and what they may do on their way out.
+//! Servants that an adapter rejects. They may call the adapter while they are dropped.
 
 use rtorb::{ExceptionKind, Limits, Orb, Poa, PoaError, SystemException};
 use rtorb_tests::echo::{Listener, ListenerServant};
 
-/// Asks its adapter something when it goes: it must not be locked then.
+/// Calls its adapter when it is dropped; the adapter must not be locked then.
 struct Farewell(Poa);
 
 impl ListenerServant for Farewell {
@@ -22,7 +22,7 @@ impl Drop for Farewell {
 }
 
 #[test]
-fn one_too_many_is_no_resources_and_may_call_the_adapter_while_it_is_dropped() {
+fn a_servant_over_the_limit_is_rejected_and_may_call_the_adapter_in_drop() {
     let limits = Limits::with(|limits| limits.objects_max = 1);
     let orb = Orb::builder().limits(limits).build().expect("an ORB");
     let root = orb.root_poa().expect("a port");

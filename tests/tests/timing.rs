@@ -1,4 +1,4 @@
-//! What generated code has of annotations on timing, and that calls are counted by it.
+//! Timing annotations in generated code, and the counts of calls that use them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use rtorb::{Interface, SystemException};
 use rtorb_tests::inheritance::Elsewhere;
 use rtorb_tests::timing::{Base, BaseServant, Clockwork, ClockworkFailError, ClockworkServant};
 
-/// Does nothing, at once.
+/// Returns at once.
 struct Idle;
 
 impl BaseServant for Idle {
@@ -94,7 +94,7 @@ fn an_interface_has_the_timings_of_all_its_annotated_operations() {
 }
 
 #[test]
-fn a_timing_is_what_was_annotated() {
+fn timings_equal_their_annotations() {
     let cube = of::<Clockwork>("Timing::Clockwork::cube");
     assert_eq!(cube.worst_case_time(), Some(Duration::from_secs(10)));
     assert_eq!(cube.deadline(), Some(Duration::from_secs(20)));
@@ -109,7 +109,7 @@ fn a_timing_is_what_was_annotated() {
 }
 
 #[test]
-fn calls_count_under_the_interface_that_they_are_made_by() {
+fn calls_are_counted_for_the_interface_of_the_reference() {
     let pair = Pair::new();
     let clockwork: Clockwork = pair.serve(Idle);
     let base = Base::from(&clockwork);

@@ -1,4 +1,4 @@
-//! Valuetypes go by value: nil, shared, inherited, boxed and in each other.
+//! Valuetypes are passed by value: null, shared, inherited, boxed and nested.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use rtorb_tests::snapshots::valuetypes::{
     NamedOperations, Nothing, Parcel, Perhaps, Point, Text,
 };
 
-/// The generated struct is of another crate here; in an application it would implement the trait itself.
+/// A wrapper, because the generated struct belongs to another crate. In an application the struct implements the trait itself.
 struct Place(Named);
 
 impl NamedOperations for Place {
@@ -90,7 +90,7 @@ fn chain(length: usize) -> Option<Arc<Link>> {
 }
 
 #[test]
-fn values_and_nil_go_there_and_back() {
+fn values_and_null_round_trip() {
     for pair in Pair::each() {
         let atlas: Atlas = pair.serve(Finder);
         let named = Arc::new(Named {
@@ -107,7 +107,7 @@ fn values_and_nil_go_there_and_back() {
 }
 
 #[test]
-fn a_shared_value_arrives_as_one() {
+fn shared_values_stay_shared() {
     let pair = Pair::new();
     let atlas: Atlas = pair.serve(Finder);
     let point = Some(Arc::new(Point { x: 1, y: 2 }));
@@ -125,7 +125,7 @@ fn a_shared_value_arrives_as_one() {
 }
 
 #[test]
-fn operations_are_the_applications_own() {
+fn operations_belong_to_the_application() {
     let mut place = Place::at_origin("");
     let distance = place
         .distance(Some(&Arc::new(Point { x: 3, y: 4 })))
@@ -141,7 +141,7 @@ fn operations_are_the_applications_own() {
 }
 
 #[test]
-fn values_without_state_and_inside_unions_are_values_too() {
+fn values_without_state_and_in_unions_round_trip() {
     assert!(Perhaps::Here(None).discriminator());
     assert_eq!(Arc::new(Nothing), Arc::new(Nothing));
 }

@@ -1,8 +1,9 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, `cargo xtask spec`, `cargo xtask instructions`, and `cargo xtask ci`
-//! for all that the gate runs; `cargo xtask static` builds the program for a board.
+//! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
+//! `draw` tests with new random cases; `static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
+mod draw;
 mod elf;
 mod instructions;
 mod layers;
@@ -24,16 +25,17 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["layers"] => layers::run(&workspace()),
-        ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["instructions"] => instructions::run(&workspace(), instructions::Mode::Table),
         ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
         ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
+        ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
+        ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | ci | static [--try]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
             );
             return ExitCode::from(2);
         }

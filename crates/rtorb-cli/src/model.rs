@@ -1,4 +1,4 @@
-//! `rtorb model`: will every deadline hold, and does the system that was analysed run as it was promised?
+//! `rtorb model`: checks whether every deadline holds, and runs the analysed system.
 
 mod answer;
 mod check;
@@ -19,10 +19,10 @@ use rtorb_sched::{Criticality, Strategy};
 
 use crate::orb_options::Misuse;
 
-/// Will every deadline hold? From a system file and a platform profile to proven bounds, and to a run that checks them.
+/// Check and run a system: from its file and platform profiles to proven bounds, and to a run that tests them.
 ///
-/// `rtorb lab run profile` measures what the services of a platform cost; `check` composes that with the system and bounds every
-/// response and end-to-end chain; `run` builds the system of synthetic work and real calls, and sets what is observed beside the
+/// `rtorb lab run profile` measures the services of a platform. `check` composes their costs with the system and bounds every
+/// response and end-to-end chain. `run` builds the system of synthetic work and real calls, and compares its responses with the
 /// bounds. docs/model.md explains all three.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
@@ -45,36 +45,36 @@ impl Model {
     }
 }
 
-/// What is analysed, and with which costs.
+/// The system and its costs.
 #[derive(Debug, Args)]
 struct Analysis {
-    /// The system: nodes, components, what they do and how they call each other (docs/model.md).
+    /// The system's file: nodes, components, behaviours and their calls (docs/model.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A platform profile, of one node or of all; goes before those that the file names. `rtorb lab run profile` makes one.
+    /// A platform profile, of one node or of all; overrides those that the file names. `rtorb lab run profile` writes one.
     #[arg(long = "profile", value_name = "[NODE=]FILE", conflicts_with = "ideal")]
     profiles: Vec<ProfileOption>,
-    /// What of the measured costs counts: the worst that was seen (max), or p99, with what comes rarely reckoned by itself.
+    /// The statistic of the measured costs: the largest (max), or p99, with rare costs as separate terms.
     ///
-    /// Without it max, but p99 in a virtual machine, where the worst that was seen holds what the hypervisor took.
+    /// The default is max, but p99 in a virtual machine, where the largest value contains what the hypervisor took.
     #[arg(long, value_name = "STATISTIC", value_parser = ["max", "p99"], conflicts_with = "ideal")]
     costs: Option<String>,
-    /// Reckon with a platform that costs nothing: what the application's own code alone leaves.
+    /// Assume a platform that costs nothing: only the application's own code counts.
     #[arg(long)]
     ideal: bool,
-    /// How priorities are given to behaviours that have none. Goes before the file's.
+    /// The strategy for behaviours without a priority. Overrides the file's.
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
-    /// Do not search by how much each behaviour may grow.
+    /// Skip the search for the permitted growth of each behaviour.
     #[arg(long)]
     no_sensitivity: bool,
-    /// A folder in which included IDL files are looked for. May be given more than once.
+    /// A folder with included IDL files. May be given more than once.
     #[arg(short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
 }
 
 impl Analysis {
-    /// The system, and what is known of it.
+    /// Returns the system and its report.
     fn check(&self) -> anyhow::Result<(System, CheckReport)> {
         let system = System::read(&self.file, &|files| self.timings(files)).map_err(misuse)?;
         let platforms = self.platforms(&system)?;
@@ -89,7 +89,7 @@ impl Analysis {
         Ok((system, checked))
     }
 
-    /// A platform for each node; a profile that several have is read once.
+    /// Returns a platform for each node; reads a profile of several nodes once.
     fn platforms(&self, system: &System) -> anyhow::Result<Vec<Platform>> {
         if self.ideal {
             return Ok(vec![Platform::ideal(); system.nodes.len()]);
@@ -115,7 +115,7 @@ impl Analysis {
         }
     }
 
-    /// What annotations in IDL say of the timing of operations.
+    /// Returns the timing annotations of the operations in IDL.
     fn timings(&self, files: &[PathBuf]) -> Result<BTreeMap<String, Timing>, String> {
         let found = rtorb_idl::timings(files, &self.include_dirs);
         let found = found.map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ fn in_the_model(criticality: Annotated) -> Criticality {
     }
 }
 
-/// Something that other arguments, or another file, would mend.
+/// An error that other arguments, or another file, would correct.
 fn misuse(error: impl core::fmt::Display) -> anyhow::Error {
     anyhow!(Misuse::new(error.to_string()))
 }

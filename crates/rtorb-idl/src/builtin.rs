@@ -18,7 +18,7 @@ pub(crate) fn file(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_built_in_files_are_right() {
+    fn built_in_files_are_valid() {
         let files =
             ["IOP.idl", "Components.idl"].map(|name| super::file(name).expect("it is built in"));
         for text in files.into_iter().chain([super::ORB]) {

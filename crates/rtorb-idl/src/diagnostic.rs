@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warnings_never_crowd_out_an_error() {
+    fn warnings_do_not_displace_errors() {
         let mut diagnostics = Diagnostics::default();
         for number in 0..1_000 {
             diagnostics.push(Diagnostic::warning(format!("warning {number}")));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_the_line_and_what_is_wrong_with_it() {
+    fn shows_the_line_and_the_error() {
         let mut sources = SourceMap::default();
         let file = sources.add(SourceFile::new("a.idl", "struct S {\n  lung x;\n};\n"));
         let diagnostic = Diagnostic::error("unknown type `lung`")

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_said_where_it_starts() {
+    fn missing_ends_are_reported_at_the_start() {
         for (text, column) in [("a \"b", 3), ("a 'b", 3), ("ab /* c", 4)] {
             let (_, diagnostics) = lex(text);
             assert_eq!(diagnostics.len(), 1, "{text}");

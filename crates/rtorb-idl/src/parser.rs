@@ -48,7 +48,7 @@ pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
     /// Names that declarations with errors probably declare.
     pub(crate) lost: HashSet<Rc<str>>,
-    /// Every annotation on timing, wherever it stands.
+    /// Every annotation on timing.
     pub(crate) timing: Vec<Annotation>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
@@ -402,7 +402,7 @@ impl Parser<'_> {
             self.diagnostics.push(
                 Diagnostic::error(format!("`{foreign}` cannot be in a name")).at(
                     token.location,
-                    "names are made of the letters A to Z and a to z, digits and underscores",
+                    "a name consists of the letters A to Z and a to z, digits and underscores",
                 ),
             );
         }
@@ -506,5 +506,5 @@ fn keyword_collision(word: &str, keyword: keywords::Collision, location: Locatio
     };
     diagnostic
         .at(location, label)
-        .help(format!("an underscore makes it a name: `_{word}`"))
+        .help(format!("write `_{word}` to use it as a name"))
 }

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_directive_changes_what_the_reader_sees() {
+    fn line_directives_change_names_and_lines() {
         let mut file = SourceFile::new("a.i", "1\n2\n3\n4\n").main();
         file.mark(1, 10, Some("a.idl".to_owned()));
         file.mark(3, 1, Some("b.idl".to_owned()));

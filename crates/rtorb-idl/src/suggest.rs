@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_slips_and_nothing_else() {
+    fn suggests_only_close_names() {
         let known = ["long", "string", "interface", "boolean"];
         for (word, meant) in [
             ("lnog", "long"),

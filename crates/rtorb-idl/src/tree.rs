@@ -33,7 +33,7 @@ pub struct Item {
     pub documentation: Vec<String>,
     /// IDL 4 annotations on it, as written.
     pub annotations: Vec<Annotation>,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// False when it comes from an included file.
     pub in_main_file: bool,
@@ -139,7 +139,7 @@ pub enum InterfaceFlavour {
 pub struct Operation {
     /// Its name, also on the wire.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -166,7 +166,7 @@ pub struct Parameter {
     pub direction: Direction,
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// Its type.
     pub ty: Type,
@@ -190,7 +190,7 @@ pub enum Direction {
 pub struct Attribute {
     /// Its name; `_get_name` and `_set_name` go on the wire.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -213,7 +213,7 @@ pub struct Attribute {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -254,7 +254,7 @@ pub struct UnionCase {
 pub struct Enumerator {
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Its place.
     pub location: Location,
     /// The comment lines above it.
     pub documentation: Vec<String>,
@@ -407,7 +407,7 @@ pub struct Annotation {
     pub name: String,
     /// Name (empty if alone) and value, as source text.
     pub parameters: Vec<(String, String)>,
-    /// Where it stands.
+    /// Its place.
     pub location: Location,
 }
 

@@ -1,4 +1,4 @@
-//! Whatever the input, a run ends, does not panic, and gives a tree or an error.
+//! For any input, a run ends without a panic and returns a tree or an error.
 
 use proptest::prelude::*;
 use rtorb_idl::{Options, Outcome, check_text};
@@ -32,7 +32,7 @@ fn run(text: &str) -> Outcome {
     outcome
 }
 
-/// A change of a text, given by numbers: which, where, how long, with what.
+/// `text` with words removed, inserted, replaced or repeated. Each change has a kind, a position, a length and a source.
 fn mutated(text: &str, changes: &[(u8, usize, usize, usize)], other: &str) -> String {
     let mut words: Vec<&str> = text
         .split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
@@ -65,7 +65,7 @@ fn mutated(text: &str, changes: &[(u8, usize, usize, usize)], other: &str) -> St
     words.concat()
 }
 
-/// Pieces that upset parsers.
+/// Words that are difficult for parsers.
 const SHARP: [&str; 24] = [
     "{",
     "}",
@@ -167,7 +167,7 @@ const WORDS: [&str; 40] = [
 ];
 
 #[test]
-fn what_is_nested_deep_is_an_error_and_not_a_crash() {
+fn deep_nesting_is_an_error() {
     let deep = |open: &str, middle: &str, close: &str| {
         let text = open.repeat(20_000) + middle + &close.repeat(20_000);
         assert!(run(&text).tree.is_none(), "{open}");
@@ -188,7 +188,7 @@ fn what_is_nested_deep_is_an_error_and_not_a_crash() {
 }
 
 #[test]
-fn long_inputs_end_in_time() {
+fn long_inputs_are_checked_in_time() {
     let started = std::time::Instant::now();
     let chain = |line: fn(usize) -> String| (1..3_000).map(line).collect::<String>();
     run(&format!("const long X = 1{};", " + 1".repeat(100_000)));

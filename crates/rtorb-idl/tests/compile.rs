@@ -1,4 +1,4 @@
-//! What a `build.rs` gets.
+//! The compiler as a `build.rs` uses it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn out_dir(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_right_file_becomes_rust_under_its_own_name() {
+fn writes_rust_under_the_name_of_the_idl_file() {
     let dir = out_dir("right");
     let file = dir.join("two.parts.idl");
     std::fs::write(
@@ -45,7 +45,7 @@ fn a_right_file_becomes_rust_under_its_own_name() {
 }
 
 #[test]
-fn a_wrong_file_becomes_messages() {
+fn returns_the_messages_of_a_wrong_file() {
     let dir = out_dir("wrong");
     let error = Compiler::new()
         .out_dir(&dir)

@@ -1,4 +1,4 @@
-//! The IDL files that Debian installs with omniORB are accepted, each with its own includes.
+//! Accepts the IDL files that Debian installs with omniORB, each with its includes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use rtorb_idl::{Options, check};
 
 #[test]
-fn every_idl_file_of_omniorb_is_accepted() {
+fn accepts_every_idl_file_of_omniorb() {
     let files = installed_files();
     if files.is_empty() {
         let why = "no IDL files of omniORB are installed: apt-get install omniorb-idl omniidl libomniorb4-dev omniorb";
@@ -38,7 +38,7 @@ fn every_idl_file_of_omniorb_is_accepted() {
     eprintln!("accepted {} files", files.len());
 }
 
-/// What `dpkg` says the packages brought; of packages that are not installed, nothing.
+/// The files of the packages that are installed, as `dpkg` lists them.
 fn installed_files() -> Vec<PathBuf> {
     let listed = |package: &str| {
         Command::new("dpkg")

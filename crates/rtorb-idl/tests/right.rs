@@ -1,4 +1,4 @@
-//! Each file in `right/` is accepted and means what its snapshot says.
+//! Accepts each file in `right/` and compares its tree with a snapshot.
 
 mod dump;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use rtorb_idl::{Options, check};
 
 #[test]
-fn right_files_mean_what_they_say() {
+fn accepts_right_files() {
     insta::glob!("right/*.idl", |path| {
         let path = Path::new("tests/right").join(path.file_name().expect("the glob names files"));
         let outcome = check(&[path], &Options::default());
@@ -20,7 +20,7 @@ fn right_files_mean_what_they_say() {
 }
 
 #[test]
-fn a_text_without_a_file_is_checked_too() {
+fn checks_a_text_without_a_file() {
     let outcome = rtorb_idl::check_text("inline.idl", "struct S { long x; };", &Options::default());
     assert_eq!(
         dump::dump(&outcome.tree.expect("it is right")),
@@ -29,7 +29,7 @@ fn a_text_without_a_file_is_checked_too() {
 }
 
 #[test]
-fn several_files_are_one_specification() {
+fn checks_several_files_as_one_specification() {
     let files = [
         "right/include/shared.idl",
         "right/preprocessor.idl",
@@ -48,7 +48,7 @@ fn several_files_are_one_specification() {
 }
 
 #[test]
-fn macros_and_directories_come_from_the_options() {
+fn uses_macros_and_directories_of_the_options() {
     let text = "#include <shared.idl>\nstruct S { Shared x; };\n#if LEVEL != 3 || !defined(ON)\n#error wrong\n#endif\n";
     let options = Options {
         include_dirs: vec!["tests/nowhere".into(), "tests/right/include".into()],

@@ -1,4 +1,4 @@
-//! Whatever the checker accepts is generated or refused: the back end panics at nothing.
+//! The back end generates or rejects any text that the checker accepts. It never panics.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use rtorb_idl::Options;
 use rtorb_idl::rust::generate;
 
-/// The texts of the IDL files that are right, cut into words, marks and the gaps between them.
+/// The texts of the right IDL files, split into words, punctuation and gaps.
 fn texts() -> Vec<Vec<String>> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let files = ["right", "rust"].into_iter().flat_map(|folder| {
@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_is_accepted_is_generated_or_refused(
+    fn accepted_text_is_generated_or_rejected(
         file in any::<Index>(),
         changes in prop::collection::vec((any::<Index>(), any::<Index>(), 0..3), 1..4),
     ) {

@@ -1,4 +1,4 @@
-//! What the Rust back end makes of real IDL text, what it refuses, and that the mapping's page says so.
+//! The Rust back end: generated text, rejected constructs, and their list in `docs/mapping.md`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ fn generates_the_benchmark_interface() {
 }
 
 #[test]
-fn the_same_file_gives_the_same_text() {
+fn generation_is_deterministic() {
     let cubit = crate_file("../../idl/cubit.idl");
     assert_eq!(text_of(&cubit), text_of(&cubit));
 }
 
 #[test]
-fn what_is_not_generated_is_refused_with_place_and_help() {
+fn unsupported_constructs_are_rejected_with_place_and_help() {
     let mut refused = Vec::new();
     insta::glob!("rust/refused/*.idl", |path| {
         let outcome = check(path);
@@ -50,7 +50,7 @@ fn what_is_not_generated_is_refused_with_place_and_help() {
 }
 
 #[test]
-fn the_mapping_lists_what_is_refused() {
+fn the_mapping_page_lists_unsupported_constructs() {
     let page = std::fs::read_to_string(crate_file("../../docs/mapping.md"))
         .expect("the page is in the repository");
     let (_, list) = page
@@ -75,7 +75,7 @@ fn the_mapping_lists_what_is_refused() {
 }
 
 #[test]
-fn names_that_rust_cannot_tell_apart_are_shown_both() {
+fn colliding_names_are_rejected_with_both_places() {
     insta::glob!("rust/collisions/*.idl", |path| {
         let outcome = check(path);
         let diagnostics = diagnostics_of(&outcome);
@@ -121,7 +121,7 @@ fn check(path: &Path) -> Outcome {
     outcome
 }
 
-/// The diagnostics as a person reads them, without the place of the repository.
+/// The rendered diagnostics, without the path of the repository.
 fn render(diagnostics: &[Diagnostic], outcome: &Outcome) -> String {
     let rendered: Vec<String> = diagnostics
         .iter()

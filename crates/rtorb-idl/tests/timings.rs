@@ -1,4 +1,4 @@
-//! What annotations say of the timing of operations, as tools ask for it.
+//! The timing of annotated operations, as tools read it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rtorb_idl::timings;
 
 #[test]
-fn every_annotated_operation_is_told_under_the_name_of_each_interface_that_has_it() {
+fn annotated_operations_are_listed_for_each_interface() {
     let found = timings(&["tests/right/timing.idl".into()], &[]).expect("the file is right");
     let mut told = String::new();
     for operation in &found {
@@ -23,7 +23,7 @@ fn files_without_annotations_have_no_timings() {
 }
 
 #[test]
-fn included_files_are_looked_for_where_they_are_told_to_be() {
+fn included_files_are_found_in_include_directories() {
     let folder = tempfile::tempdir().expect("there is a disk");
     let (inner, outer) = (folder.path().join("inner"), folder.path().join("outer.idl"));
     std::fs::create_dir(&inner).expect("a folder");
@@ -52,7 +52,7 @@ fn included_files_are_looked_for_where_they_are_told_to_be() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_are_returned_with_their_place() {
     let files = ["tests/wrong/timing_value.idl".into()];
     let said = timings(&files, &[]).expect_err("it is wrong").to_string();
     assert!(

@@ -1,11 +1,11 @@
-//! Each file in `wrong/` is refused with messages that a newcomer can act on.
+//! Rejects each file in `wrong/` with messages that tell a new user how to correct it.
 
 use std::path::PathBuf;
 
 use rtorb_idl::{Options, check};
 
 #[test]
-fn wrong_files_are_explained() {
+fn explains_wrong_files() {
     insta::glob!("wrong/*.idl", |path| {
         let path =
             PathBuf::from("tests/wrong").join(path.file_name().expect("the glob names files"));
@@ -16,7 +16,7 @@ fn wrong_files_are_explained() {
 }
 
 #[test]
-fn every_error_has_a_place_that_exists() {
+fn every_error_has_a_valid_place() {
     insta::glob!("wrong/*.idl", |path| {
         let outcome = check(&[path.to_owned()], &Options::default());
         for report in outcome.reports() {

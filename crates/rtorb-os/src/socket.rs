@@ -41,6 +41,22 @@ pub fn set_dont_route(socket: impl AsFd) -> Result<(), Errno> {
     set_option(socket, libc::SO_DONTROUTE, 1)
 }
 
+/// How many sent bytes the peer's host has not acknowledged yet, those that were not transmitted included (SIOCOUTQ,
+/// tcp(7)).
+///
+/// # Errors
+/// What ioctl(2) returns.
+pub fn unacknowledged_bytes(socket: impl AsFd) -> Result<usize, Errno> {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is borrowed for the call, which writes one int to `bytes`.
+    let done = unsafe { libc::ioctl(descriptor, libc::TIOCOUTQ, &raw mut bytes) };
+    match done {
+        0 => Ok(usize::try_from(bytes).unwrap_or(0)),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+    }
+}
+
 fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
     let descriptor = socket.as_fd().as_raw_fd();
     let size = size_of_val(&value) as libc::socklen_t;

@@ -1,10 +1,15 @@
 //! The processor demand test: whether earliest deadline first on one processor meets all deadlines.
 //!
-//! Jobs with arrival and deadline inside an interval of length t demand at most `h(t) = sum over tasks: (floor((t + J - D) / T) +
-//! 1) C`. All deadlines hold exactly if `h(t) + B(t) <= t` at each deadline in the longest busy period (Baruah, Rosier and Howell
-//! 1990; with jitter, Spuri 1996). B(t) is the blocking of the tasks whose deadline is at most t (Baker 1991); with it the test
-//! is sufficient only. The test visits deadlines from the last one backwards, in the steps of Zhang and Burns (2009). Least
-//! laxity first meets all deadlines whenever earliest deadline first does (Mok 1983).
+//! Jobs with arrival and deadline inside an interval of length t demand at most
+//!
+//! ```text
+//! h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C
+//! ```
+//!
+//! All deadlines hold exactly if `h(t) + B(t) <= t` at each deadline in the longest busy period (Baruah, Rosier and Howell
+//! 1990; with jitter, Spuri 1996). B(t) is the blocking of the tasks whose deadline is at most t (Baker 1991); with it the
+//! test is sufficient only. The test visits deadlines from the last one backwards, in the steps of Zhang and Burns (2009).
+//! Least laxity first meets all deadlines whenever earliest deadline first does (Mok 1983).
 
 use crate::holistic::{SchedulingPolicy, Step, holistic};
 use crate::limits::SearchLimits;

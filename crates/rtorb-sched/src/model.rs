@@ -35,6 +35,6 @@ pub use report::{
 };
 pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
-    Resource, Section, System, Timing, Trigger,
+    Placement, Resource, Section, System, Timing, Trigger,
 };
 pub use verdict::{rounded_down, rounded_up};

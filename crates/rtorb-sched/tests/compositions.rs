@@ -225,9 +225,10 @@ fn check_tree(system: &System, composed: &Composition) {
         let processor = &composed.processors[done.processor];
         assert_eq!(done.root, activation.root);
         // It ends on the CPU where it runs.
+        let placement = system.placement(activation.behaviour);
         assert_eq!(
             (processor.node, processor.cpu),
-            system.place(activation.behaviour)
+            (placement.node, placement.cpu)
         );
     }
     let mut all = BTreeSet::new();

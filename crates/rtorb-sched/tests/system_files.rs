@@ -72,7 +72,7 @@ fn demand_ns(system: &System) -> Vec<u64> {
         let mut waiting = vec![(root, 1_000_000_000 / period_ns)];
         while let Some((place, times)) = waiting.pop() {
             let behaviour = &system.behaviours[place];
-            demand[system.place(place).0] += times * behaviour.execution.worst_ns();
+            demand[system.placement(place).node] += times * behaviour.execution.worst_ns();
             for call in &behaviour.calls {
                 let each = call.to.iter();
                 waiting.extend(each.map(|callee| (*callee, times * u64::from(call.count))));

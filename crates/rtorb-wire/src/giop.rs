@@ -1,7 +1,7 @@
-//! The messages of GIOP 1.0, 1.1 and 1.2: their headers, and how they are begun, ended and split.
+//! The messages of GIOP 1.0, 1.1 and 1.2: headers, beginning, end and fragments.
 //!
-//! Position 0 of a message's stream is its first octet, the `G`: alignment counts from there. The headers of requests
-//! and replies borrow from the message and reserve nothing.
+//! Position 0 of a message's stream is its first byte, the `G`, so alignment counts from there. The headers of requests and
+//! replies borrow from the message and allocate nothing.
 
 mod exception;
 mod fragments;
@@ -30,12 +30,14 @@ pub use target::Target;
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// Writes the body of a request or reply: `content` behind the padding that GIOP 1.2 asks for.
-///
-/// An empty body is not padded: peers count the padding as a part of the message (GIOP 1.2, "Request Body").
+/// Writes the body of a request or reply: the padding of GIOP 1.2, and `content`.
 ///
 /// # Errors
-/// What `content` answers, or when the message would outgrow its limit.
+/// The error of `content`, or when the message would exceed its limit.
+//= GIOP 1.2 §15.4.2.2
+//# The body of a GIOP 1.2 request starts at a multiple of 8. There is no padding before an empty body.
+//= GIOP 1.2 §15.4.3.2
+//# The body of a GIOP 1.2 reply starts at a multiple of 8. There is no padding before an empty body.
 #[inline]
 pub fn encode_body<'a>(
     w: &mut Writer<'a>,
@@ -55,10 +57,10 @@ pub fn encode_body<'a>(
     Ok(())
 }
 
-/// What the body of a GIOP 1.2 request or reply is aligned to.
+/// The alignment of the body of a GIOP 1.2 request or reply.
 const BODY_ALIGNMENT: usize = 8;
 
-/// Moves from the end of a header to the body; padding without a body behind it, which some peers send, is skipped.
+/// Skips the padding between header and body. Some peers send padding without a body, which is accepted.
 #[inline]
 fn skip_to_body(r: &mut Reader<'_>) -> Result<(), DecodeError> {
     if r.giop_minor() < 2 {

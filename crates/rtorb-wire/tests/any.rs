@@ -1,9 +1,9 @@
-//! TypeCodes and anys: the golden ones, what comes back, and what is refused.
+//! TypeCodes and anys: golden vectors, round trips and refusals.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::any::{ExtractError, Value};
 use rtorb_wire::cdr::{BoundedSequence, BoundedString, ByteOrder, Fixed, LongDouble, WString};
-use rtorb_wire::type_code::{Kind, Shape};
+use rtorb_wire::type_code::{Kind, Named, Shape};
 use rtorb_wire::{Any, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Typed, Writer};
 
 fn hex(text: &str) -> Vec<u8> {
@@ -201,6 +201,35 @@ fn unions_select_by_label_and_default() {
     assert!(Any::from_parts(union, &wrong).is_err());
 }
 
+//= GIOP 1.2 §15.3.7
+//% test
+#[test]
+fn an_abstract_interface_is_a_reference_or_a_null_value() {
+    // The TypeCode ends at a multiple of 4.
+    let named = Named::new("IDL:A:1.0", "Abc");
+    let type_code = TypeCode::from_shape(Shape::Named(Kind::AbstractInterface, named.into()));
+    let kind = octets(&type_code, ByteOrder::Little);
+    let reference = hex("01 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00");
+    for value in [reference, hex("00 00 00 00 00 00 00 00")] {
+        let sent = [&kind[..], &value].concat();
+        let any: Any = read(&sent, ByteOrder::Little).unwrap();
+        assert_eq!(any.type_code(), &type_code);
+        assert_eq!(octets(&any, ByteOrder::Little), sent);
+    }
+    let other = [&kind[..], &hex("00 00 00 00 02 ff ff 7f")].concat();
+    assert!(read::<Any>(&other, ByteOrder::Little).is_err());
+}
+
+//= GIOP 1.2 §15.3.1.5
+//% test
+#[test]
+fn every_other_byte_than_0_is_true() {
+    let read = [0, 1, 7].map(|byte| read::<bool>(&[byte], ByteOrder::Little).unwrap());
+    assert_eq!(read, [false, true, true]);
+    let sent = octets(&[true, false], ByteOrder::Little);
+    assert_eq!(sent, [1, 0]);
+}
+
 //= GIOP 1.2 §15.3.5.5
 //% test
 #[test]
@@ -275,7 +304,7 @@ fn hostile_type_codes_are_refused() {
 }
 
 #[test]
-fn empty_members_are_refused_as_endless_work() {
+fn types_without_bytes_are_refused_as_members() {
     let nothing = TypeCode::structure("IDL:N:1.0", "N", []);
     let mut huge = TypeCode::array(nothing.clone(), u32::MAX);
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! The golden GIOP messages: read as what they say, and written octet for octet.
+//! The golden GIOP messages, decoded and encoded.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::ByteOrder;
@@ -63,16 +63,42 @@ fn assert_call(octets: &[u8], version: Version) {
     assert_eq!(r.remaining(), 0);
 }
 
+//= GIOP 1.2 §15.4.1
+//% test
+//= GIOP 1.2 §15.4.2.1
+//% test
+//= GIOP 1.2 §15.4.2.2
+//% test
 #[test]
-fn v1_request_1_2() {
-    let v1 = hex(
-        "47 49 4f 50 01 02 01 00 34 00 00 00 02 00 00 00 03 00 00 00 00 00 00 00 06 00 00 00 61 62 63 64
-         65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 08 07 06 05 04 03 02 01",
-    );
-    assert_eq!(call(Version::V1_2, ByteOrder::Little, &[]), v1);
-    assert_call(&v1, Version::V1_2);
+fn v1_v5_and_v6_requests_of_each_version() {
+    for (version, order, octets) in [
+        (
+            Version::V1_2,
+            ByteOrder::Little,
+            "47 49 4f 50 01 02 01 00 34 00 00 00 02 00 00 00 03 00 00 00 00 00 00 00 06 00 00 00 61 62 63 64
+             65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 08 07 06 05 04 03 02 01",
+        ),
+        (
+            Version::V1_0,
+            ByteOrder::Big,
+            "47 49 4f 50 01 00 00 00 00 00 00 34 00 00 00 00 00 00 00 02 01 00 00 00 00 00 00 06 61 62 63 64
+             65 66 00 00 00 00 00 0c 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 01 02 03 04 05 06 07 08",
+        ),
+        (
+            Version::V1_1,
+            ByteOrder::Little,
+            "47 49 4f 50 01 01 01 00 34 00 00 00 00 00 00 00 02 00 00 00 01 00 00 00 06 00 00 00 61 62 63 64
+             65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 08 07 06 05 04 03 02 01",
+        ),
+    ] {
+        let golden = hex(octets);
+        assert_eq!(call(version, order, &[]), golden, "{version}");
+        assert_call(&golden, version);
+    }
 }
 
+//= GIOP 1.2 §15.4.3.1
+//% test
 #[test]
 fn v2_reply_1_2() {
     let v2 = hex(
@@ -95,6 +121,8 @@ fn v2_reply_1_2() {
     assert_eq!(r.primitive::<u64>().unwrap(), ARGUMENT);
 }
 
+//= GIOP 1.2 §15.4.2.2
+//% test
 #[test]
 fn v3_request_without_body_is_not_padded() {
     let v3 = hex(
@@ -116,6 +144,8 @@ fn v3_request_without_body_is_not_padded() {
     assert_eq!(request, v3);
 }
 
+//= RT-CORBA 1.2 §CORBA Priority
+//% test
 #[test]
 fn v4_request_with_priority() {
     let v4 = hex(
@@ -140,26 +170,8 @@ fn v4_request_with_priority() {
     assert_eq!(request.contexts.find(contexts::CODE_SETS), None);
 }
 
-#[test]
-fn v5_request_1_0_big_endian() {
-    let v5 = hex(
-        "47 49 4f 50 01 00 00 00 00 00 00 34 00 00 00 00 00 00 00 02 01 00 00 00 00 00 00 06 61 62 63 64
-         65 66 00 00 00 00 00 0c 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 01 02 03 04 05 06 07 08",
-    );
-    assert_eq!(call(Version::V1_0, ByteOrder::Big, &[]), v5);
-    assert_call(&v5, Version::V1_0);
-}
-
-#[test]
-fn v6_request_1_1() {
-    let v6 = hex(
-        "47 49 4f 50 01 01 01 00 34 00 00 00 00 00 00 00 02 00 00 00 01 00 00 00 06 00 00 00 61 62 63 64
-         65 66 00 00 0c 00 00 00 74 65 73 74 5f 6d 65 74 68 6f 64 00 00 00 00 00 08 07 06 05 04 03 02 01",
-    );
-    assert_eq!(call(Version::V1_1, ByteOrder::Little, &[]), v6);
-    assert_call(&v6, Version::V1_1);
-}
-
+//= GIOP 1.2 §15.4.3.2
+//% test
 #[test]
 fn v7_system_exception() {
     let v7 = hex(
@@ -185,6 +197,16 @@ fn v7_system_exception() {
     assert_eq!(SystemExceptionBody::decode(&mut r), Ok(body));
 }
 
+//= GIOP 1.2 §15.4.4
+//% test
+//= GIOP 1.2 §15.4.5
+//% test
+//= GIOP 1.2 §15.4.6
+//% test
+//= GIOP 1.2 §15.4.7
+//% test
+//= GIOP 1.2 §15.4.8
+//% test
 #[test]
 fn v8_to_v11_short_messages() {
     let v8 = hex(
@@ -228,6 +250,8 @@ fn v12() -> (Vec<u8>, Vec<u8>) {
     (first, last)
 }
 
+//= GIOP 1.2 §15.4.9
+//% test
 #[test]
 fn v12_fragmented_request() {
     let (first, last) = v12();

@@ -269,6 +269,8 @@ fn v28_and_v29_context_data() {
     assert_eq!(CodeSets::from_data(&v29), Ok(sets));
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn other_context_data_comes_back() {
     let data = contexts::priority_range(-3, 400);

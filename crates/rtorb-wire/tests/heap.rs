@@ -1,5 +1,5 @@
-//! What the octets of a peer may cost in memory: a count that nothing stands behind costs nothing, and the headers of
-//! messages never do. One test in a program of its own: the watch sees every thread.
+//! The memory that bytes of a peer may cost: a count without elements costs nothing, and message headers cost nothing.
+//! One test in a separate program, because the counter sees every thread.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use peak_alloc::PeakAlloc;
@@ -40,7 +40,7 @@ fn hostile<T: Decode>() {
     }
 }
 
-fn counts_without_octets_reserve_nothing() {
+fn counts_without_elements_reserve_nothing() {
     hostile::<Vec<u8>>();
     hostile::<Vec<u64>>();
     hostile::<Vec<()>>();
@@ -109,7 +109,7 @@ fn headers_make_no_heap_call() {
 }
 
 /// A first part that announces much is worth what it brings.
-fn reassembly_keeps_no_more_than_it_may() {
+fn reassembly_stays_within_its_bounds() {
     let mut w = Writer::new(Vec::new(), 1024);
     begin_reply(&mut w, Version::V1_2, 1, ReplyStatus::NoException, &[]).unwrap();
     end_message(&mut w).unwrap();
@@ -132,9 +132,9 @@ fn reassembly_keeps_no_more_than_it_may() {
 }
 
 #[test]
-fn octets_of_a_peer_cost_no_more_memory_than_they_justify() {
-    counts_without_octets_reserve_nothing();
+fn hostile_bytes_reserve_little_memory() {
+    counts_without_elements_reserve_nothing();
     lengths_in_type_codes_reserve_nothing();
     headers_make_no_heap_call();
-    reassembly_keeps_no_more_than_it_may();
+    reassembly_stays_within_its_bounds();
 }

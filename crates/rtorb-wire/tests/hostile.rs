@@ -1,4 +1,4 @@
-//! Octets that nobody meant: random ones, and messages, anys and references that were damaged on the way.
+//! Hostile bytes: random ones, and damaged messages, anys and references.
 
 mod decoders;
 
@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn random_octets_make_no_decoder_panic(octets in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_make_no_decoder_panic(octets in vec(any::<u8>(), 0..200)) {
         decoders::values(&octets);
         decoders::any(&octets);
         decoders::reference(&octets);

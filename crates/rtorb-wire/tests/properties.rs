@@ -1,4 +1,4 @@
-//! What is encoded is decoded as what it was: any value, either byte order, every GIOP version, any start in the stream.
+//! Round trips of random values: in both byte orders, every GIOP version, at any position in the stream.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use proptest::collection::vec;
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_taken_apart_are_put_together(
+    fn fragmented_messages_are_reassembled(
         minor in 1u8..=2,
         order in orders(),
         body in vec(any::<u8>(), 0..300),

@@ -1,4 +1,4 @@
-//! What omniORB and JacORB really sent (`golden/`): read whole, and shown broken to every decoder.
+//! Messages that omniORB and JacORB sent (`golden/`): decoded, and passed to every decoder when damaged.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 mod decoders;
@@ -14,7 +14,7 @@ use rtorb_wire::giop::{
 use rtorb_wire::ior::{Ior, ProfileBody};
 
 #[test]
-fn every_recorded_message_is_read_and_answered() {
+fn every_recorded_message_is_decoded() {
     for (file, messages) in conversations() {
         let mut open = BTreeMap::new();
         let mut parts = BTreeMap::new();
@@ -63,7 +63,7 @@ fn every_recorded_reference_comes_back_from_its_text() {
 }
 
 #[test]
-fn cut_off_anywhere_no_message_makes_a_decoder_panic() {
+fn no_truncated_message_makes_a_decoder_panic() {
     for (_, messages) in conversations() {
         for Message { octets, .. } in messages {
             for end in 0..octets.len().min(512) {
@@ -75,7 +75,7 @@ fn cut_off_anywhere_no_message_makes_a_decoder_panic() {
 }
 
 #[test]
-fn with_any_octet_changed_no_message_makes_a_decoder_panic() {
+fn no_changed_byte_of_a_message_makes_a_decoder_panic() {
     for (_, messages) in conversations() {
         for Message { octets, .. } in messages {
             for at in 0..octets.len().min(512) {
@@ -92,7 +92,7 @@ fn with_any_octet_changed_no_message_makes_a_decoder_panic() {
 }
 
 #[test]
-fn with_any_octet_changed_no_reference_makes_a_decoder_panic() {
+fn no_changed_byte_of_a_reference_makes_a_decoder_panic() {
     for (_, reference) in references() {
         let octets = octets(reference.strip_prefix("IOR:").unwrap());
         for at in 0..octets.len() {

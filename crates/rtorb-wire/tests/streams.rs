@@ -1,5 +1,5 @@
-//! The quick ways of the reader and the writer give what the plain ones give: layouts in one piece, lent octets, and
-//! messages that are decoded before their end has come.
+//! The fast paths of reader and writer have the results of the plain ones: fixed layouts, borrowed bytes, and messages that
+//! are decoded before they have arrived whole.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::{GATHER_OCTETS_MIN, Remainder, WString};
@@ -111,7 +111,7 @@ fn plain_mixed(value: &Mixed, w: &mut Writer<'_>) -> Result<(), EncodeError> {
 //= GIOP 1.2 §15.3.1.2
 //% test
 #[test]
-fn layouts_in_one_piece_are_the_members_one_by_one_at_every_phase() {
+fn fixed_layouts_have_the_bytes_of_their_members_at_every_phase() {
     for order in ORDERS {
         for phase in 0..8 {
             for count in 0..5u8 {
@@ -153,7 +153,7 @@ fn layouts_in_one_piece_are_the_members_one_by_one_at_every_phase() {
 }
 
 #[test]
-fn layouts_know_their_bounds() {
+fn fixed_layouts_have_the_bounds_of_their_members() {
     assert_eq!(<Many as FixedLayout>::OCTETS_MIN, 7);
     const { assert!(Many::OCTETS_MAX >= 10) };
     assert_eq!(Many::ALIGNMENT, 4);
@@ -240,7 +240,7 @@ fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
 }
 
 #[test]
-fn lent_octets_are_the_octets() {
+fn borrowed_runs_give_the_same_message() {
     let parcel = Parcel::new(3 * GATHER_OCTETS_MIN);
     for order in ORDERS {
         let mut w = Writer::new(vec![0xcc; 64], OCTETS_MAX).with_order(order);
@@ -279,7 +279,7 @@ fn lent_octets_are_the_octets() {
 }
 
 #[test]
-fn more_lent_runs_than_a_message_gathers_are_copied() {
+fn further_borrowed_runs_are_copied() {
     let runs = vec![vec![7u8; GATHER_OCTETS_MIN]; 20];
     let all = octets(&runs, ByteOrder::Little);
     let mut r = Reader::new(&all, ByteOrder::Little);
@@ -287,7 +287,7 @@ fn more_lent_runs_than_a_message_gathers_are_copied() {
 }
 
 #[test]
-fn what_is_taken_back_is_gone_wherever_the_cut_falls() {
+fn truncate_discards_the_rest_at_every_position() {
     let run = vec![5u8; GATHER_OCTETS_MIN];
     let whole = |w: &mut Writer<'static>, run: &'static [u8]| {
         w.octets(&[1; 10]).unwrap();
@@ -313,7 +313,7 @@ fn what_is_taken_back_is_gone_wherever_the_cut_falls() {
 }
 
 #[test]
-fn no_message_outgrows_its_limit() {
+fn no_message_exceeds_its_limit() {
     for limit in [0, 1, 100, 300, 1000] {
         // A buffer that is larger already must not make the limit larger.
         for buffer in [0, 4096] {
@@ -385,7 +385,7 @@ fn same_at_every_split<T: Decode + PartialEq + core::fmt::Debug>(
 }
 
 #[test]
-fn a_message_that_is_still_coming_is_read_as_one_that_is_there() {
+fn an_incomplete_message_is_read_like_a_whole_one() {
     for order in ORDERS {
         let parcel = Parcel::new(300);
         same_at_every_split(&octets(&parcel, order), order, &parcel);

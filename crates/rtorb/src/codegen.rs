@@ -18,9 +18,9 @@ pub use rtorb_wire::valuetype::{self, ValueType};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 
-/// The items of a file generated from IDL. They keep the rules of their generator, not the lints of the crate around them.
+/// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
 ///
-/// The file is taken in by `include!`, so it cannot begin with an inner attribute of its own.
+/// `#![allow]` is not possible, because `include!` reads the file.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! generated {

@@ -20,13 +20,13 @@ mod shared;
 mod single;
 pub(crate) mod without_waiting;
 
-pub(crate) use client::{ClientCore, Host, Sharing};
+pub(crate) use client::{Client, ClientCore, Host, Sharing, WeakClient};
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 
 use crate::exception::SystemException;
-use crate::rt::{NetworkPriority, PriorityBand};
+use crate::realtime::{NetworkPriority, PriorityBand};
 
 /// Which of the connections to one endpoint a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

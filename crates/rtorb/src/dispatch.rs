@@ -22,9 +22,8 @@ pub use pools::DestroyThreadpoolError;
 pub(crate) use pools::Pools;
 
 use crate::endpoint::Endpoint;
-use crate::orb::OrbCore;
-use crate::orb::published::leads_to;
 use crate::server::Server;
+use crate::server::ServerCore;
 use rtorb_os::Refused;
 use rtorb_os::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -57,8 +56,12 @@ impl From<Errno> for DispatchError {
 }
 
 /// Serves all connections until the ORB is stopped.
-pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
-    match &orb.dispatch {
+pub(crate) fn run(
+    dispatch: &Dispatch,
+    orb: &Arc<ServerCore>,
+    server: &Server,
+) -> Result<(), DispatchError> {
+    match dispatch {
         Dispatch::ThreadPerConnection => thread_per_connection::run(orb, server),
         Dispatch::Reactive => reactive::run(orb, server),
         Dispatch::WorkerPool { threads } => worker_pool::run(orb, server, *threads),
@@ -74,8 +77,8 @@ pub(crate) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
 /// Several threads can wait for each other too, all of them in servants that call their own server: that ends by the calls'
 /// timeouts.
 #[cold]
-pub(crate) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
-    let threads = match &orb.dispatch {
+pub(crate) fn would_deadlock(dispatch: &Dispatch, orb: &ServerCore, endpoint: &Endpoint) -> bool {
+    let threads = match dispatch {
         Dispatch::ThreadPerConnection => return false,
         // `pool::would_wait_for_itself` checks the threads of a pool.
         Dispatch::Lanes(_) => return false,
@@ -83,8 +86,11 @@ pub(crate) fn would_deadlock(orb: &OrbCore, endpoint: &Endpoint) -> bool {
         Dispatch::WorkerPool { threads } | Dispatch::LeaderFollowers { threads } => *threads,
         Dispatch::FilterChain(chain) => chain.threads(),
     };
-    let mut listeners = orb.own_listeners().into_iter();
-    threads == 1 && listeners.any(|listener| leads_to(listener, endpoint))
+    let mut listeners = orb
+        .server()
+        .into_iter()
+        .flat_map(|server| &server.listeners);
+    threads == 1 && listeners.any(|listener| listener.leads_to(endpoint))
 }
 
 /// Waits until threads have ended.

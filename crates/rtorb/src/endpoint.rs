@@ -117,6 +117,14 @@ impl fmt::Display for EndpointError {
 
 impl std::error::Error for EndpointError {}
 
+/// The name of this host.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
 fn without_version(address: &str) -> &str {
     match address.split_once('@') {
         Some((version, rest)) if version.starts_with("1.") => rest,

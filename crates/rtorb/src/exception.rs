@@ -309,6 +309,10 @@ impl SystemException {
             (ExceptionKind::Transient, Some(Phase::Connect)) => {
                 Some("check that the server runs and that the reference is of its present run")
             }
+            (ExceptionKind::Transient, Some(Phase::AwaitReply)) => Some(
+                "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
+                 `connections_max` and its limit of open files",
+            ),
             (ExceptionKind::Timeout, _) => {
                 Some("raise the timeout, or find out what holds the server")
             }

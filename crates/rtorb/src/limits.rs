@@ -22,7 +22,13 @@ pub struct Limits {
     /// A connection keeps the memory that its largest messages and their fragments needed, a serving thread that of its
     /// replies and sequences: what clients can make a server hold is a few times this for each of both.
     pub message_octets_max: usize,
-    /// Connections that a server serves at a time, and each lane of a thread pool; one more is told CloseConnection.
+    /// Connections that a server serves at a time, and each lane of a thread pool.
+    ///
+    /// When another client connects, the connection gives way from which nothing has come for the longest time: it is closed
+    /// with CloseConnection, after which its client connects again when it has something to call. A connection with a request
+    /// in progress or an unread reply does not give way; half a message is no request. If none gives way, the new client is
+    /// refused with CloseConnection, which our clients report as TRANSIENT with advice. The same holds when the process has no
+    /// file descriptor left.
     pub connections_max: usize,
     /// Objects active at a time in all adapters: NO_RESOURCES.
     pub objects_max: usize,
@@ -48,8 +54,12 @@ pub struct Limits {
     pub queued_requests_max: usize,
     /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
     pub forwards_max: usize,
-    /// How long a server waits for a client that takes nothing of a reply, and again for one that takes it slowly, before
-    /// it closes the connection. A reactive server serves nobody meanwhile. From 1 ms to a day; the builder sees to that.
+    /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
+    ///
+    /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
+    /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to
+    /// requests that had been read by then add up to four messages of `message_octets_max`, the next one closes the connection.
+    /// From 1 ms to a day; the builder sees to that.
     pub send_timeout: Duration,
 }
 
@@ -73,6 +83,11 @@ impl Limits {
     /// Requests that wait in a queue, as many as one can be made for.
     pub(crate) fn queued_requests(&self) -> u32 {
         u32::try_from(self.queued_requests_max).map_or(QUEUED_MAX, |max| max.clamp(1, QUEUED_MAX))
+    }
+
+    /// Bytes of replies that one client has not taken: with as many, its connection is closed at the next reply.
+    pub(crate) fn unsent_octets_max(&self) -> usize {
+        self.queued_octets_max()
     }
 
     /// Octets of the requests that wait in a queue.

@@ -6,7 +6,6 @@ mod config_file;
 mod initial_references;
 mod object_url;
 mod options;
-pub(crate) mod published;
 mod rt_current;
 mod rt_orb;
 mod settings;
@@ -16,30 +15,21 @@ pub use builder::{OrbBuilder, OrbError};
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::{ClientCore, Host};
-use crate::dispatch::pool::Pool;
-use crate::dispatch::{self, Dispatch, DispatchError, Pools};
+use crate::connection::{Client, ClientCore, Host};
+use crate::dispatch::{self, DispatchError};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
-use crate::poa::object_table::ObjectTable;
-use crate::poa::{Adapter, Poa};
+use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::rt::RtCore;
-use crate::server::{Server, is_in_servant, is_in_upcall, is_serving_own};
+use crate::server::{is_in_servant, is_in_upcall, is_serving_own};
 use crate::strategies::Strategies;
-use crate::timing::{OperationCounts, Watch};
+use crate::timing::OperationCounts;
 use crate::trace::trace_event;
-use crate::transport::Listener;
 use core::any::Any;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use initial_references::InitialReferences;
-use published::Published;
-use rtorb_os::sync::Mutex;
-use rtorb_os::thread::ThreadConfig;
-use rtorb_wire::ByteOrder;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// An object request broker; cheap to clone.
 ///
@@ -50,30 +40,12 @@ pub struct Orb {
     pub(crate) core: Arc<OrbCore>,
 }
 
-/// What all parts of an ORB share; fixed once built, apart from tables that have locks or counters of their own.
+/// The two sides of an ORB, and the names of its initial references.
 pub(crate) struct OrbCore {
-    pub(crate) limits: Limits,
     pub(crate) strategies: Strategies,
-    pub(crate) byte_order: ByteOrder,
-    pub(crate) fragment_octets: Option<usize>,
-    pub(crate) server_threads: ThreadConfig,
-    pub(crate) rt: Arc<RtCore>,
-    /// What references and connections share.
     pub(crate) client: Arc<ClientCore>,
-    pub(crate) timing: Arc<Watch>,
-    pub(crate) dispatch: Dispatch,
-    /// The application's thread pools.
-    pub(crate) pools: Pools,
-    /// Tells this run of this ORB from every other in the keys of transient objects.
-    pub(crate) epoch: u64,
-    pub(crate) objects: ObjectTable,
+    pub(crate) adapters: Arc<Adapters>,
     initial_references: InitialReferences,
-    adapters: AtomicUsize,
-    root: Arc<Adapter>,
-    /// Made when the root adapter is first asked for: a client listens nowhere.
-    server: OnceLock<Server>,
-    opening: Mutex<()>,
-    stopping: AtomicBool,
 }
 
 impl Orb {
@@ -88,8 +60,8 @@ impl Orb {
     /// INITIALIZE with the endpoint when one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
         self.core.check_running()?;
-        self.core.open_server()?;
-        Ok(Poa::new(self.clone(), Arc::clone(&self.core.root)))
+        self.core.adapters.open_server()?;
+        Ok(self.root())
     }
 
     /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
@@ -144,16 +116,17 @@ impl Orb {
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
-        let served = match self.core.open_server() {
-            Ok(server) => dispatch::run(&self.core, server),
+        let adapters = &self.core.adapters;
+        let served = match adapters.open_server() {
+            Ok(server) => adapters.run(server),
             Err(_) if self.core.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
         // When the host refused something, this ends the pools too, which are waited for.
         self.core.stop();
-        self.core.pools.join();
+        self.core.adapters.pools.join();
         // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
-        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        self.root().destroy();
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
             DispatchError::System(errno) => OrbError::System(
@@ -177,31 +150,31 @@ impl Orb {
     /// # Errors
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
     pub fn destroy(&self) -> Result<(), SystemException> {
-        if is_in_upcall(&self.core) {
+        if is_in_upcall(&self.core.adapters.server) {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
         }
         self.core.stop();
-        self.core.pools.join();
+        self.core.adapters.pools.join();
         // As at the end of `run`: servants often hold the ORB.
-        Poa::new(self.clone(), Arc::clone(&self.core.root)).destroy();
+        self.root().destroy();
         Ok(())
     }
 
     /// The endpoints that the ORB listens on, with the ports that it was given.
     pub fn endpoints(&self) -> Vec<Endpoint> {
-        let listeners = self.core.own_listeners().into_iter();
+        let listeners = self.core.adapters.own_listeners().into_iter();
         listeners.map(|listener| listener.bound.clone()).collect()
     }
 
     /// The bounds that it was built with.
     pub fn limits(&self) -> &Limits {
-        &self.core.limits
+        &self.core.client.limits
     }
 
     /// What was counted of the operations that are annotated with their timing: of each that is served here, and of each that was
     /// called, in the order of their names. The counters are not of one moment: calls go on meanwhile.
     pub fn timing(&self) -> Vec<OperationCounts> {
-        self.core.timing.snapshot()
+        self.core.client.timing.snapshot()
     }
 
     /// The strategies that it was built with.
@@ -209,16 +182,21 @@ impl Orb {
         self.core.strategies
     }
 
-    /// A reference to an object of this ORB.
-    pub(crate) fn reference(&self, published: &Published<'_>) -> ObjectRef {
-        ObjectRef::new(self.host(), published::ior(&self.core, published))
+    /// The client side, for a reference.
+    fn client(&self) -> Client {
+        Client {
+            core: Arc::clone(&self.core.client),
+            host: Arc::clone(&self.core) as Arc<dyn Host>,
+        }
     }
-}
 
-impl Orb {
-    /// What its references hold.
-    pub(crate) fn host(&self) -> Arc<dyn Host> {
-        Arc::<OrbCore>::clone(&self.core)
+    fn root(&self) -> Poa {
+        let adapters = &self.core.adapters;
+        Poa::new(
+            self.client(),
+            Arc::clone(adapters),
+            Arc::clone(&adapters.root),
+        )
     }
 }
 
@@ -226,117 +204,47 @@ impl OrbCore {
     /// BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {
-        match self.is_stopping() {
-            true => Err(SystemException::omg(ExceptionKind::BadInvOrder, 4)),
-            false => Ok(()),
-        }
+        self.adapters.server.check_running()
     }
 
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.adapters.server.is_stopping()
     }
 
     pub(crate) fn stop(&self) {
         trace_event!(INFO, "the ORB stops");
-        self.stopping.store(true, Ordering::SeqCst);
         self.client.close();
-        // Who opens the server meanwhile either has done so, or sees that it shall stop.
-        let _opening = self.opening.lock();
-        if let Some(server) = self.server.get() {
-            server.stop();
-        }
-        if let Some(pool) = self.own_pool() {
-            pool.stop();
-        }
-        self.pools.stop();
+        self.adapters.stop();
+    }
+}
+
+impl Host for OrbCore {
+    fn is_in_servant(&self) -> bool {
+        is_in_servant()
     }
 
-    /// The pool of the dispatch strategy [`Lanes`](Dispatch::Lanes), once the ORB listens.
-    pub(crate) fn own_pool(&self) -> Option<&Arc<Pool>> {
-        match &self.dispatch {
-            Dispatch::Lanes(lanes) => lanes.pool(),
-            _ => None,
-        }
+    fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
+        let Adapters {
+            dispatch, server, ..
+        } = &*self.adapters;
+        dispatch::pool::would_wait_for_itself(endpoint)
+            || is_serving_own(server) && dispatch::would_deadlock(dispatch, server, endpoint)
     }
 
-    /// What adapters without a pool of their own are reached by.
-    pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
-        match (self.own_pool(), self.server.get()) {
-            (Some(pool), _) => pool
-                .lanes
-                .iter()
-                .flat_map(|lane| &lane.server.listeners)
-                .collect(),
-            (None, Some(server)) => server.listeners.iter().collect(),
-            (None, None) => Vec::new(),
-        }
-    }
-
-    /// Counts one more adapter.
-    pub(crate) fn count_adapter(&self) -> Result<(), SystemException> {
-        let counted =
-            self.adapters
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |adapters| {
-                    (adapters < self.limits.adapters_max).then_some(adapters + 1)
-                });
-        counted
-            .map(|_| ())
-            .map_err(|_| ExceptionKind::NoResources.into())
-    }
-
-    pub(crate) fn uncount_adapter(&self) {
-        self.adapters.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// What it listens with; with lanes, only the signal to stop.
-    pub(crate) fn server(&self) -> Option<&Server> {
-        self.server.get()
-    }
-
-    fn open_server(self: &Arc<Self>) -> Result<&Server, SystemException> {
-        if let Some(server) = self.server.get() {
-            return Ok(server);
-        }
-        // Two threads that ask at once must not both bind.
-        let _opening = self.opening.lock();
-        if let Some(server) = self.server.get() {
-            return Ok(server);
-        }
-        self.check_running()?;
-        let listen = match &self.dispatch {
-            Dispatch::Lanes(lanes) => {
-                lanes.open(self)?;
-                &[][..]
-            }
-            _ => &self.pools.listen,
-        };
-        let server = published::listen(listen)?;
-        Ok(self.server.get_or_init(|| server))
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }
 
 impl ObjectRef {
     /// The ORB that the reference belongs to.
     pub fn orb(&self) -> Orb {
-        let host: Arc<dyn Any + Send + Sync> = Arc::<dyn Host>::clone(self.host());
-        let core = host.downcast().expect("only ORBs make references");
+        let host = Arc::clone(&self.client().host).into_any();
+        let core = host
+            .downcast()
+            .expect("the host of every reference is an `OrbCore`");
         Orb { core }
-    }
-}
-
-impl Host for OrbCore {
-    fn client(&self) -> &Arc<ClientCore> {
-        &self.client
-    }
-
-    fn is_in_servant(&self) -> bool {
-        is_in_servant()
-    }
-
-    fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
-        dispatch::pool::would_wait_for_itself(endpoint)
-            || is_serving_own(self) && dispatch::would_deadlock(self, endpoint)
     }
 }
 
@@ -344,7 +252,7 @@ impl fmt::Debug for OrbCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Orb")
             .field("strategies", &self.strategies)
-            .field("limits", &self.limits)
+            .field("limits", &self.client.limits)
             .finish_non_exhaustive()
     }
 }

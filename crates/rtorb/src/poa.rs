@@ -4,28 +4,29 @@
 //! and for a million.
 
 mod adapter;
+mod adapters;
 mod locator;
 mod manager;
-mod names;
-pub(crate) mod object_key;
-pub(crate) mod object_table;
 mod operation_table;
 mod policies;
+mod published;
 mod rt_poa;
-pub(crate) mod rt_policies;
+mod rt_policies;
 
+pub use crate::server::PoaManagerState;
+#[doc(hidden)]
+pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
-pub use manager::{PoaManager, PoaManagerState};
+pub use manager::PoaManager;
 #[doc(hidden)]
 pub use operation_table::OperationTable;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
-pub(crate) use adapter::Adapter;
-pub(crate) use names::{LocatedId, NameCache, Unbindable};
+pub(crate) use adapters::Adapters;
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use crate::interface::Interface;
-use crate::server::ServerCall;
+use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 
@@ -51,30 +52,6 @@ pub trait ServedBy<S>: Interface {
         operation: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException>;
-}
-
-/// The exception for an operation that the interface does not have.
-#[doc(hidden)]
-pub fn unknown_operation() -> SystemException {
-    SystemException::omg(ExceptionKind::BadOperation, 2)
-}
-
-/// A servant whose type is forgotten.
-pub(crate) trait Servant: Send + Sync {
-    /// Serves a request; `id` is the object's where requests to many come here.
-    fn dispatch(
-        &self,
-        operation: &[u8],
-        call: &mut ServerCall<'_>,
-        id: &LocatedId,
-    ) -> Result<(), SystemException>;
-    fn repository_id(&self) -> &'static str;
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// OBJECT_NOT_EXIST where many objects are served, but none with that id.
-    fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
-        Ok(())
-    }
 }
 
 /// A servant with the interface that it is activated for.

@@ -6,13 +6,13 @@ pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
-    self, Arguments, Channel, ClientCore, Host, Invocation, InvocationKind, Outcome, Results, Route,
+    self, Arguments, Channel, Client, Invocation, InvocationKind, Outcome, Results, Route,
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::rt::{Policy, Priority};
+use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
 use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
@@ -37,8 +37,7 @@ pub struct ObjectRef {
 }
 
 struct Inner {
-    host: Arc<dyn Host>,
-    client: Arc<ClientCore>,
+    client: Client,
     ior: Ior,
     /// The reference's own policies, which go with it to where the object moves.
     overrides: Arc<[Policy]>,
@@ -66,20 +65,19 @@ enum Timeout {
 }
 
 impl ObjectRef {
-    pub(crate) fn new(host: Arc<dyn Host>, ior: Ior) -> Self {
-        Self::with_policies(host, ior, Arc::default())
+    pub(crate) fn new(client: Client, ior: Ior) -> Self {
+        Self::with_policies(client, ior, Arc::default())
     }
 
-    fn with_policies(host: Arc<dyn Host>, ior: Ior, overrides: Arc<[Policy]>) -> Self {
-        let client = Arc::clone(host.client());
+    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>) -> Self {
         let profiles = Profile::of(&ior);
-        let policies = Policies::new(&client, &overrides, &profiles);
+        let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&client, &profiles, &wanted);
+            let routes = routes(&client.core, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&client, &routes)?;
+            let binding = policies.binding(&client.core, &routes)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -87,7 +85,6 @@ impl ObjectRef {
             Err(exception) => (Vec::new(), Some(Err(exception))),
         };
         Self::of(Inner {
-            host,
             client,
             ior,
             overrides,
@@ -111,6 +108,8 @@ impl ObjectRef {
     /// The same object with another bound on the time from sending a request to having its reply
     /// (RelativeRoundtripTimeout); `None` waits for ever.
     #[must_use]
+    //= RT-CORBA 1.2 §Invocation Timeout
+    //# A client may bound the time of a call, which then fails with TIMEOUT.
     pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::of(Inner {
             timeout: Timeout::Own(timeout),
@@ -118,9 +117,9 @@ impl ObjectRef {
         })
     }
 
-    /// The ORB that the reference belongs to.
-    pub(crate) fn host(&self) -> &Arc<dyn Host> {
-        &self.inner.host
+    /// The client side of its ORB.
+    pub(crate) fn client(&self) -> &Client {
+        &self.inner.client
     }
 
     /// What goes over the wire when the reference is passed on.
@@ -263,8 +262,8 @@ impl ObjectRef {
     /// Generated code calls this.
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        let client = &self.inner.client;
-        client.timing.call(operation, &client.rt, call)
+        let core = &self.inner.client.core;
+        core.timing.call(operation, &core.rt, call)
     }
 
     /// The same reference, once its ORB has counters for annotated operations that are called through it.
@@ -272,7 +271,7 @@ impl ObjectRef {
     /// Generated code calls this when it makes its own reference of it, so that no call has to.
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.client.timing.prepare(operations);
+        self.inner.client.core.timing.prepare(operations);
         self
     }
 
@@ -286,7 +285,7 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.client;
+        let core = &self.inner.client.core;
         core.check_open()?;
         let timeout = match self.inner.timeout {
             Timeout::OfOrb => core.round_trip_timeout,
@@ -301,8 +300,8 @@ impl ObjectRef {
                 return Err(inner.unusable());
             };
             let invocation = Invocation {
-                core: &inner.client,
-                host: &inner.host,
+                core: &inner.client.core,
+                client: &inner.client,
                 kind,
                 operation,
                 response,
@@ -313,9 +312,11 @@ impl ObjectRef {
             };
             match inner.try_routes(invocation, at, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
+                //= GIOP 1.2 §15.6
+                //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(Arc::clone(&self.inner.host), *ior, overrides);
+                    let next = Self::with_policies(self.inner.client.clone(), *ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -399,7 +400,7 @@ impl Inner {
         if !priority.accepts(route) {
             return false;
         }
-        invocation.channel = priority.channel(&self.client, route);
+        invocation.channel = priority.channel(&self.client.core, route);
         invocation.priority = priority.sent();
         true
     }
@@ -425,8 +426,7 @@ impl Inner {
     /// The same reference once more, with the same connections and knowing of no move.
     fn copy(&self) -> Self {
         Self {
-            host: Arc::clone(&self.host),
-            client: Arc::clone(&self.client),
+            client: self.client.clone(),
             ior: self.ior.clone(),
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
@@ -451,7 +451,7 @@ impl Inner {
         };
         let binding = binding.as_ref().map_err(Clone::clone)?;
         let priority = match at {
-            None => binding.of_caller(&self.client, &self.routes)?,
+            None => binding.of_caller(&self.client.core, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))
@@ -554,15 +554,13 @@ impl Reference for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let host = r
-            .context()
-            .and_then(|context| context.downcast_ref::<Arc<dyn Host>>());
-        let Some(host) = host else {
+        let client = r.context().and_then(Client::of_context);
+        let Some(client) = client else {
             return Err(DecodeError::BadTag {
                 what: "a reference outside of a call",
                 value: 0,
             });
         };
-        Ok(Some(Self::new(Arc::clone(host), ior)))
+        Ok(Some(Self::new(client, ior)))
     }
 }

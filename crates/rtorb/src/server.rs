@@ -7,10 +7,19 @@
 
 mod answer;
 mod call;
+mod closing;
 mod connection;
+mod core;
+mod event_loop;
 mod listeners;
+mod manager_state;
+mod names;
+pub(crate) mod object_key;
+mod object_table;
+mod outbox;
 mod reading;
 mod request;
+mod servant;
 mod session;
 mod thread_priority;
 mod upcall;
@@ -18,9 +27,17 @@ mod workspace;
 
 pub use call::ServerCall;
 pub(crate) use connection::{Served, ServedConnection};
-pub(crate) use listeners::Server;
+pub(crate) use core::{ServerCore, ServerState, bind, not_opened};
+pub(crate) use event_loop::{Event, EventLoop, EventRoom, Readiness, Token, Trigger};
+pub(crate) use listeners::{Admission, Server, refuse};
+pub(crate) use manager_state::ManagerState;
+pub use manager_state::PoaManagerState;
+pub(crate) use names::{LocatedId, NameCache, Unbindable};
+pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
+pub use servant::unknown_operation;
+pub(crate) use servant::{ObjectAdapter, Servant};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;
 pub(crate) use upcall::{is_in_servant, is_in_upcall, is_serving_own, propagated};

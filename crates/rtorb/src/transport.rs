@@ -6,10 +6,11 @@ pub(crate) mod properties;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
-use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::rt::{NetworkPriority, Protocol};
+use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
+use crate::realtime::{NetworkPriority, Protocol};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::socket::unacknowledged_bytes;
 use rtorb_wire::cdr::Segment;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -19,7 +20,6 @@ use rustix::net::{
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 /// A connected stream socket, blocking.
 #[derive(Debug)]
@@ -38,6 +38,11 @@ pub(crate) struct Unsent {
     /// True if some of it went: what follows on this stream would be taken for the rest.
     pub(crate) has_begun: bool,
 }
+
+const DRAIN_BYTES: usize = 8 << 10;
+
+/// A peer that sends without end must not hold the thread that drains.
+const DRAINS_MAX: usize = 512;
 
 /// The parts of a message of the ORB's own octets with lent ones between them, and how many there are.
 fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX], usize) {
@@ -228,14 +233,31 @@ impl Stream {
         }
     }
 
-    /// How long receiving and sending may wait; `None` is for ever.
-    pub(crate) fn limit_waits(
-        &self,
-        receive: Option<Duration>,
-        send: Option<Duration>,
-    ) -> Result<(), Errno> {
-        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, receive)?;
-        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, send)
+    /// Waits until something can be sent; false if `deadline_ns` of the monotonic clock passes first.
+    pub(crate) fn await_writable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
+        self.await_ready(PollFlags::OUT, deadline_ns)
+    }
+
+    /// Receives what is there and forgets it, up to a bound.
+    pub(crate) fn drain(&self) {
+        let mut room = [0; DRAIN_BYTES];
+        for _ in 0..DRAINS_MAX {
+            if !matches!(self.receive_now(&mut room), Ok(1..) | Err(Errno::INTR)) {
+                return;
+            }
+        }
+    }
+
+    /// True once the peer's host has all that was sent: ending the connection takes nothing of it away.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        // Of a connection that is broken, nothing is awaited.
+        unacknowledged_bytes(&self.socket).unwrap_or(0) == 0
+    }
+
+    /// Ends what this side sends: behind that, the peer reads the end.
+    pub(crate) fn end_sending(&self) {
+        // A peer that is gone already has ended it for us.
+        let _ = shutdown(&self.socket, Shutdown::Write);
     }
 
     /// Wakes whoever receives or sends: the stream is of no use from now on.
@@ -264,6 +286,8 @@ pub(crate) struct Listener {
     pub(crate) bound: Endpoint,
     pub(crate) advertised_host: Option<String>,
     set_up: OnceLock<SetUp>,
+    /// The socket file that this listener made.
+    file: Option<unix::SocketFile>,
     ended: AtomicBool,
 }
 
@@ -284,16 +308,45 @@ impl SetUp {
 }
 
 impl Listener {
+    /// True if that endpoint is this listener's: as it is bound, or as references have it.
+    pub(crate) fn leads_to(&self, endpoint: &Endpoint) -> bool {
+        let published = self
+            .tcp_address()
+            .map(|(host, port)| Endpoint::Tcp { host, port });
+        self.bound == *endpoint || published.as_ref() == Some(endpoint)
+    }
+
+    /// Host and port for references.
+    pub(crate) fn tcp_address(&self) -> Option<(String, u16)> {
+        let Endpoint::Tcp { host, port } = &self.bound else {
+            return None;
+        };
+        let host = match (&self.advertised_host, host.as_str()) {
+            (Some(name), _) => name.clone(),
+            // Every interface: this host's name is the best that is known of them.
+            (None, "0.0.0.0" | "::") => host_name(),
+            (None, host) => host.to_owned(),
+        };
+        Some((host, *port))
+    }
+
     pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
-        let (socket, bound) = match &listen.endpoint {
-            Endpoint::Tcp { host, port } => tcp::listen(host, *port)?,
-            Endpoint::Unix { path } => unix::listen(path)?,
+        let (socket, bound, file) = match &listen.endpoint {
+            Endpoint::Tcp { host, port } => {
+                let (socket, bound) = tcp::listen(host, *port)?;
+                (socket, bound, None)
+            }
+            Endpoint::Unix { path } => {
+                let (socket, file) = unix::listen(path)?;
+                (socket, listen.endpoint.clone(), Some(file))
+            }
         };
         Ok(Self {
             socket,
             bound,
             advertised_host: listen.advertised_host.clone(),
             set_up: OnceLock::new(),
+            file,
             ended: AtomicBool::new(false),
         })
     }
@@ -322,19 +375,17 @@ impl Listener {
         Ok(Stream::new(socket))
     }
 
-    /// Refuses connections from now on: left open, the socket would let clients in whom nobody serves.
-    ///
-    /// The file of a UNIX socket goes here and only once: a later server may have made its own in the same place.
+    /// Refuses connections from now on: left open, the socket would let clients in that are never served.
     pub(crate) fn end(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
+        // While this socket listens, no other server takes its file for a deserted one and puts its own in the place.
+        if let Some(file) = &self.file {
+            file.remove();
+        }
         // It fails only for a socket that does not listen, which is what is wanted.
         let _ = shutdown(&self.socket, Shutdown::Both);
-        if let Endpoint::Unix { path } = &self.bound {
-            // Someone may have removed it before us.
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
@@ -347,7 +398,7 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::TcpProtocolProperties;
+    use crate::realtime::TcpProtocolProperties;
     use std::net::TcpStream;
 
     #[test]

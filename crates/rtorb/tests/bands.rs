@@ -68,6 +68,8 @@ fn a_lane_that_is_gone_is_not_replaced_by_another() {
     assert_eq!(lane.asked(), 1);
 }
 
+//= RT-CORBA 1.2 §CORBA Priority
+//% test
 #[test]
 fn the_context_of_the_priority_is_as_the_golden_one() {
     let lane = Lane::new();
@@ -98,6 +100,8 @@ fn a_declared_priority_is_the_servers_own_affair() {
     );
 }
 
+//= RT-CORBA 1.2 §Priority Banded Connections
+//% test
 #[test]
 fn each_band_has_a_connection_of_its_own() {
     let bands = [band(0, 9), band(10, 19)];
@@ -188,6 +192,8 @@ fn connections_beyond_the_limit_take_the_place_of_unused_ones() {
     }
 }
 
+//= RT-CORBA 1.2 §PrivateConnectionPolicy
+//% test
 #[test]
 fn a_private_connection_is_used_by_one_reference_alone() {
     for connection in architectures() {
@@ -281,6 +287,8 @@ fn bands_of_the_orb_are_for_objects_with_a_model() {
     expect_inconsistent(&failed, "band");
 }
 
+//= RT-CORBA 1.2 §Protocol Configuration
+//% test
 #[test]
 fn the_protocols_of_a_client_choose_and_order_its_routes() {
     let scratch = Scratch::new();
@@ -345,6 +353,8 @@ fn packets_with_other_marks_go_over_another_connection() {
     assert_eq!(lane.connections(), before);
 }
 
+//= RT-CORBA 1.2 §Implicit and Explicit Binding
+//% test
 #[test]
 fn validating_opens_the_connections_of_all_bands() {
     for connection in architectures() {

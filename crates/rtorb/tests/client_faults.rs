@@ -1,6 +1,8 @@
 //! What wrong servers do to our client: each its own exception, in bounded time, naming endpoint and phase.
 
 use std::net::TcpListener;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rtorb::cdr::Encode;
@@ -8,8 +10,11 @@ use rtorb::exception::{OMG, Phase};
 use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{CLOSE_CONNECTION, FRAGMENT, MESSAGE_ERROR, REPLY, Stream};
+use rtorb_tests::raw::{
+    CLOSE_CONNECTION, Connection, FRAGMENT, MESSAGE_ERROR, REPLY, Request, Stream,
+};
 use rtorb_tests::running::PATIENCE;
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
 
 /// The round-trip timeout of these tests, where none is meant to be met.
 const LONG: Duration = Duration::from_secs(20);
@@ -69,6 +74,8 @@ fn a_host_that_nobody_knows_is_found_out_at_resolve() {
     );
 }
 
+//= RT-CORBA 1.2 §Invocation Timeout
+//% test
 #[test]
 fn a_silent_server_is_a_timeout_while_awaiting_the_reply() {
     let server = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
@@ -218,6 +225,8 @@ fn a_reply_that_is_none_is_marshal() {
     }
 }
 
+//= GIOP 1.2 §15.4.8
+//% test
 #[test]
 fn a_message_error_is_a_communication_failure() {
     let server = FakeServer::new(|_, mut peer: Peer| {
@@ -255,6 +264,8 @@ fn a_reply_beyond_the_limit_is_refused_before_it_is_read() {
     );
 }
 
+//= GIOP 1.2 §15.4.9
+//% test
 #[test]
 fn a_flood_of_fragments_is_refused() {
     let limits = Limits::with(|limits| limits.message_octets_max = 4096);
@@ -285,6 +296,8 @@ fn a_flood_of_fragments_is_refused() {
     );
 }
 
+//= GIOP 1.2 §15.4.7
+//% test
 #[test]
 fn close_connection_is_not_seen_by_the_caller() {
     // Between two calls, and while one waits for its reply: what was not answered was not carried out.
@@ -384,17 +397,27 @@ fn a_request_over_a_unix_socket_may_take_longer_to_go_than_connecting() {
 }
 
 #[test]
-fn a_server_that_is_full_is_transient() {
+fn a_server_that_is_full_of_busy_connections_is_transient() {
     let limits = Limits::with(|limits| limits.connections_max = 1);
     let ours = Ours::serve_as(Orb::builder().limits(limits));
-    ours.cubit.cube_void().expect("one is served");
     let text = ours.text(ours.cubit.as_object());
+    // Half a message keeps nobody out: its connection is idle.
+    let mut silent = Connection::to(ours.address());
+    silent.send(b"GIOP");
+    let (entered, is_entered) = channel();
+    let held = Held {
+        entered,
+        gate: Mutex::default(),
+    };
+    let held = Arc::new(held);
+    let party: Party = ours.poa.activate(Arc::clone(&held)).expect("room");
+    let closed = held.gate.lock().expect("nobody panics");
+    let mut busy = Connection::to(ours.address());
+    let key = ours.key(party.as_object());
+    busy.send(&Request::two_way(&key, "_get_level").empty());
+    is_entered.recv().expect("the call comes");
     for _ in 0..20 {
-        // Another thread has a connection of its own, and there is none left for it.
-        let text = text.clone();
-        let failed = std::thread::spawn(move || call(Orb::builder(), &text))
-            .join()
-            .expect("no panic");
+        let failed = call(Orb::builder(), &text);
         let endpoint = format!("iiop://{}", ours.address());
         expect(
             &failed,
@@ -403,6 +426,32 @@ fn a_server_that_is_full_is_transient() {
             Phase::AwaitReply,
             &endpoint,
         );
+        assert!(failed.to_string().contains("connections_max"), "{failed}");
+    }
+    drop(closed);
+    assert_eq!(busy.answer().map(|reply| reply.kind), Some(REPLY));
+    drop(busy);
+}
+
+/// A party whose level is told when the gate is open.
+struct Held {
+    entered: Sender<()>,
+    gate: Mutex<()>,
+}
+
+impl PartyServant for Held {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        self.entered.send(()).expect("the test waits for it");
+        let _open = self.gate.lock().expect("nobody panics");
+        Ok(1)
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
     }
 }
 
@@ -455,6 +504,8 @@ fn the_late_reply_to_a_call_given_up_is_nobody_s() {
     assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
+//= GIOP 1.2 §15.4.4
+//% test
 #[test]
 fn a_reply_to_another_request_is_passed_over() {
     let server = FakeServer::new(|_, mut peer: Peer| {
@@ -473,6 +524,8 @@ fn a_reply_to_another_request_is_passed_over() {
     assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
+//= GIOP 1.2 §15.6
+//% test
 #[test]
 fn a_forward_is_followed_and_one_in_a_circle_is_not() {
     let ours = Ours::serve();
@@ -514,6 +567,8 @@ fn a_forward_is_followed_and_one_in_a_circle_is_not() {
     );
 }
 
+//= GIOP 1.2 §15.4.3.2
+//% test
 #[test]
 fn an_object_that_is_gone_from_where_it_had_moved_to_is_asked_for_where_it_was_known() {
     let first = Ours::serve();

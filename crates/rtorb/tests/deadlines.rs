@@ -44,6 +44,8 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
     });
 }
 
+//= RT-CORBA 1.2 §Invocation Timeout
+//% test
 #[test]
 fn every_thread_and_every_call_has_a_deadline_of_its_own() {
     let server = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());

@@ -2,6 +2,7 @@
 
 use rtorb::{DispatchStrategy, ObjectRef, Orb};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::{Cubit, Many, Oneof};
@@ -139,6 +140,7 @@ struct Counted {
 fn count<T, E: std::fmt::Debug>(calls: usize, call: impl Fn() -> Result<T, E>) -> Counted {
     let mut results = Vec::with_capacity(WARM_UP + calls);
     results.extend((0..WARM_UP.min(calls)).map(|_| call().expect("the call is right")));
+    until_others_sleep();
     let (thread, process) = (thread_heap_calls(), process_heap_calls());
     results.extend((0..calls).map(|_| call().expect("the call is right")));
     let (thread, process) = (thread_heap_calls() - thread, process_heap_calls() - process);

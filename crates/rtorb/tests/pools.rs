@@ -209,6 +209,8 @@ fn until_begun(gate: &Gate, count: usize) {
     });
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//% test
 #[test]
 fn a_flooded_lane_refuses_what_has_no_room_and_the_other_lane_serves_on() {
     let pool = Pooled::flat(LanedThreadpool {
@@ -396,6 +398,8 @@ fn number_of(who: &str) -> u32 {
     number.parse().expect("a thread of a lane")
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//% test
 #[test]
 fn a_lane_whose_threads_are_busy_borrows_one_of_a_less_urgent_lane() {
     for buffering in [None, Some(RequestBuffering::default())] {
@@ -621,6 +625,8 @@ fn clients_that_pipeline_and_clients_that_wait_get_every_answer_once() {
     }
 }
 
+//= GIOP 1.2 §15.5.1.1
+//% test
 #[test]
 fn a_pool_that_ends_answers_what_it_serves_and_tells_its_clients() {
     for buffering in [None, Some(RequestBuffering::default())] {

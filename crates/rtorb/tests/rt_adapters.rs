@@ -115,6 +115,8 @@ fn endpoints_that_adapters_share_are_set_up_once() {
     served.adapter("own", &own).expect("it shares with nobody");
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//% test
 #[test]
 fn a_pool_that_an_adapter_uses_is_not_destroyed() {
     let served = Served::by(Orb::builder());
@@ -140,6 +142,8 @@ fn a_pool_that_an_adapter_uses_is_not_destroyed() {
     );
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//% test
 #[test]
 fn pools_that_nobody_could_serve_are_refused() {
     let served = Served::by(Orb::builder());
@@ -190,6 +194,8 @@ fn pools_that_nobody_could_serve_are_refused() {
     }
 }
 
+//= RT-CORBA 1.2 §Real-Time POA
+//% test
 #[test]
 fn objects_have_priorities_of_their_own_where_the_server_declares_them() {
     let served = Served::by(Orb::builder());

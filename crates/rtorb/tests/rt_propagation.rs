@@ -11,6 +11,8 @@ use rtorb_tests::stubs::Relay;
 
 use PriorityModel::{ClientPropagated, ServerDeclared};
 
+//= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+//% test
 #[test]
 fn a_propagated_priority_is_the_callers() {
     if !has_priorities() {
@@ -53,6 +55,10 @@ fn nested_calls_have_the_priority_of_the_first() {
     }
 }
 
+//= RT-CORBA 1.2 §CORBA Priority Mappings
+//% test
+//= RT-CORBA 1.2 §Native Thread Priorities
+//% test
 #[test]
 fn a_priority_is_mapped_to_the_kernels() {
     if !has_priorities() {
@@ -66,6 +72,8 @@ fn a_priority_is_mapped_to_the_kernels() {
     }
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//% test
 #[test]
 fn a_pool_without_lanes_takes_the_priority_of_each_call() {
     let served = Served::by(Orb::builder());
@@ -168,6 +176,8 @@ impl PriorityTransform for Add {
     }
 }
 
+//= RT-CORBA 1.2 §Priority Transforms
+//% test
 #[test]
 fn transforms_change_priorities_coming_in_and_going_out() {
     if !has_priorities() {

@@ -14,6 +14,8 @@ use rtorb_tests::stubs::Relay;
 
 use PriorityModel::ServerDeclared;
 
+//= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+//% test
 #[test]
 fn a_declared_priority_is_the_servants() {
     if !has_priorities() {
@@ -40,6 +42,8 @@ fn a_declared_priority_is_the_servants() {
 }
 
 /// An urgent thread waits for the mutex of a less urgent one, beside which a third would use the CPU up.
+//= RT-CORBA 1.2 §Mutex Interface
+//% test
 #[test]
 fn whoever_holds_the_mutex_runs_before_whom_its_waiter_runs_before() {
     if !has_priorities() {

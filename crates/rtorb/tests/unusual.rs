@@ -10,6 +10,8 @@ const UTF_8: u32 = 0x0501_0001;
 const ISO_8859_1: u32 = 0x0001_0001;
 const UTF_16: u32 = 0x0001_0109;
 
+//= GIOP 1.2 §15.4.2.1
+//% test
 #[test]
 fn an_object_may_be_addressed_by_key_by_profile_or_by_reference() {
     let ours = Ours::serve();
@@ -46,6 +48,8 @@ fn an_object_may_be_addressed_by_key_by_profile_or_by_reference() {
     }
 }
 
+//= GIOP 1.2 §15.4.2.1
+//% test
 #[test]
 fn a_client_may_ask_for_a_reply_before_the_call() {
     let ours = Ours::serve();
@@ -65,6 +69,8 @@ fn a_client_may_ask_for_a_reply_before_the_call() {
     assert_right(connection.ask(&addressed(false, 3, &by_key, &[])));
 }
 
+//= CORBA 3 §13.7
+//% test
 #[test]
 fn contexts_that_nobody_knows_are_passed_over() {
     let ours = Ours::serve();
@@ -79,6 +85,8 @@ fn contexts_that_nobody_knows_are_passed_over() {
     assert_right(connection.ask(&addressed(false, 3, &by_key, &contexts)));
 }
 
+//= CORBA 3 §13.10.2.5
+//% test
 #[test]
 fn code_sets_that_the_server_has_not_and_ones_that_change_are_refused() {
     let ours = Ours::serve();
@@ -110,6 +118,8 @@ fn code_sets_that_the_server_has_not_and_ones_that_change_are_refused() {
     );
 }
 
+//= GIOP 1.2 §15.4.2.2
+//% test
 #[test]
 fn padding_behind_an_empty_body_is_tolerated() {
     let ours = Ours::serve();
@@ -127,6 +137,8 @@ fn padding_behind_an_empty_body_is_tolerated() {
     }
 }
 
+//= GIOP 1.2 §15.4.4
+//% test
 #[test]
 fn a_cancel_request_is_heard_and_changes_nothing() {
     let ours = Ours::serve();

@@ -6,19 +6,19 @@ use rtorb::cdr::ByteOrder;
 use rtorb::codegen::ServedBy;
 use rtorb::{ExceptionKind, Orb, OrbBuilder, OrbError};
 
-/// A client and a server; both serve, so that one may call the other back.
+/// A client and a server. Both serve requests, so that the server can call the client back.
 pub(crate) struct Pair {
     client: Running,
     server: Running,
 }
 
 impl Pair {
-    /// Over TCP, in this machine's byte order.
+    /// A pair over TCP in the byte order of this machine.
     pub(crate) fn new() -> Self {
         Self::of(|builder| builder)
     }
 
-    /// Both byte orders, messages in one piece and in fragments: what the mapping does must not depend on it.
+    /// Pairs with both byte orders, with whole and with fragmented messages. The mapping must not depend on them.
     #[allow(dead_code, reason = "not every test file needs every pair")]
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let foreign = if ByteOrder::NATIVE == ByteOrder::Big {
@@ -43,7 +43,7 @@ impl Pair {
         }
     }
 
-    /// Activates a servant in the server, and answers what the client has of it.
+    /// Activates a servant in the server, and returns the client's reference to it.
     pub(crate) fn serve<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,
@@ -68,7 +68,7 @@ impl Pair {
     }
 }
 
-/// An ORB whose requests a thread serves until it is dropped.
+/// An ORB with a thread that serves requests until the ORB is dropped.
 struct Running {
     orb: Orb,
     thread: Option<JoinHandle<()>>,
@@ -80,7 +80,7 @@ impl Running {
         let served = orb.clone();
         let thread = std::thread::spawn(move || match served.run() {
             Ok(()) => {}
-            // Shut down before the thread came this far.
+            // The ORB was shut down before the thread started.
             Err(OrbError::System(exception)) if exception.kind == ExceptionKind::BadInvOrder => {}
             Err(error) => panic!("a loopback port can be listened on: {error}"),
         });

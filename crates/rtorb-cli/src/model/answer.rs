@@ -1,4 +1,4 @@
-//! What a person reads of an answer: the verdict, then what it is made of, and what to load.
+//! Prints a report for people: the verdict, the bounds with their shares, and the configuration of the ORBs.
 
 use rtorb_lab::results::summary::Table;
 use rtorb_sched::model::{
@@ -9,7 +9,7 @@ use rtorb_sched::times::text_of_ns;
 
 use crate::output::{columns, indented, line, print_table};
 
-/// Prints all of it.
+/// Prints the whole report.
 pub(super) fn print(checked: &CheckReport) -> anyhow::Result<()> {
     paragraph(&checked.verdict(), ["", ""])?;
     print_explanations(checked)?;
@@ -21,11 +21,12 @@ pub(super) fn print(checked: &CheckReport) -> anyhow::Result<()> {
     print_assumptions(checked)
 }
 
-/// Prints what the bound of a behaviour is made of.
+/// Prints the shares of a behaviour's bound.
 pub(super) fn print_behaviour(one: &BehaviourBound) -> anyhow::Result<()> {
-    let end = match one.behaviour == one.root {
-        true => one.behaviour.clone(),
-        false => format!("{} from the arrival of {}", one.behaviour, one.root),
+    let end = if one.behaviour == one.root {
+        one.behaviour.clone()
+    } else {
+        format!("{} from the arrival of {}", one.behaviour, one.root)
     };
     print_shares(&end, one.bound_ns, &one.shares)?;
     let others = one.by_root.iter().filter(|(root, _)| *root != one.root);
@@ -38,16 +39,17 @@ pub(super) fn print_behaviour(one: &BehaviourBound) -> anyhow::Result<()> {
     explain(&one.explanation)
 }
 
-/// Prints what the bound of a chain is made of.
+/// Prints the shares of a chain's bound.
 pub(super) fn print_chain(one: &ChainBound) -> anyhow::Result<()> {
     print_shares(&one.chain, one.bound_ns, &one.shares)?;
     explain(&one.explanation)
 }
 
 fn explain(explanation: &str) -> anyhow::Result<()> {
-    match explanation.is_empty() {
-        true => Ok(()),
-        false => paragraph(explanation, ["", ""]),
+    if explanation.is_empty() {
+        Ok(())
+    } else {
+        paragraph(explanation, ["", ""])
     }
 }
 
@@ -103,25 +105,27 @@ fn print_behaviours(checked: &CheckReport) -> anyhow::Result<()> {
         _ => String::new(),
     };
     heading(&format!(
-        "Behaviours: done at the latest, from the arrival of what begins them{only}"
+        "Behaviours: latest end, from the arrival of their root{only}"
     ))?;
     let rows = checked.behaviours.iter().map(|one| {
         let mut row = behaviour_row(one);
-        row.push(match only.is_empty() {
-            true => one.processor.clone(),
-            false => String::new(),
+        row.push(if only.is_empty() {
+            one.processor.clone()
+        } else {
+            String::new()
         });
         row
     });
     print_table(&table(head, rows.collect()))?;
     if checked.behaviours.iter().any(|one| one.assigned) {
-        let text = format!("* priority given by the strategy {}", checked.strategy);
+        let text = format!("* priority assigned by the strategy {}", checked.strategy);
         paragraph(&text, ["  ", "    "])?;
     }
     print_what_breaks(checked)
 }
 
-/// What misses first when a behaviour grows by more than it may, once for all behaviours of which it is the same.
+/// Prints what misses its deadline first when a behaviour grows by more than it may, once for all behaviours with the same
+/// result.
 fn print_what_breaks(checked: &CheckReport) -> anyhow::Result<()> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for one in &checked.behaviours {
@@ -138,10 +142,10 @@ fn print_what_breaks(checked: &CheckReport) -> anyhow::Result<()> {
     groups.into_iter().try_for_each(|(first, of)| {
         let text = match of.as_slice() {
             [only] if *only == first => {
-                format!("if {only} grows by more, it is itself the first to miss its deadline")
+                format!("if {only} grows by more, it misses its own deadline first")
             }
             of => format!(
-                "if {} grows by more, {first} is the first to miss its deadline",
+                "if {} grows by more, {first} misses its deadline first",
                 of.join(" or ")
             ),
         };
@@ -172,7 +176,7 @@ fn print_layers(checked: &CheckReport) -> anyhow::Result<()> {
         .map(|layer| format!("{} {layer}", pattern(layer)))
         .collect();
     heading(&format!(
-        "What bounds are made of: {} (--explain NAME shows one in full)",
+        "Shares of the bounds: {} (--explain NAME shows one in full)",
         legend.join(", ")
     ))?;
     let behaviours = checked.behaviours.iter();
@@ -197,12 +201,12 @@ fn print_layers(checked: &CheckReport) -> anyhow::Result<()> {
     })
 }
 
-/// Layers as a bar has them: what the user wrote comes first.
+/// The order of layers in a bar: the user's code comes first.
 fn from_the_top() -> impl Iterator<Item = Layer> {
     Layer::ALL.into_iter().rev()
 }
 
-/// Each layer's share of all of them as characters; one that is there has a character at least.
+/// Returns each layer's share as characters; a share above 0 has at least one character.
 fn bar(layers: [(Layer, i64); 4]) -> String {
     let parts = layers.map(|(layer, ns)| (layer, usize::try_from(ns).unwrap_or(0)));
     let whole: u128 = parts.iter().map(|(_, ns)| *ns as u128).sum();
@@ -213,7 +217,7 @@ fn bar(layers: [(Layer, i64); 4]) -> String {
     let mut drawn = parts.map(|(layer, ns)| (layer, places(ns)));
     let used: usize = drawn.iter().map(|(_, places)| *places).sum();
     if let Some(largest) = drawn.iter_mut().max_by_key(|(_, places)| *places) {
-        // The largest has what rounding leaves, or what the smallest have too much.
+        // The largest share absorbs the rounding errors.
         largest.1 = (largest.1 + BAR).saturating_sub(used) * usize::from(used > 0);
     }
     let drawn = drawn.iter().rev();
@@ -226,7 +230,7 @@ fn print_chains(checked: &CheckReport) -> anyhow::Result<()> {
     if checked.chains.is_empty() {
         return Ok(());
     }
-    heading("Chains: their end is done at the latest, from the arrival of their beginning")?;
+    heading("Chains: latest end, from the arrival of their first behaviour")?;
     let rows = checked.chains.iter().map(|one: &ChainBound| {
         vec![
             one.chain.clone(),
@@ -245,7 +249,7 @@ fn print_chains(checked: &CheckReport) -> anyhow::Result<()> {
 }
 
 fn print_processors(checked: &CheckReport) -> anyhow::Result<()> {
-    heading("Processors: how much of them is used, and for what")?;
+    heading("Processors: utilisation by layer")?;
     let rows = checked.processors.iter().map(|one| {
         let rule = match one.scheduling {
             "fixed_priority" => "",
@@ -271,32 +275,36 @@ fn print_loading(checked: &CheckReport) -> anyhow::Result<()> {
     if loading.components.is_empty() && loading.channels.is_empty() {
         return Ok(());
     }
-    heading("To load (--out DIR writes the files)")?;
+    heading("Configuration of the ORBs (--out DIR writes the files)")?;
     for one in &loading.components {
         paragraph(&format!("{}: {}", one.component, said(one)), ["  ", "    "])?;
     }
     loading.channels.iter().try_for_each(|(name, lanes)| {
         let priorities: Vec<String> = lanes.iter().map(|lane| lane.priority.to_string()).collect();
-        let text = match priorities.is_empty() {
-            true => format!("{name}: an event channel without consumers"),
-            false => format!(
+        let text = if priorities.is_empty() {
+            format!("{name}: an event channel without consumers")
+        } else {
+            format!(
                 "{name}: rtorb events serve --lanes {}",
                 priorities.join(",")
-            ),
+            )
         };
         paragraph(&text, ["  ", "    "])
     })
 }
 
-/// Lanes and bands of a component in words.
+/// Formats the lanes and bands of a component.
 fn said(one: &ComponentLoading) -> String {
     let lane = |lane: &LaneLoading| match lane.threads {
         1 => lane.priority.to_string(),
         threads => format!("{} with {threads} threads", lane.priority),
     };
-    let band = |&(low, high): &(i16, i16)| match low == high {
-        true => low.to_string(),
-        false => format!("{low} to {high}"),
+    let band = |&(low, high): &(i16, i16)| {
+        if low == high {
+            low.to_string()
+        } else {
+            format!("{low} to {high}")
+        }
     };
     let parts = [
         ("lanes", one.lanes.iter().map(lane).collect::<Vec<_>>()),
@@ -306,9 +314,10 @@ fn said(one: &ComponentLoading) -> String {
     let texts: Vec<String> = filled
         .map(|(name, of)| format!("{name} {}", of.join(", ")))
         .collect();
-    match texts.is_empty() {
-        true => "neither lanes nor bands: nobody calls it, and it calls nobody".to_owned(),
-        false => texts.join("; "),
+    if texts.is_empty() {
+        "neither lanes nor bands, because it has no callers and no callees".to_owned()
+    } else {
+        texts.join("; ")
     }
 }
 
@@ -316,7 +325,7 @@ fn print_assumptions(checked: &CheckReport) -> anyhow::Result<()> {
     if checked.assumptions.is_empty() {
         return Ok(());
     }
-    heading("What this rests on")?;
+    heading("Assumptions")?;
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for one in &checked.assumptions {
         let node = one.node.as_deref();
@@ -326,15 +335,16 @@ fn print_assumptions(checked: &CheckReport) -> anyhow::Result<()> {
         }
     }
     groups.into_iter().try_for_each(|(what, nodes)| {
-        let text = match nodes.is_empty() {
-            true => what.to_owned(),
-            false => format!("{}: {what}", nodes.join(", ")),
+        let text = if nodes.is_empty() {
+            what.to_owned()
+        } else {
+            format!("{}: {what}", nodes.join(", "))
         };
         paragraph(&text, ["  * ", "    "])
     })
 }
 
-/// A standing as it is found again in a long table.
+/// Formats a standing so that it stands out in a long table.
 pub(super) fn told(standing: Standing) -> &'static str {
     match standing {
         Standing::Holds => "holds",
@@ -347,11 +357,14 @@ pub(super) fn bound(ns: Option<u64>) -> String {
     ns.map_or_else(|| "none".to_owned(), rounded_up)
 }
 
-/// What is left of a time, or by how much it is too long.
+/// Formats slack; negative if the time is too long.
 fn left(ns: Option<i64>) -> String {
-    ns.map_or_else(String::new, |ns| match ns < 0 {
-        true => signed(ns, rounded_up),
-        false => signed(ns, rounded_down),
+    ns.map_or_else(String::new, |ns| {
+        if ns < 0 {
+            signed(ns, rounded_up)
+        } else {
+            signed(ns, rounded_down)
+        }
     })
 }
 
@@ -360,13 +373,13 @@ fn signed(ns: i64, rounded: fn(u64) -> String) -> String {
     format!("{sign}{}", rounded(ns.unsigned_abs()))
 }
 
-/// Millionths as percent, rounded up, for 100.01 % is more than there is.
+/// Formats millionths as percent, rounded up, because 100.01 % is an overload.
 fn percent(millionths: u64) -> String {
     let hundredths = millionths.div_ceil(100);
     format!("{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// A layer's name where there is little room.
+/// Returns a short name of a layer.
 fn short(layer: Layer) -> &'static str {
     match layer {
         Layer::Hardware => "hardware",
@@ -403,5 +416,5 @@ pub(super) fn paragraph(text: &str, indents: [&str; 2]) -> anyhow::Result<()> {
         .try_for_each(line)
 }
 
-/// How many characters a bar has.
+/// The number of characters of a bar.
 const BAR: usize = 14;

@@ -1,4 +1,4 @@
-//! `rtorb model check`: whether every deadline holds, before anything runs.
+//! `rtorb model check`: checks whether every deadline holds, before anything runs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,13 +12,13 @@ use super::{Analysis, answer, misuse};
 use crate::NO;
 use crate::output::{line, print_json};
 
-/// Bound every response and end-to-end chain of a system, and say whether every deadline holds.
+/// Bound every response and end-to-end chain of a system, and check whether every deadline holds.
 ///
-/// Says how much slack is left, by how much each behaviour may grow, what each layer (application, ORB, operating system, hardware)
-/// has in every bound, and which lanes, bands and priorities to load.
+/// Prints the slack, the permitted growth of each behaviour, the share of each layer (application, ORB, operating system,
+/// hardware) in every bound, and the lanes, bands and priorities of the ORBs.
 ///
-/// Exit status 0: every deadline holds. 1: one will be missed, the first of which is named, or it could not be proven that none is.
-/// 2: something is wrong with the file, or a node has no profile.
+/// Exit status 0: every deadline holds. 1: a deadline will be missed (the first one is named) or is not proven to hold. 2: the
+/// file is wrong, or a node has no profile.
 #[derive(Debug, Args)]
 pub(super) struct Check {
     #[command(flatten)]
@@ -26,11 +26,11 @@ pub(super) struct Check {
     /// Show every share of the bound of this behaviour or chain, and nothing else.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     explain: Option<String>,
-    /// Write what ORBs load: DIR/COMPONENT.orb.toml for -ORBConfigFile, DIR/priorities.toml for programs and channels, and the
-    /// answer, DIR/check.json.
+    /// Write the ORBs' configuration: DIR/COMPONENT.orb.toml for -ORBConfigFile, DIR/priorities.toml for programs and channels,
+    /// and the report, DIR/check.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the answer as one JSON object.
+    /// Print the report as one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `rtorb model run`: the system that was analysed, built of synthetic work and real calls, run, and set beside its bounds.
+//! `rtorb model run`: runs the analysed system as synthetic work and real calls, and compares it with its bounds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,35 +23,35 @@ use crate::executable;
 use crate::output::{line, print_json, print_table};
 use crate::progress::Report;
 
-/// Run a system that was analysed, and set what is observed beside the bounds.
+/// Run an analysed system, and compare its responses with the bounds.
 ///
-/// Checks it first, as `rtorb model check` does, and runs it only if every deadline holds. Each component is a process with an ORB
-/// that loads the lanes and bands of the analysis; behaviours execute as long as the file says, and call each other. Threads have
-/// SCHED_FIFO at their priorities.
+/// Checks the system first, as `rtorb model check` does, and runs it only if every deadline holds. Each component is a process
+/// whose ORB loads the lanes and bands of the analysis. Behaviours execute as long as the file says, and call each other. Threads
+/// run under SCHED_FIFO at their priorities.
 ///
-/// Exit status 0: no deadline was missed, and no response was above its bound without the host having taken the CPU meanwhile.
-/// 1: one was, or the analysis promises nothing and --force was not given. 2: something is wrong with the file or the options.
+/// Exit status 0: every deadline was met, and no response exceeded its bound unless the host took the CPU meanwhile. 1: one did,
+/// or the deadlines are not proven and --force was not given. 2: the file or the options are wrong.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     #[command(flatten)]
     analysis: Analysis,
-    /// For how long jobs arrive: 10ms to an hour.
+    /// The duration of arrivals: 10ms to an hour.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     duration: Duration,
     /// Run it even if deadlines will be missed.
     #[arg(long)]
     force: bool,
-    /// The CPU of this host that plays a CPU of the system, as flight/0=1. May be given more than once; each of the others gets one of
-    /// its own.
+    /// The host's CPU for a CPU of the system, such as flight/0=1. May be given more than once; each other CPU of the system gets
+    /// a CPU of its own.
     #[arg(long, value_name = "NODE/CPU=HOSTCPU")]
     place: Vec<Place>,
-    /// Let a CPU of this host play several of the system, where there are too few. No bound holds then.
+    /// Let a CPU of this host run several CPUs of the system if there are too few. No bound holds then.
     #[arg(long)]
     share: bool,
-    /// What execution times and gaps between arrivals are drawn from, where the file gives a range.
+    /// The seed of execution times and of gaps between arrivals, if the file gives a range.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Where the report is written.
+    /// The folder of the report.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
     /// Print the results as one JSON object.
@@ -65,7 +65,7 @@ impl Run {
         if checked.standing != Standing::Holds && !self.force {
             let (verdict, file) = (checked.verdict(), self.analysis.file.display());
             anyhow::bail!(
-                "{verdict} It was not run: `rtorb model check {file}` says why, and --force runs it all the same"
+                "{verdict} It was not run: `rtorb model check {file}` explains why, and --force runs it anyway"
             );
         }
         runs::prepare(&self.out)?;
@@ -85,14 +85,16 @@ impl Run {
         };
         let page = report::write_run(&self.out, &of)
             .with_context(|| format!("cannot write the report in {}", self.out.display()))?;
-        match self.json {
-            true => print_json(&results)?,
-            false => print(&results, &checked, &page)?,
+        if self.json {
+            print_json(&results)?;
+        } else {
+            print(&results, &checked, &page)?;
         }
         let kept = results.judgement.as_ref().is_some_and(Judgement::is_kept);
-        Ok(match kept && results.complete {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(NO),
+        Ok(if kept && results.complete {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NO)
         })
     }
 
@@ -116,7 +118,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
     if let Some(judgement) = &results.judgement {
         print_judgement(judgement)?;
     }
-    // What the bounds rest on is said by the check, and on the page.
+    // The check and the page list the assumptions of the bounds.
     let of_check = |note: &&String| {
         let mut assumed = checked.assumptions.iter();
         assumed.any(|one| note.ends_with(&one.what))
@@ -127,7 +129,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
         .filter(|note| !of_check(note))
         .collect();
     if !notes.is_empty() {
-        heading("To know when reading")?;
+        heading("Notes")?;
     }
     for note in notes {
         paragraph(note, ["  * ", "    "])?;
@@ -135,7 +137,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
     line(format!("\nReport: {}", page.display()))
 }
 
-/// The verdict, the tables, and for what was above its bound by how much and why.
+/// Prints the verdict, the tables, and for each response above its bound the excess and the cause.
 fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     line("")?;
     paragraph(&judgement.verdict(), ["", ""])?;
@@ -146,13 +148,13 @@ fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     let all = judgement.behaviours.iter().chain(&judgement.chains);
     let told: Vec<&Observed> = all.filter(|one| !one.is_as_promised()).collect();
     if !told.is_empty() {
-        heading("Where it was not as promised")?;
+        heading("Missed deadlines and exceeded bounds")?;
     }
     told.iter()
         .try_for_each(|one| paragraph(&one.words, ["  * ", "    "]))
 }
 
-/// A CPU of the system, and the one of the host that plays it.
+/// A CPU of the system, and the host's CPU that runs it.
 #[derive(Clone, Debug)]
 struct Place {
     node: String,

@@ -170,7 +170,7 @@ fn what_is_wrong_is_misuse_and_told_with_what_to_do() {
         (
             &["model", "check"],
             &["--profile", "m=x"],
-            "no node of one is called m",
+            "one has no node m",
         ),
         (
             &["model", "check"],

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_is_exact_as_long_as_31_digits_are() {
+    fn arithmetic_is_exact_within_31_digits() {
         assert_eq!(decimal(150, 2).plus(&decimal(25, 1)).value(), value(4, 0));
         assert_eq!(
             decimal(150, 2).plus(&decimal(-1501, 3)).value(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_behind_the_point_is_cut_and_before_it_is_refused() {
+    fn cuts_digits_behind_the_point_and_rejects_digits_before_it() {
         let long = decimal(1_111_111_111_111_111_111_111_111_111_111, 30);
         assert!(matches!(
             long.times(&long).value(),

@@ -193,7 +193,7 @@ impl Checker<'_> {
             }
         }
         let what = self.describe(symbol.entity);
-        let diagnostic = Diagnostic::error(format!("`{}` has nothing in it", before.text))
+        let diagnostic = Diagnostic::error(format!("`{}` contains no names", before.text))
             .at(before.location, format!("{what} is not a scope"))
             .at(symbol.location, "declared here");
         self.diagnostics.push(diagnostic);
@@ -231,10 +231,7 @@ impl Checker<'_> {
             .filter(|&scope| scope != GLOBAL)
             .and_then(|scope| self.scopes[scope].item);
         let message = match owner {
-            Some(owner) => format!(
-                "`{}` has nothing called `{text}`",
-                self.tree.item(owner).name
-            ),
+            Some(owner) => format!("`{}` does not declare `{text}`", self.tree.item(owner).name),
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");

@@ -212,7 +212,7 @@ impl Checker<'_> {
         let id = self.declare_item(preamble, name, kind);
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {
-            // Enumerators are names of the scope that the enum stands in (7.20.2).
+            // Enumerators are names of the scope that contains the enum (7.20.2).
             let entity = match (id, u32::try_from(at)) {
                 (Some(id), Ok(at)) => Entity::Enumerator(id, at),
                 _ => Entity::Other("an enumerator"),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_files_that_describe_systems() {
+    fn times_agree_with_system_files() {
         let cases = include_str!("../../../rtorb-sched/src/times_cases.txt");
         let mut count = 0;
         for case in cases.lines().filter(|line| !line.starts_with('#')) {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_has_its_reason() {
+    fn wrong_times_have_a_reason() {
         for (text, reason) in [
             ("", NoTime::Malformed),
             ("2", NoTime::WithoutUnit),

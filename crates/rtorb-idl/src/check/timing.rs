@@ -42,7 +42,7 @@ impl Checker<'_> {
         timing
     }
 
-    /// Annotations on timing that stand where there is no operation.
+    /// Reports annotations on timing that do not belong to an operation or attribute.
     pub(super) fn misplaced_timing(&mut self, all: &[Annotation]) {
         if !self.is_whole {
             return;

@@ -16,8 +16,8 @@ impl Parser<'_> {
         while !self.at_end() {
             if self.peek().is("}") {
                 let location = self.bump().location;
-                let diagnostic = Diagnostic::error("this `}` closes nothing")
-                    .at(location, "no `{` is open here");
+                let diagnostic =
+                    Diagnostic::error("unexpected `}`").at(location, "no `{` is open here");
                 self.diagnostics.push(diagnostic);
                 self.take(";");
                 continue;
@@ -144,14 +144,14 @@ impl Parser<'_> {
                 "expected `module`, `interface`, `struct`, `typedef`, `const`, ...",
             );
         if let Some(keyword) = keywords::with_case(&word).filter(|keyword| *keyword != word) {
-            diagnostic = diagnostic.help(format!("keywords have their own case: `{keyword}`"));
+            diagnostic = diagnostic.help(format!("write the keyword as `{keyword}`"));
         } else if let Some(meant) = suggest::closest(&word, DEFINITION_WORDS.split(' ')) {
             diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
         } else if word == "class" {
             diagnostic =
                 diagnostic.help("IDL has `interface` for objects and `valuetype` for values");
         } else if matches!(&*word, "attribute" | "readonly" | "oneway" | "void") {
-            diagnostic = diagnostic.help("operations and attributes stand inside an interface");
+            diagnostic = diagnostic.help("declare operations and attributes inside an interface");
         }
         self.fail(diagnostic)
     }

@@ -233,7 +233,7 @@ impl Parser<'_> {
         }
         let location = self.bump().location;
         self.diagnostics
-            .push(Diagnostic::error("this `;` ends nothing").at(location, "leave it out"));
+            .push(Diagnostic::error("unexpected `;`").at(location, "remove it"));
         true
     }
 

@@ -293,7 +293,7 @@ impl Preprocessor<'_> {
         match event {
             Some(event) => self.event(event),
             None => self.diagnostics.push(
-                Diagnostic::error("this pragma is not complete")
+                Diagnostic::error("this pragma is incomplete")
                     .at(location, "")
                     .help(format!("write it as {form}")),
             ),

@@ -1,4 +1,4 @@
-//! What the preprocessor makes of texts; the files under `tests/` show the rest.
+//! Tests of the preprocessor. The files in `tests/` test its messages.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn conditions_choose_one_group() {
 }
 
 #[test]
-fn wrong_directives_are_reported_and_the_rest_is_read() {
+fn wrong_directives_are_reported_and_parsing_continues() {
     for (text, message) in [
         (
             "#if 1 +\n#endif\na",
@@ -86,7 +86,7 @@ fn wrong_directives_are_reported_and_the_rest_is_read() {
         ("#if 1\na", "`#if` has no `#endif`"),
         ("#if 1\n#else\n#else\n#endif\na", "`#else` after `#else`"),
         ("#frob\na", "unknown preprocessor directive `#frob`"),
-        ("#define 3\na", "this cannot be a macro"),
+        ("#define 3\na", "this cannot be the name of a macro"),
         ("#define\na", "`#define` needs the name of a macro"),
         ("#undef\na", "`#undef` needs the name of a macro"),
         ("#ifdef\n#endif\na", "`#ifdef` needs the name of a macro"),
@@ -114,7 +114,7 @@ fn wrong_directives_are_reported_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_macro_bomb_is_defused() {
+fn exponential_macros_are_stopped() {
     let mut text = String::from("#define A0 x x x x x x x x x x\n");
     for level in 1..12 {
         let before = format!("A{} ", level - 1).repeat(10);

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_the_integers_are_literals_of_their_type() {
+    fn integer_limits_are_literals_of_their_type() {
         let shown = |ty, number| integer(&ty, number).to_string().replace(' ', "");
         assert_eq!(
             shown(Type::LongLong, i128::from(i64::MIN)),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_written_so_that_they_read_back_equal() {
+    fn float_literals_round_trip() {
         let shown = |ty, number| float(&ty, number).to_string().replace(' ', "");
         assert_eq!(shown(Type::Double, 1e300), "1e300f64");
         assert_eq!(shown(Type::Double, -0.0), "-0.0f64");

@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn common_indentation_and_blank_ends_go_away() {
+    fn removes_common_indentation_and_blank_ends() {
         assert_eq!(markdown("\n  First.\n    More.\n\n"), " First.\n   More.");
     }
 
     #[test]
-    fn nothing_in_a_comment_becomes_a_documentation_test() {
+    fn comments_contain_no_documentation_tests() {
         assert_eq!(markdown("Use:\n\n      call();\n"), " Use:\n\n    call();");
         assert_eq!(markdown("# Use\n\tcall();\n"), " # Use\n    call();");
         assert_eq!(markdown("-      call();\n"), " -   call();");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_doc_comment_may_not_hold_is_replaced() {
+    fn forbidden_characters_are_replaced() {
         assert_eq!(markdown("a\rb \u{202e}c\r"), " a\u{fffd}b \u{fffd}c");
     }
 }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_of_generated_code_avoids_the_parameters() {
+    fn local_names_avoid_parameter_names() {
         assert_eq!(
             fresh("w", &[value_ident("w"), value_ident("r")]).to_string(),
             "w_"

@@ -7,7 +7,7 @@ use rtorb_idl::tree::{
     Type, Value,
 };
 
-/// One line a declaration, what stands inside it indented below.
+/// One line for each declaration, with its contents indented below.
 pub(crate) fn dump(tree: &Tree) -> String {
     let mut out = String::new();
     for &root in &tree.roots {

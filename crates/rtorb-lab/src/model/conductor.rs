@@ -298,7 +298,8 @@ fn sleep_until(end_ns: u64, context: &Context) -> Result<(), LabError> {
 
 /// The processor of each place of the tree, as `NODE/CPU`.
 pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
-    places::name(system, system.place(behaviour))
+    let at = system.placement(behaviour);
+    places::name(system, (at.node, at.cpu))
 }
 
 const JOB_OCTETS: usize = 40;

@@ -298,11 +298,9 @@ fn by_place(ran: Ran<'_>, evidence: &Evidence) -> Vec<Vec<Job>> {
 }
 
 fn host_cpu(ran: Ran<'_>, behaviour: usize) -> usize {
-    ran.places
-        .of
-        .get(&ran.system.place(behaviour))
-        .copied()
-        .unwrap_or(0)
+    let at = ran.system.placement(behaviour);
+    let host_cpu = ran.places.of.get(&(at.node, at.cpu));
+    host_cpu.copied().unwrap_or(0)
 }
 
 /// The CPUs by which a place is called from its caller on: the channel's, if it is by an event, and its own.

@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::composition::{Composition, Interrupt, Part, Processor};
 use super::platform::Platform;
 use super::report::Layer;
-use super::system::{CallWay, System, Trigger};
+use super::system::{CallWay, Placement, System, Trigger};
 use costs::Costs;
 use expansion::Expansion;
 
@@ -134,9 +134,9 @@ fn roots(system: &System) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Returns the CPUs that execute something: node, and CPU of the node.
-fn places(system: &System) -> Vec<(usize, u32)> {
-    let behaviours = (0..system.behaviours.len()).map(|behaviour| system.place(behaviour));
+/// Returns the CPUs that execute something.
+fn places(system: &System) -> Vec<Placement> {
+    let behaviours = (0..system.behaviours.len()).map(|behaviour| system.placement(behaviour));
     let calls = system
         .behaviours
         .iter()
@@ -144,18 +144,21 @@ fn places(system: &System) -> Vec<(usize, u32)> {
     let channels = calls.filter_map(|call| match call.way {
         CallWay::Event { channel } => {
             let channel = &system.channels[channel];
-            Some((channel.node, channel.cpu))
+            Some(Placement {
+                node: channel.node,
+                cpu: channel.cpu,
+            })
         }
         CallWay::TwoWay | CallWay::OneWay => None,
     });
-    let places: BTreeSet<(usize, u32)> = behaviours.chain(channels).collect();
+    let places: BTreeSet<Placement> = behaviours.chain(channels).collect();
     places.into_iter().collect()
 }
 
 /// Returns a CPU with the interrupts that preempt all segments: the clock's tick (P3 Equations 1 to 3), and one for each release
 /// of a root there.
-fn processor(system: &System, place: (usize, u32), costs: &mut Costs<'_>) -> Processor {
-    let (node, cpu) = place;
+fn processor(system: &System, place: Placement, costs: &mut Costs<'_>) -> Processor {
+    let Placement { node, cpu } = place;
     let mut interrupts = Vec::new();
     let tick_ns = costs.tick(node);
     if tick_ns > 0 {
@@ -164,7 +167,7 @@ fn processor(system: &System, place: (usize, u32), costs: &mut Costs<'_>) -> Pro
             cost: interrupt("tick".to_owned(), tick_ns),
         });
     }
-    for (root, period_ns) in roots(system).filter(|(root, _)| system.place(*root) == place) {
+    for (root, period_ns) in roots(system).filter(|(root, _)| system.placement(*root) == place) {
         let release_ns = costs.release_interrupt(node);
         if release_ns > 0 {
             let what = format!("release of {}", system.behaviours[root].name);

@@ -90,7 +90,7 @@ fn system(
 }
 
 fn priorities(table: &tables::PrioritiesTable, lines: &Lines) -> Result<PriorityRange, LineError> {
-    let corba = |given: &Option<Spanned<values::Priority>>, otherwise: i16| {
+    let corba = |given: &Option<Spanned<values::CorbaPriority>>, otherwise: i16| {
         given
             .as_ref()
             .map_or(otherwise, |number| number.get_ref().corba())

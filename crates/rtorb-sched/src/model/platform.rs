@@ -14,9 +14,9 @@ pub use events::EventCost;
 
 use super::verdict::rounded_up;
 use crate::toml_file::{FileError, read_text};
-use events::Events;
-use kernel::Kernel;
-use orb::Orb;
+use events::EventCosts;
+use kernel::KernelCosts;
+use orb::OrbCosts;
 use profile::Profile;
 
 /// The statistic that a cost is.
@@ -33,9 +33,9 @@ pub enum Statistic {
 pub struct Platform {
     profile: Option<Profile>,
     statistic: Statistic,
-    kernel: Kernel,
-    orb: Orb,
-    events: Events,
+    kernel: KernelCosts,
+    orb: OrbCosts,
+    events: EventCosts,
 }
 
 impl Statistic {
@@ -81,9 +81,9 @@ impl Platform {
 
     fn of(profile: Profile, statistic: Statistic) -> Self {
         Self {
-            kernel: Kernel::of(&profile, statistic),
-            orb: Orb::of(&profile, statistic),
-            events: Events::of(&profile, statistic),
+            kernel: KernelCosts::of(&profile, statistic),
+            orb: OrbCosts::of(&profile, statistic),
+            events: EventCosts::of(&profile, statistic),
             statistic,
             profile: Some(profile),
         }
@@ -95,9 +95,9 @@ impl Platform {
         Self {
             profile: None,
             statistic: Statistic::Max,
-            kernel: Kernel::default(),
-            orb: Orb::default(),
-            events: Events::default(),
+            kernel: KernelCosts::default(),
+            orb: OrbCosts::default(),
+            events: EventCosts::default(),
         }
     }
 

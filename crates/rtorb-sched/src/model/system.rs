@@ -49,6 +49,15 @@ pub struct Node {
     pub line: usize,
 }
 
+/// A CPU of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// The node.
+    pub node: usize,
+    /// The CPU of the node, from 0.
+    pub cpu: u32,
+}
+
 /// The network between two nodes. Nodes without a link cannot call each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -276,10 +285,13 @@ impl System {
             .position(|behaviour| behaviour.name == name)
     }
 
-    /// Returns the node of a behaviour, and the CPU of that node.
+    /// Returns the CPU that executes a behaviour.
     #[must_use]
-    pub fn place(&self, behaviour: usize) -> (usize, u32) {
+    pub fn placement(&self, behaviour: usize) -> Placement {
         let component = &self.components[self.behaviours[behaviour].component];
-        (component.node, component.cpu)
+        Placement {
+            node: component.node,
+            cpu: component.cpu,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A naming service that is killed at any moment, again and again, while clients change names: nothing that it acknowledged is
 //! lost, and nothing is there that nobody asked for.
 //!
-//! `RTORB_NAMING_KILLS` is how often it is killed; without it, 20 times. `RTORB_NAMING_SEED` repeats the moments and the
+//! `RTORB_NAMING_KILLS` is how often it is killed; without it, 20 times. `PROPTEST_RNG_SEED` repeats the moments and the
 //! changes of a run, as far as the scheduler lets it.
 
 use super::random::Random;
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
     let kills: u32 = from_environment(KILLS).unwrap_or(20);
     let seed =
-        from_environment("RTORB_NAMING_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("{kills} kills, RTORB_NAMING_SEED={seed}");
+        from_environment("PROPTEST_RNG_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("{kills} kills, PROPTEST_RNG_SEED={seed}");
     let directory = tempfile::tempdir().expect("a directory");
     let store = directory.path().join("names.redb");
     let endpoint = free_endpoint();

@@ -112,7 +112,7 @@ impl ClientState {
     }
 
     /// The id of the next request, for a thread that has the connection for itself.
-    //= GIOP 1.2 §15.4.2.2
+    //= GIOP 1.2 §15.4.2.1
     //# A request that expects a reply carries an id not in use on this connection.
     #[inline]
     pub fn next_request_id(&mut self) -> u32 {
@@ -177,6 +177,8 @@ impl<'m> Reply<'m> {
             return Self::decode_locate_reply(r, request_id);
         }
         let reply = ReplyHeader::decode(r)?;
+        //= GIOP 1.2 §15.4.4
+        //# A reply to a request that was cancelled, or to an unknown request, is ignored.
         if reply.request_id != request_id {
             return Ok(None);
         }
@@ -299,6 +301,8 @@ impl<T> Default for Pending<T> {
     }
 }
 
+//= GIOP 1.2 §15.5.2
+//# A client may send further requests before a reply arrives. Replies may arrive in any order and are matched by their ids.
 impl<T> Pending<T> {
     /// Adds a request that is about to be sent.
     pub fn insert(&mut self, request_id: u32, value: T) {

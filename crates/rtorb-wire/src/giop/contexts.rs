@@ -1,4 +1,4 @@
-//! The service contexts that the ORB understands: what their data says.
+//! The data of the service contexts that the ORB knows.
 
 use crate::cdr::{ByteOrder, WString, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
@@ -8,7 +8,7 @@ pub use crate::ior::{ListenPoint, PolicyValue};
 
 /// Code sets of the connection: [`CodeSets`].
 pub const CODE_SETS: u32 = 1;
-/// Where the sender of the connection can be reached: a list of [`ListenPoint`].
+/// The listen points of the client, for bidirectional connections: a list of [`ListenPoint`].
 pub const BI_DIR_IIOP: u32 = 5;
 /// Policies of the invocation: a list of [`PolicyValue`].
 pub const INVOCATION_POLICIES: u32 = 7;
@@ -16,38 +16,42 @@ pub const INVOCATION_POLICIES: u32 = 7;
 pub const RT_CORBA_PRIORITY: u32 = 10;
 /// The band of CORBA priorities of the connection, two shorts.
 pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
-/// What a human should read about an exception.
+/// A text about an exception, for people.
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
 
-/// Octets of the data of an [`RT_CORBA_PRIORITY`] context.
+/// The size of the data of an [`RT_CORBA_PRIORITY`] context.
 pub const PRIORITY_OCTETS: usize = 4;
 
 /// The data of an [`RT_CORBA_PRIORITY`] context, in this machine's byte order.
 #[inline]
+//= RT-CORBA 1.2 §CORBA Priority
+//# A CORBA priority travels in the service context RTCorbaPriority, a short in an encapsulation.
 pub fn priority(priority: i16) -> [u8; PRIORITY_OCTETS] {
     let [first, second] = priority.to_ne_bytes();
     [ByteOrder::NATIVE.flag(), 0, first, second]
 }
 
-/// Reads the data of an [`RT_CORBA_PRIORITY`] context.
+/// Decodes the data of an [`RT_CORBA_PRIORITY`] context.
 ///
 /// # Errors
-/// When it is no such data.
+/// When the data is malformed.
 #[inline]
 pub fn decode_priority(data: &[u8]) -> Result<i16, DecodeError> {
     Reader::encapsulated(data)?.primitive()
 }
 
 /// The data of an [`RT_CORBA_PRIORITY_RANGE`] context, in this machine's byte order.
+//= RT-CORBA 1.2 §Priority Banded Connections
+//# A client tells the server the band of a connection in the service context RTCorbaPriorityRange.
 pub fn priority_range(min: i16, max: i16) -> [u8; 6] {
     let [[a, b], [c, d]] = [min.to_ne_bytes(), max.to_ne_bytes()];
     [ByteOrder::NATIVE.flag(), 0, a, b, c, d]
 }
 
-/// Reads the least and the largest priority of an [`RT_CORBA_PRIORITY_RANGE`] context.
+/// Decodes the lowest and the highest priority of an [`RT_CORBA_PRIORITY_RANGE`] context.
 ///
 /// # Errors
-/// When it is no such data.
+/// When the data is malformed.
 pub fn decode_priority_range(data: &[u8]) -> Result<(i16, i16), DecodeError> {
     let mut r = Reader::encapsulated(data)?;
     Ok((r.primitive()?, r.primitive()?))
@@ -61,10 +65,10 @@ pub fn listen_points(points: &[ListenPoint]) -> Result<Vec<u8>, EncodeError> {
     encapsulate(|w| points.encode(w))
 }
 
-/// Reads the data of a [`BI_DIR_IIOP`] context.
+/// Decodes the data of a [`BI_DIR_IIOP`] context.
 ///
 /// # Errors
-/// When it is no such data.
+/// When the data is malformed.
 pub fn decode_listen_points(data: &[u8]) -> Result<Vec<ListenPoint>, DecodeError> {
     Decode::decode(&mut Reader::encapsulated(data)?)
 }
@@ -77,10 +81,10 @@ pub fn invocation_policies(policies: &[PolicyValue]) -> Result<Vec<u8>, EncodeEr
     encapsulate(|w| policies.encode(w))
 }
 
-/// Reads the data of an [`INVOCATION_POLICIES`] context.
+/// Decodes the data of an [`INVOCATION_POLICIES`] context.
 ///
 /// # Errors
-/// When it is no such data.
+/// When the data is malformed.
 pub fn decode_invocation_policies(data: &[u8]) -> Result<Vec<PolicyValue>, DecodeError> {
     Decode::decode(&mut Reader::encapsulated(data)?)
 }
@@ -88,15 +92,15 @@ pub fn decode_invocation_policies(data: &[u8]) -> Result<Vec<PolicyValue>, Decod
 /// The data of an [`EXCEPTION_DETAIL_MESSAGE`] context.
 ///
 /// # Errors
-/// When the text holds a zero character.
+/// When the text contains a zero character.
 pub fn exception_detail(text: &WString) -> Result<Vec<u8>, EncodeError> {
     encapsulate(|w| text.encode(w))
 }
 
-/// Reads the data of an [`EXCEPTION_DETAIL_MESSAGE`] context.
+/// Decodes the data of an [`EXCEPTION_DETAIL_MESSAGE`] context.
 ///
 /// # Errors
-/// When it is no such data.
+/// When the data is malformed.
 pub fn decode_exception_detail(data: &[u8]) -> Result<String, DecodeError> {
     WString::decode(&mut Reader::encapsulated(data)?).map(|text| text.0)
 }

@@ -1,23 +1,25 @@
-//! The body of a reply that carries a system exception.
+//! The body of a reply with a system exception.
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// A system exception as it travels.
+/// A system exception on the wire.
+//= GIOP 1.2 §15.4.3.2
+//# A system exception is its repository id, its minor code and its completion status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemExceptionBody<'m> {
     /// `IDL:omg.org/CORBA/NAME:1.0`, without a terminator.
     pub repository_id: &'m [u8],
-    /// Vendor in the upper 20 bits, code in the lower 12.
+    /// The minor code: the vendor in the upper 20 bits, the code in the lower 12.
     pub minor: u32,
-    /// 0 completed, 1 not, 2 perhaps.
+    /// The completion status: 0 for yes, 1 for no, 2 for maybe.
     pub completed: u32,
 }
 
 impl<'m> SystemExceptionBody<'m> {
-    /// Reads a body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// When the octets are no such body, or the completion status is none of the three.
+    /// When the bytes are not such a body, or the completion status is invalid.
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let body = Self {
             repository_id: r.string_octets()?,
@@ -30,10 +32,10 @@ impl<'m> SystemExceptionBody<'m> {
         }
     }
 
-    /// Writes a body.
+    /// Writes the body.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     pub fn encode(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         w.count(self.repository_id.len() + 1)?;
         w.octets(self.repository_id)?;

@@ -1,12 +1,12 @@
-//! Messages in parts: put together again, and taken apart.
+//! Fragmented messages: reassembly and fragmentation.
 
 use super::{HEADER_OCTETS, Header, MessageType, Version};
 use crate::{ByteOrder, DecodeError};
 
-/// Puts the fragmented messages of one direction of one connection together.
-///
-/// GIOP 1.2 lets parts of different messages come in any order and tells them apart by their request id; GIOP 1.1 has
-/// no id, and one message at a time. What is kept is bounded in octets and in messages.
+/// The reassembly of the fragmented messages of one direction of a connection, bounded in bytes and in messages.
+//= GIOP 1.2 §15.4.9
+//# The fragments of different GIOP 1.2 messages may interleave; a fragment names its message by the request id behind its
+//# header. GIOP 1.1 has no id, and one fragmented message at a time.
 #[derive(Debug)]
 pub struct Reassembly {
     chains: Vec<Chain>,
@@ -15,19 +15,19 @@ pub struct Reassembly {
     chains_max: usize,
 }
 
-/// What became of a message that was shown to [`Reassembly::accept`].
+/// The result of [`Reassembly::accept`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is whole as it is.
+    /// The message is not fragmented.
     Whole,
-    /// It is a part that is kept; more has to come.
+    /// The message is a fragment that is kept until the last one arrives.
     Kept,
-    /// It was the last part: this is the whole message, with a header of its own.
+    /// The message was the last fragment. This is the whole message, with a header.
     Message(Vec<u8>),
 }
 
 impl Reassembly {
-    /// Keeps at most `octets_max` octets, in at most `chains_max` messages.
+    /// A reassembly of at most `octets_max` bytes, in at most `chains_max` messages.
     pub fn new(octets_max: usize, chains_max: usize) -> Self {
         Self {
             chains: Vec::new(),
@@ -40,7 +40,7 @@ impl Reassembly {
     /// Takes the next message of the connection, `octets`, which begins with `header`.
     ///
     /// # Errors
-    /// When a part fits to no beginning, or more would have to be kept than is allowed: the connection is of no use then.
+    /// When a fragment continues no message, or a limit is exceeded. Then the connection cannot be used any longer.
     pub fn accept(&mut self, header: &Header, octets: &[u8]) -> Result<Accepted, DecodeError> {
         match header.message_type {
             MessageType::Fragment => self.continue_chain(header, octets),
@@ -53,19 +53,23 @@ impl Reassembly {
         }
     }
 
-    /// Forgets the parts of the message with that request id: its sender will not finish it.
+    /// Drops the fragments of the message with that request id.
+    //= GIOP 1.2 §15.4.9
+    //# A CancelRequest ends the fragments of its request, without a last fragment.
     pub fn cancel(&mut self, request_id: u32) {
         if let Some(index) = self.find(Some(request_id)) {
             self.remove(index);
         }
     }
 
-    /// Octets kept.
+    /// The number of bytes kept.
     pub fn octets(&self) -> usize {
         self.octets
     }
 
     fn begin_chain(&mut self, header: &Header, octets: &[u8]) -> Result<Accepted, DecodeError> {
+        //= GIOP 1.2 §15.4.9
+        //# Requests and replies may be fragmented, and in GIOP 1.2 locate requests and locate replies too.
         let may = match header.message_type {
             MessageType::Request | MessageType::Reply => true,
             MessageType::LocateRequest | MessageType::LocateReply => header.version.minor >= 2,
@@ -133,7 +137,7 @@ impl Reassembly {
     }
 }
 
-/// A message whose end has not come yet.
+/// A message whose last fragment has not arrived yet.
 #[derive(Debug)]
 struct Chain {
     /// None in GIOP 1.1.
@@ -151,11 +155,12 @@ impl Chain {
     }
 }
 
-/// Takes a finished GIOP 1.1 or 1.2 message apart into parts of at most `octets_max` octets, but no less than
+/// Splits a finished GIOP 1.1 or 1.2 message into messages of at most `octets_max` bytes, but no less than
 /// [`FRAGMENT_OCTETS_MIN`].
 ///
-/// Every part but the last is a multiple of 8 octets long, so that no number of GIOP 1.2 straddles a boundary. What
-/// cannot be fragmented (GIOP 1.0, the short messages, locate messages of 1.1) comes out as it is.
+/// A message that cannot be fragmented (GIOP 1.0, messages without a body, locate messages of 1.1) is returned unchanged.
+//= GIOP 1.2 §15.4.9
+//# The size of every part but the last is a multiple of 8, header included, so that no number straddles a boundary.
 pub fn fragments(message: &[u8], octets_max: usize) -> FragmentedMessage<'_> {
     let part_octets = octets_max.max(FRAGMENT_OCTETS_MIN) & !7;
     let header = Header::parse(message, usize::MAX).ok().flatten();
@@ -175,16 +180,16 @@ pub fn fragments(message: &[u8], octets_max: usize) -> FragmentedMessage<'_> {
     }
 }
 
-/// The smallest part that brings a message forward: a header, a request id and one number.
+/// The smallest useful fragment: a header, a request id and one number.
 pub const FRAGMENT_OCTETS_MIN: usize = 24;
 
-/// The parts of a message, each a message of its own.
+/// The parts of a message, each of which is a message.
 #[derive(Clone, Debug)]
 pub struct FragmentedMessage<'m> {
     rest: &'m [u8],
-    /// None if the message goes in one part.
+    /// None if the message is not fragmented.
     header: Option<Header>,
-    /// What stands before the next part, and how many octets of it: none before the first.
+    /// The header of the next part, and its size: 0 before the first.
     preamble: ([u8; FRAGMENT_HEADER_OCTETS], usize),
     part_octets: usize,
 }
@@ -214,7 +219,7 @@ impl Iterator for FragmentedMessage<'_> {
     }
 }
 
-/// The header of a fragment and, in GIOP 1.2, the request id.
+/// The size of a fragment's header with, in GIOP 1.2, the request id.
 const FRAGMENT_HEADER_OCTETS: usize = HEADER_OCTETS + 4;
 
 fn fragment_preamble(header: &Header, first_part: &[u8]) -> ([u8; FRAGMENT_HEADER_OCTETS], usize) {
@@ -223,7 +228,7 @@ fn fragment_preamble(header: &Header, first_part: &[u8]) -> ([u8; FRAGMENT_HEADE
         ..*header
     };
     let mut preamble = [0; FRAGMENT_HEADER_OCTETS];
-    // In GIOP 1.2 the request id stands right behind the header of every message that can be fragmented.
+    // In GIOP 1.2 every message that can be fragmented has its request id behind the header.
     preamble.copy_from_slice(&first_part[..FRAGMENT_HEADER_OCTETS]);
     preamble[..HEADER_OCTETS].copy_from_slice(&fragment.to_octets());
     match header.version.minor {
@@ -232,7 +237,7 @@ fn fragment_preamble(header: &Header, first_part: &[u8]) -> ([u8; FRAGMENT_HEADE
     }
 }
 
-/// The request id of a part, and where what follows begins.
+/// The request id of a fragment, and the index of its data.
 fn preamble(header: &Header, octets: &[u8]) -> Result<(Option<u32>, usize), DecodeError> {
     if octets.len() < HEADER_OCTETS {
         return Err(DecodeError::Truncated {
@@ -247,7 +252,7 @@ fn preamble(header: &Header, octets: &[u8]) -> Result<(Option<u32>, usize), Deco
     Ok((Some(request_id), FRAGMENT_HEADER_OCTETS))
 }
 
-/// Writes the size and the fragment flag of a message that is in memory.
+/// Overwrites the size and the fragment flag of a message.
 fn patch(message: &mut [u8], order: ByteOrder, more_fragments: bool) {
     let body = (message.len() - HEADER_OCTETS) as u32;
     let size = match order {

@@ -1,34 +1,34 @@
-//! The twelve octets before every message.
+//! The header of every message, 12 bytes.
 
 use super::Version;
 use crate::{ByteOrder, DecodeError, EncodeError, Reader, Writer};
 
-/// Octets of the header of a message.
+/// The size of the header.
 pub const HEADER_OCTETS: usize = 12;
 
 const MAGIC: [u8; 4] = *b"GIOP";
 const MORE_FRAGMENTS: u8 = 2;
 const SIZE_AT: usize = 8;
 
-/// What a message is.
+/// The type of a message.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageType {
-    /// A call.
+    /// A request to invoke an operation.
     Request = 0,
-    /// Its answer.
+    /// The reply to a request.
     Reply,
-    /// The caller no longer waits.
+    /// The client no longer waits for a reply.
     CancelRequest,
-    /// Where is this object?
+    /// A question for the location of an object.
     LocateRequest,
-    /// There.
+    /// The reply to a locate request.
     LocateReply,
-    /// No more messages will come; requests without a reply were not processed.
+    /// The end of a connection. Requests without a reply were not processed.
     CloseConnection,
-    /// A message was not understood.
+    /// The sender did not understand a message.
     MessageError,
-    /// A later part of a message (GIOP 1.1 and later).
+    /// A later part of a message (GIOP 1.1 and 1.2).
     Fragment,
 }
 
@@ -44,7 +44,7 @@ impl MessageType {
         Self::Fragment,
     ];
 
-    /// The type of that number, if there is one in GIOP 1.`minor`.
+    /// The type with that number, if GIOP 1.`minor` has it.
     #[inline]
     pub const fn from_octet(octet: u8, minor: u8) -> Option<Self> {
         if octet as usize >= Self::ALL.len() || (minor == 0 && octet == Self::Fragment as u8) {
@@ -57,24 +57,27 @@ impl MessageType {
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its GIOP version.
+    /// The GIOP version of the message.
     pub version: Version,
-    /// The order of the octets in its numbers, those of the header included.
+    /// The byte order of its numbers, with those of the header.
     pub order: ByteOrder,
     /// True if [`MessageType::Fragment`] messages continue it.
     pub more_fragments: bool,
-    /// What it is.
+    /// The type of the message.
     pub message_type: MessageType,
-    /// Octets behind the header.
+    /// The number of bytes behind the header.
     pub body_octets: u32,
 }
 
 impl Header {
-    /// Reads the header of a message of at most `octets_max` octets; `None` while fewer than twelve octets are there.
+    /// Decodes the header of a message of at most `octets_max` bytes; `None` while there are fewer than 12 bytes.
     ///
     /// # Errors
     /// [`DecodeError::BadMagic`], [`DecodeError::BadVersion`], [`DecodeError::BadTag`] for a type that the version does
     /// not have, [`DecodeError::TooLarge`].
+    //= GIOP 1.2 §15.4.1
+    //# A message begins with GIOP, its version, flags, type and size. Bit 0 of the flags is the byte order, bit 1 announces
+    //# fragments; in GIOP 1.0 the flags are a boolean. The size counts the bytes behind the header.
     #[inline]
     pub fn parse(octets: &[u8], octets_max: usize) -> Result<Option<Self>, DecodeError> {
         let Some(&[m0, m1, m2, m3, major, minor, flags, kind, s0, s1, s2, s3]) =
@@ -109,20 +112,20 @@ impl Header {
         Ok(Some(Self {
             version: Version { major, minor },
             order,
-            // In GIOP 1.0 the octet is a boolean, not flags.
+            // In GIOP 1.0 the byte is a boolean.
             more_fragments: minor > 0 && flags & MORE_FRAGMENTS != 0,
             message_type,
             body_octets,
         }))
     }
 
-    /// Octets of the whole message, header included.
+    /// The size of the message with its header.
     #[inline]
     pub fn message_octets(&self) -> usize {
         HEADER_OCTETS + self.body_octets as usize
     }
 
-    /// A reader of `message`, which begins with this header, at the first octet behind it.
+    /// A reader of `message`, behind this header.
     #[inline]
     pub fn reader<'m>(&self, message: &'m [u8]) -> Reader<'m> {
         let mut reader = Reader::new(message, self.order).with_giop_minor(self.version.minor);
@@ -130,7 +133,7 @@ impl Header {
         reader
     }
 
-    /// The twelve octets.
+    /// The header on the wire.
     pub fn to_octets(&self) -> [u8; HEADER_OCTETS] {
         let more = if self.more_fragments {
             MORE_FRAGMENTS
@@ -147,12 +150,12 @@ impl Header {
     }
 }
 
-/// Begins a message: its header with a size of 0, which [`end_message`] corrects.
+/// Begins a message: writes its header with a size of 0, which [`end_message`] corrects.
 ///
-/// The writer must be empty; from here on it writes the wide characters of this version.
+/// The writer must be empty. From here on it writes the wide characters of this version.
 ///
 /// # Errors
-/// When the message would outgrow its limit.
+/// When the message would exceed its limit.
 #[inline]
 pub fn begin_message(
     w: &mut Writer<'_>,
@@ -169,7 +172,7 @@ pub fn begin_message(
 /// Ends a message: writes its size into its header.
 ///
 /// # Errors
-/// When the message has outgrown its limit.
+/// When the message has exceeded its limit.
 #[inline]
 pub fn end_message(w: &mut Writer<'_>) -> Result<(), EncodeError> {
     w.check_len()?;

@@ -1,23 +1,25 @@
-//! Locate messages, and the short messages that cancel, close and complain.
+//! Locate messages, and the messages that cancel a request, close a connection and report an error.
 
 use super::{MessageType, Target, Version, begin_message, end_message};
 use crate::ior::Ior;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// The header of a locate request, which is all of it.
+/// A locate request.
+//= GIOP 1.2 §15.4.5
+//# A LocateRequest is a request id and a target address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocateRequestHeader<'m> {
-    /// What the reply will be known by.
+    /// The id of the request.
     pub request_id: u32,
-    /// The object.
+    /// The address of the object.
     pub target: Target<'m>,
 }
 
 impl<'m> LocateRequestHeader<'m> {
-    /// Reads a locate request.
+    /// Decodes a locate request.
     ///
     /// # Errors
-    /// When the octets are no such message.
+    /// When the bytes are not a locate request.
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         Ok(Self {
             request_id: r.primitive()?,
@@ -26,38 +28,41 @@ impl<'m> LocateRequestHeader<'m> {
     }
 }
 
-/// Where an object is.
+/// The status of a locate reply.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocateStatus {
-    /// Not known here.
+    /// The server does not know the object.
     UnknownObject = 0,
-    /// Here.
+    /// The server has the object.
     ObjectHere,
-    /// The body is an IOR: there now.
+    /// The object has moved; the body is its IOR.
     ObjectForward,
-    /// The body is an IOR: there for good (GIOP 1.2).
+    /// The object has moved permanently; the body is its IOR (GIOP 1.2).
     ObjectForwardPerm,
     /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody) (GIOP 1.2).
     SystemException,
-    /// The body is a short, the form of target address to send (GIOP 1.2).
+    /// The body is the form of target address that the server needs (GIOP 1.2).
     NeedsAddressingMode,
 }
 
-/// The header of a locate reply; the body follows with no more than its own alignment.
+/// The header of a locate reply.
+//= GIOP 1.2 §15.4.6
+//# A LocateReply is a request id, a status and a body, which follows with its own alignment only. GIOP 1.0 and 1.1 have
+//# three statuses, GIOP 1.2 has six.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocateReplyHeader {
-    /// Which request it answers.
+    /// The id of the request.
     pub request_id: u32,
-    /// Where the object is.
+    /// The status.
     pub status: LocateStatus,
 }
 
 impl LocateReplyHeader {
-    /// Reads the header of a locate reply and leaves `r` at its body.
+    /// Decodes the header of a locate reply and leaves `r` at the body.
     ///
     /// # Errors
-    /// When the octets are no such header.
+    /// When the bytes are not such a header.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let request_id = r.primitive()?;
         let status = match (r.primitive()?, r.giop_minor()) {
@@ -81,7 +86,7 @@ impl LocateReplyHeader {
 /// Writes a whole locate request.
 ///
 /// # Errors
-/// When the message would outgrow its limit.
+/// When the message would exceed its limit.
 pub fn write_locate_request(
     w: &mut Writer<'_>,
     version: Version,
@@ -97,7 +102,7 @@ pub fn write_locate_request(
 /// Writes a whole locate reply of a status that has no body.
 ///
 /// # Errors
-/// When the message would outgrow its limit.
+/// When the message would exceed its limit.
 pub fn write_locate_reply(
     w: &mut Writer<'_>,
     version: Version,
@@ -108,10 +113,10 @@ pub fn write_locate_reply(
     end_message(w)
 }
 
-/// Writes a whole locate reply that says where the object is now.
+/// Writes a whole locate reply with the new IOR of an object.
 ///
 /// # Errors
-/// When the message would outgrow its limit, or the IOR cannot be sent.
+/// When the message would exceed its limit, or the IOR cannot be sent.
 pub fn write_locate_forward(
     w: &mut Writer<'_>,
     version: Version,
@@ -126,7 +131,9 @@ pub fn write_locate_forward(
 /// Writes a whole cancel request.
 ///
 /// # Errors
-/// When the message would outgrow its limit.
+/// When the message would exceed its limit.
+//= GIOP 1.2 §15.4.4
+//# A CancelRequest is the id of the request.
 pub fn write_cancel_request(
     w: &mut Writer<'_>,
     version: Version,
@@ -137,19 +144,23 @@ pub fn write_cancel_request(
     end_message(w)
 }
 
-/// Writes the message that ends a connection in good order.
+/// Writes the message that closes a connection.
 ///
 /// # Errors
-/// When not even that fits into the writer's limit.
+/// When a header does not fit the writer's limit.
+//= GIOP 1.2 §15.4.7
+//# CloseConnection is a header alone.
 pub fn write_close_connection(w: &mut Writer<'_>, version: Version) -> Result<(), EncodeError> {
     begin_message(w, version, MessageType::CloseConnection)?;
     end_message(w)
 }
 
-/// Writes the answer to a message that was not understood.
+/// Writes the message that reports an unknown or malformed message.
 ///
 /// # Errors
-/// When not even that fits into the writer's limit.
+/// When a header does not fit the writer's limit.
+//= GIOP 1.2 §15.4.8
+//# MessageError is a header alone.
 pub fn write_message_error(w: &mut Writer<'_>, version: Version) -> Result<(), EncodeError> {
     begin_message(w, version, MessageType::MessageError)?;
     end_message(w)

@@ -1,10 +1,12 @@
-//! Replies: how a request ended.
+//! Replies: the outcome of a request.
 
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{MessageType, Version, begin_message, skip_to_body};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// How a request ended, which says what the body is.
+/// The outcome of a request, which determines the body.
+//= GIOP 1.2 §15.4.3.1
+//# GIOP 1.0 and 1.1 have four statuses of a reply, GIOP 1.2 has six.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyStatus {
@@ -14,11 +16,11 @@ pub enum ReplyStatus {
     UserException,
     /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody).
     SystemException,
-    /// The body is an IOR: the object is there now.
+    /// The object has moved; the body is its IOR.
     LocationForward,
-    /// The body is an IOR: the object is there for good (GIOP 1.2).
+    /// The object has moved permanently; the body is its IOR (GIOP 1.2).
     LocationForwardPerm,
-    /// The body is a short, the form of target address to send (GIOP 1.2).
+    /// The body is the form of target address that the server needs (GIOP 1.2).
     NeedsAddressingMode,
 }
 
@@ -40,23 +42,23 @@ impl ReplyStatus {
     }
 }
 
-/// The header of a reply that came.
+/// The header of a received reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader<'m> {
-    /// Which request it answers.
+    /// The id of the request.
     pub request_id: u32,
-    /// How that ended.
+    /// The outcome.
     pub status: ReplyStatus,
-    /// What travels with the answer.
+    /// The service contexts.
     pub contexts: ServiceContexts<'m>,
 }
 
 impl<'m> ReplyHeader<'m> {
-    /// Reads the header of a reply and leaves `r` at its body.
+    /// Decodes the header of a reply and leaves `r` at the body.
     ///
     /// # Errors
-    /// When the octets are no such header.
-    // Always: it is in the path of every call, and its other callers are rare.
+    /// When the bytes are not such a header.
+    // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         match Self::decode_plain(r) {
@@ -65,7 +67,9 @@ impl<'m> ReplyHeader<'m> {
         }
     }
 
-    /// Kept apart, so that what nearly every reply needs is short enough to become part of its caller.
+    /// Not inlined, so that the common case is short enough to be inlined.
+    //= GIOP 1.2 §15.4.3.1
+    //# A reply of GIOP 1.2 is the request id, the status and service contexts. In 1.0 and 1.1 the contexts come first.
     #[inline(never)]
     fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let minor = r.giop_minor();
@@ -90,7 +94,7 @@ impl<'m> ReplyHeader<'m> {
 }
 
 impl ReplyHeader<'_> {
-    /// The header of nearly every reply, from octets at fixed places: GIOP 1.2, no service contexts, no exception.
+    /// The header of nearly every reply, at fixed positions: GIOP 1.2, no service contexts, no exception.
     #[inline]
     fn decode_plain(r: &mut Reader<'_>) -> Option<Self> {
         if r.giop_minor() < 2 {
@@ -101,7 +105,7 @@ impl ReplyHeader<'_> {
             return None;
         };
         let request_id = r.number([i0, i1, i2, i3]);
-        // Behind the message's own header of 12 octets this ends at 24, where a body begins.
+        // It ends at position 24, where a body begins.
         r.skip_buffered(PLAIN_OCTETS);
         Some(Self {
             request_id,
@@ -118,8 +122,8 @@ const PLAIN_OCTETS: usize = 12;
 /// (see [`encode_body`](super::encode_body)).
 ///
 /// # Errors
-/// When the message would outgrow its limit.
-// Always: it is in the path of every call, and its other callers are rare.
+/// When the message would exceed its limit.
+// Always inline: every call uses it, and other callers are rare.
 #[inline(always)]
 pub fn begin_reply(
     w: &mut Writer<'_>,

@@ -1,4 +1,4 @@
-//! Requests: which operation of which object, and whether somebody waits for the answer.
+//! Requests: object, operation, and whether the client waits for a reply.
 
 use super::contexts::{self, PRIORITY_OCTETS, RT_CORBA_PRIORITY};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
@@ -8,14 +8,16 @@ use super::{
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// When the server answers a request.
+/// When the server replies to a request.
+//= GIOP 1.2 §15.4.2.1
+//# The response flags of GIOP 1.2 ask for no reply (0), a reply before the invocation (1), or a reply of the target (3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// Never: a oneway.
+    /// Never (oneway).
     None,
-    /// Before it calls the object (SYNC_WITH_SERVER).
+    /// Before it invokes the operation (SYNC_WITH_SERVER).
     BeforeInvocation,
-    /// When the object has answered.
+    /// After the operation.
     FromTarget,
 }
 
@@ -30,27 +32,27 @@ impl Response {
     }
 }
 
-/// The header of a request that came.
+/// The header of a received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHeader<'m> {
-    /// What the reply will be known by.
+    /// The id of the request.
     pub request_id: u32,
-    /// Whether and when to reply.
+    /// When to reply.
     pub response: Response,
-    /// The object.
+    /// The address of the object.
     pub target: Target<'m>,
-    /// The operation's name, without its terminator.
+    /// The name of the operation, without its terminator.
     pub operation: &'m [u8],
-    /// What travels with the call.
+    /// The service contexts.
     pub contexts: ServiceContexts<'m>,
 }
 
 impl<'m> RequestHeader<'m> {
-    /// Reads the header of a request and leaves `r` at its body.
+    /// Decodes the header of a request and leaves `r` at the body.
     ///
     /// # Errors
-    /// When the octets are no such header.
-    // Always: it is in the path of every call, and its other callers are rare.
+    /// When the bytes are not such a header.
+    // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         match Self::decode_plain(r) {
@@ -59,7 +61,7 @@ impl<'m> RequestHeader<'m> {
         }
     }
 
-    /// Kept apart, so that what nearly every request needs is short enough to become part of its caller.
+    /// Not inlined, so that the common case is short enough to be inlined.
     #[inline(never)]
     fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         match r.giop_minor() {
@@ -70,9 +72,9 @@ impl<'m> RequestHeader<'m> {
 
     /// The header of nearly every request: GIOP 1.2, the object by its key, no service contexts.
     ///
-    /// It begins at position 12, so that everything in it is aligned where a multiple of 4 of its own octets is.
-    /// Whatever is not so, or not right, is for the careful way to find.
-    // Always: it is in the path of every call, and its other callers are rare.
+    /// It begins at position 12, so multiples of 4 in it are aligned to 4. Every other header, or a malformed one, is left to
+    /// [`decode_any`](Self::decode_any).
+    // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
         if r.giop_minor() < 2 || r.position() != HEADER_OCTETS {
@@ -115,6 +117,8 @@ impl<'m> RequestHeader<'m> {
         })
     }
 
+    //= GIOP 1.2 §15.4.2.1
+    //# A request of GIOP 1.2 is its id, response flags, 3 reserved bytes, target address, operation and service contexts.
     fn decode_1_2(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let request_id = r.primitive()?;
         let response = match r.primitive::<u8>()? & 3 {
@@ -142,6 +146,9 @@ impl<'m> RequestHeader<'m> {
         })
     }
 
+    //= GIOP 1.2 §15.4.2.1
+    //# A request of GIOP 1.0 is service contexts, its id, whether a reply is expected, object key, operation and principal.
+    //# GIOP 1.1 has 3 reserved bytes before the object key.
     fn decode_1_0(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let contexts = ServiceContexts::decode(r)?;
         let request_id = r.primitive()?;
@@ -165,30 +172,30 @@ impl<'m> RequestHeader<'m> {
     }
 }
 
-/// What a request begins with.
+/// The header of a request to send.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestStart<'x> {
-    /// Unique among the requests of this connection that wait for a reply.
+    /// The id, unique among the requests of this connection that wait for a reply.
     pub request_id: u32,
-    /// Whether and when a reply shall come.
+    /// When the server replies.
     pub response: Response,
-    /// The object's key.
+    /// The object key.
     pub object_key: &'x [u8],
-    /// The operation's name.
+    /// The name of the operation.
     pub operation: &'x str,
-    /// What travels with the call.
+    /// The service contexts.
     pub contexts: &'x [ServiceContext<'x>],
 }
 
-/// What every request to one object begins with, made once: message header, request header up to the object's key.
+/// The common start of all requests to one object: message header, and request header up to the object key.
 ///
-/// Only for GIOP 1.2, where the key comes before all that differs from call to call; see [`RequestPrefix::new`].
+/// Only for GIOP 1.2, where the parts that differ between requests follow the key; see [`RequestPrefix::new`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPrefix {
     octets: Box<[u8]>,
 }
 
-/// Where the request id and the response flags stand in a request of GIOP 1.2.
+/// The positions of request id and response flags in a request of GIOP 1.2.
 const ID_AT: usize = HEADER_OCTETS;
 const FLAGS_AT: usize = ID_AT + 4;
 
@@ -196,7 +203,7 @@ impl RequestPrefix {
     /// The prefix for an object in a byte order; `None` before GIOP 1.2.
     ///
     /// # Errors
-    /// When the key is longer than a message may be.
+    /// When the key is too long.
     pub fn new(
         version: Version,
         order: ByteOrder,
@@ -216,13 +223,13 @@ impl RequestPrefix {
         }))
     }
 
-    /// Begins a request without service contexts: as [`begin_request`], with less to do.
+    /// Begins a request without service contexts; a faster [`begin_request`].
     ///
-    /// The writer must be empty and write in the prefix's byte order.
+    /// The writer must be empty and have the byte order of the prefix.
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
-    // Always: it is in the path of every call, and its other callers are rare.
+    /// When the message would exceed its limit.
+    // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     pub fn begin_request(
         &self,
@@ -239,11 +246,10 @@ impl RequestPrefix {
         Ok(())
     }
 
-    /// As [`begin_request`](Self::begin_request), with the CORBA priority of the call as its one service context
-    /// (RTCorbaPriority).
+    /// As [`begin_request`](Self::begin_request), with one service context: the CORBA priority of the call (RTCorbaPriority).
     ///
     /// # Errors
-    /// When the message would outgrow its limit.
+    /// When the message would exceed its limit.
     pub fn begin_request_with_priority(
         &self,
         w: &mut Writer<'_>,
@@ -270,10 +276,10 @@ impl RequestPrefix {
 /// Begins a request: message header and request header, without the padding before a body
 /// (see [`encode_body`](super::encode_body)).
 ///
-/// Before GIOP 1.2 there is no [`Response::BeforeInvocation`]; it asks for a reply there.
+/// GIOP 1.0 and 1.1 have no [`Response::BeforeInvocation`], and request a reply of the target instead.
 ///
 /// # Errors
-/// When the message would outgrow its limit.
+/// When the message would exceed its limit.
 #[inline]
 pub fn begin_request(
     w: &mut Writer<'_>,
@@ -296,13 +302,13 @@ pub fn begin_request(
     }
     Target::encode_key(w, start.object_key)?;
     write_operation(w, start.operation)?;
-    // The principal, which nobody uses.
+    // The principal, which is obsolete.
     w.primitive(0u32)
 }
 
 const RESERVED: [u8; 3] = [0; 3];
 
-/// Operation names are identifiers of IDL, ASCII in every code set.
+/// Writes the name of an operation: an IDL identifier, which is ASCII in every code set.
 #[inline]
 fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(), EncodeError> {
     w.count(operation.len() + 1)?;

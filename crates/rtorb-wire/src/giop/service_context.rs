@@ -1,4 +1,4 @@
-//! The list of service contexts in a request or reply: what travels with a call beside its arguments.
+//! The service contexts of a request or reply: data besides the arguments.
 
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
@@ -7,18 +7,20 @@ use core::fmt;
 /// One service context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceContext<'x> {
-    /// Which service it belongs to.
+    /// The id of the service.
     pub id: u32,
-    /// An encapsulation, byte order first; some ids hold other octets.
+    /// The data, usually an encapsulation.
     pub data: &'x [u8],
 }
 
 /// The service contexts of a message, borrowed from it.
 ///
-/// They are checked when the header is decoded, so that walking over them cannot fail.
+/// Decoding the header checks them, so iteration cannot fail.
+//= CORBA 3 §13.7
+//# A service context is an id and bytes. A receiver ignores contexts that it does not know.
 #[derive(Clone, Copy)]
 pub struct ServiceContexts<'m> {
-    /// Begins at a multiple of 4 in its stream, right behind the count.
+    /// The bytes behind the count, which begin at a multiple of 4.
     octets: &'m [u8],
     count: u32,
     order: ByteOrder,
@@ -32,10 +34,10 @@ impl<'m> ServiceContexts<'m> {
         order: ByteOrder::NATIVE,
     };
 
-    /// Reads a list.
+    /// Decodes a list.
     ///
     /// # Errors
-    /// When it is longer than what is left.
+    /// When it is longer than the bytes left.
     #[inline]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let count = r.count(CONTEXT_OCTETS_MIN)?;
@@ -54,7 +56,7 @@ impl<'m> ServiceContexts<'m> {
         })
     }
 
-    /// The contexts in the order they came.
+    /// The contexts in order.
     #[inline]
     pub fn iter(&self) -> ServiceContextsIter<'m> {
         ServiceContextsIter {
@@ -63,7 +65,7 @@ impl<'m> ServiceContexts<'m> {
         }
     }
 
-    /// The data of the first context of that id.
+    /// The data of the first context with that id.
     #[inline]
     pub fn find(&self, id: u32) -> Option<&'m [u8]> {
         if self.count == 0 {
@@ -74,7 +76,7 @@ impl<'m> ServiceContexts<'m> {
             .map(|context| context.data)
     }
 
-    /// How many there are.
+    /// The number of contexts.
     #[inline]
     pub fn len(&self) -> usize {
         self.count as usize
@@ -109,7 +111,7 @@ impl fmt::Debug for ServiceContexts<'_> {
     }
 }
 
-/// Walks over the service contexts of a message.
+/// An iterator over the service contexts of a message.
 #[derive(Debug)]
 pub struct ServiceContextsIter<'m> {
     reader: Reader<'m>,
@@ -128,7 +130,7 @@ impl<'m> Iterator for ServiceContextsIter<'m> {
     }
 }
 
-/// The id and the count of an empty context.
+/// The size of an empty context: its id and its length.
 const CONTEXT_OCTETS_MIN: usize = 8;
 
 /// Writes a list of contexts.
@@ -145,7 +147,7 @@ pub(super) fn write_contexts(
     Ok(())
 }
 
-/// Writes a sequence of octets, copied.
+/// Writes the number of bytes and a copy of them.
 #[inline]
 pub(super) fn write_octets(w: &mut Writer<'_>, octets: &[u8]) -> Result<(), EncodeError> {
     w.count(octets.len())?;

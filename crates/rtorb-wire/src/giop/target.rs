@@ -1,24 +1,26 @@
-//! Which object a request is for, in the three forms that GIOP 1.2 allows.
+//! Target addresses: the object of a request, in the three forms of GIOP 1.2.
 
 use super::service_context::write_octets;
 use crate::ior::{self, Ior};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
-/// The address of a request's object.
+/// The address of the object of a request.
+//= GIOP 1.2 §15.4.2.1
+//# A GIOP 1.2 client addresses an object by its key, by a profile or by its reference, and a server accepts all three.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target<'m> {
-    /// Its key: what clients send first, and the only form before GIOP 1.2.
+    /// The object key: the form that this ORB sends, and the only form before GIOP 1.2.
     Key(&'m [u8]),
-    /// A profile of its reference.
+    /// A profile of the reference.
     Profile {
-        /// The profile's tag.
+        /// The tag of the profile.
         tag: u32,
-        /// The profile's encapsulation.
+        /// The encapsulation of the profile.
         data: &'m [u8],
     },
-    /// Its whole reference.
+    /// The whole reference.
     Reference {
-        /// Index of the profile that the client chose.
+        /// The index of the profile that the client uses.
         selected: u32,
         /// The reference.
         ior: Ior,
@@ -31,10 +33,10 @@ const PROFILE: u16 = 1;
 const REFERENCE: u16 = 2;
 
 impl<'m> Target<'m> {
-    /// The object's key, wherever it stands.
+    /// The object key of any form.
     ///
     /// # Errors
-    /// When the profile is of a kind without a known key, is malformed, or is not in the reference.
+    /// When the kind of the profile is unknown, it is malformed, or it is not in the reference.
     #[inline]
     pub fn object_key(&self) -> Result<&[u8], DecodeError> {
         match self {
@@ -51,7 +53,7 @@ impl<'m> Target<'m> {
         }
     }
 
-    /// Reads a target address of GIOP 1.2, or a key of the versions before.
+    /// Decodes a target address of GIOP 1.2, or an object key of earlier versions.
     #[inline]
     pub(super) fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         if r.giop_minor() < 2 {
@@ -74,7 +76,7 @@ impl<'m> Target<'m> {
         }
     }
 
-    /// Writes a key, with its disposition where the version has one.
+    /// Writes an object key, in GIOP 1.2 with its disposition.
     #[inline]
     pub(super) fn encode_key(w: &mut Writer<'_>, key: &[u8]) -> Result<(), EncodeError> {
         if w.giop_minor() >= 2 {

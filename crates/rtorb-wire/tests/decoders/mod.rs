@@ -1,6 +1,6 @@
-//! Every decoder, shown whatever octets there are. None may panic, and what was read must come out again as it was.
+//! Every decoder, run on arbitrary bytes. None may panic, and a decoded value must encode to the same value.
 //!
-//! Used by the fuzz targets (`fuzz/`), and by the tests that do without a nightly compiler.
+//! The fuzz targets (`fuzz/`) use it, and so do tests that need no nightly compiler.
 #![allow(dead_code, reason = "each user shows octets to some of the decoders")]
 
 use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};

@@ -1,6 +1,6 @@
 //! Which of several connections to one endpoint a priority takes: that of its band.
 
-use crate::rt::{Priority, PriorityBand};
+use crate::realtime::{Priority, PriorityBand};
 
 /// The priorities that have connections of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) struct NoBand;
 impl Bands {
     /// The band of a priority; none where all priorities have one connection.
     #[inline]
+    //= RT-CORBA 1.2 §Priority Banded Connections
+    //# A call uses the connection of the band that contains its priority. It fails if no band does.
     pub(crate) fn band(&self, priority: Priority) -> Result<Option<PriorityBand>, NoBand> {
         let number = priority.get();
         match self {

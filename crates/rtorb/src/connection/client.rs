@@ -5,7 +5,7 @@ use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
-use crate::rt::RtCore;
+use crate::realtime::RtCore;
 use crate::strategies::ConnectionStrategy;
 use crate::timing::Watch;
 use crate::wait::watchdog::Watchdog;
@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::Version;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The client side of an ORB: its choices, its endpoints, and what its connections need of each other.
@@ -49,18 +49,48 @@ pub(crate) enum Sharing {
     Banded(Multiplexed),
 }
 
-/// The ORB that a client is part of, as references and invocations need to know it.
-///
-/// References hold it, so that it lives as long as they do. A reader of references has an `Arc<dyn Host>` as its context.
-pub(crate) trait Host: Any + Debug + Send + Sync {
-    /// Its client side.
-    fn client(&self) -> &Arc<ClientCore>;
-
+/// The ORB around a client, as references and invocations need it.
+pub(crate) trait Host: Debug + Send + Sync {
     /// True if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;
 
     /// True if a call to that endpoint would wait for the calling thread itself.
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The client side of an ORB as references hold it: they keep their ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Arc<dyn Host>,
+}
+
+/// The same as a server holds it, which must not keep its ORB alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakClient {
+    pub(crate) core: Arc<ClientCore>,
+    pub(crate) host: Weak<dyn Host>,
+}
+
+impl WeakClient {
+    fn upgrade(&self) -> Option<Client> {
+        Some(Client {
+            core: Arc::clone(&self.core),
+            host: self.host.upgrade()?,
+        })
+    }
+}
+
+impl Client {
+    /// The client of the references in a message, from the context of its reader; `None` outside of a call.
+    pub(crate) fn of_context(context: &(dyn Any + Send + Sync)) -> Option<Self> {
+        match context.downcast_ref::<Self>() {
+            Some(client) => Some(client.clone()),
+            None => context.downcast_ref::<WeakClient>()?.upgrade(),
+        }
+    }
 }
 
 impl Sharing {

@@ -1,9 +1,9 @@
 //! One invocation of an object by one of its routes, and how its request is written.
 
 use super::Channel;
-use super::client::{ClientCore, Host};
+use super::client::{Client, ClientCore};
 use super::route::Route;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};
@@ -15,7 +15,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Invocation<'x> {
     pub(crate) core: &'x Arc<ClientCore>,
-    pub(crate) host: &'x Arc<dyn Host>,
+    /// The client with its ORB, which references in the reply belong to.
+    pub(crate) client: &'x Client,
     pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,

@@ -29,7 +29,7 @@ pub(super) fn call<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     let endpoint = &invocation.route.endpoint;
-    if invocation.host.would_deadlock(&endpoint.endpoint) {
+    if invocation.client.host.would_deadlock(&endpoint.endpoint) {
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
     let slot = endpoint.connections.slot(multiplexed, invocation);
@@ -43,7 +43,7 @@ pub(super) fn call<'a>(
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
         // The server may serve one request of a connection at a time, and those before may wait for this upcall.
-        let is_nested = invocation.host.is_in_servant();
+        let is_nested = invocation.client.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
         let deadline = wait::deadline(invocation.timeout);
         let error = match shared.call(invocation, others, deadline, arguments, results) {
@@ -261,7 +261,7 @@ impl Multiplexed {
         let held = match (connection.try_lock(), deadline.at_ns()) {
             (Some(held), _) => Some(held),
             // The thread that holds it may wait for this very upcall.
-            (None, _) if invocation.host.is_in_servant() => {
+            (None, _) if invocation.client.host.is_in_servant() => {
                 return exclusive::call(invocation, arguments, results);
             }
             (None, None) => Some(connection.lock()),

@@ -16,7 +16,7 @@ use std::time::Instant;
 #[cold]
 pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemException> {
     let endpoint = &invocation.route.endpoint.endpoint;
-    if invocation.host.would_deadlock(endpoint) {
+    if invocation.client.host.would_deadlock(endpoint) {
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
     let begun = Instant::now();

@@ -213,7 +213,7 @@ impl SharedConnection {
         let mut reader = header
             .reader(bytes)
             .with_char_code_set(self.char_code_set)
-            .with_context(invocation.host);
+            .with_context(invocation.client);
         let ended = read_reply(header.message_type, &mut reader, request_id, results)?;
         ended.ok_or_else(|| {
             let other = DecodeError::BadTag {

@@ -233,7 +233,7 @@ impl SingleConnection {
             let mut reader = message
                 .reader()
                 .with_char_code_set(self.char_code_set)
-                .with_context(invocation.host);
+                .with_context(invocation.client);
             if unread.left > 0 {
                 reader = reader.with_remainder(&mut unread);
             }

@@ -8,10 +8,9 @@
 use super::DispatchError;
 use super::stations::{self, Station};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
-use crate::poa::object_table::ActiveObject;
-use crate::rt::{CallPriority, Priority, ThreadpoolLane};
-use crate::server::{Server, Session, TakenRequest, Workspace, propagated};
+use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
+use crate::server::ActiveObject;
+use crate::server::{Server, ServerCore, Session, TakenRequest, Workspace, propagated};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
 use rustix::io::Errno;
@@ -85,7 +84,7 @@ impl FilterChain {
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     server: &Server,
     chain: &Arc<FilterChain>,
 ) -> Result<(), DispatchError> {
@@ -115,7 +114,7 @@ pub(super) fn run(
 
 /// How the I/O thread runs: as the server's threads do, and where those inherit, as the most urgent lane. Below that, it
 /// would keep urgent requests waiting for whichever servants run.
-fn io_thread(orb: &OrbCore, stations: &[Station]) -> ThreadConfig {
+fn io_thread(orb: &ServerCore, stations: &[Station]) -> ThreadConfig {
     let config = orb.rt.obtainable(&orb.server_threads);
     let most_urgent = stations.iter().max_by_key(|station| station.priority);
     ThreadConfig {
@@ -127,7 +126,7 @@ fn io_thread(orb: &OrbCore, stations: &[Station]) -> ThreadConfig {
 }
 
 /// The threads of a lane, which run at its priority.
-fn station(orb: &OrbCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
+fn station(orb: &ServerCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
     let priority = lane.lane_priority;
     // The builder has refused lanes that this host has no priority for.
     let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
@@ -145,7 +144,7 @@ fn station(orb: &OrbCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
 
 /// The priority that the chain gives a request.
 fn filter(
-    orb: &OrbCore,
+    orb: &ServerCore,
     chain: &FilterChain,
     object: Option<&ActiveObject>,
     header: &RequestHeader<'_>,

@@ -3,12 +3,11 @@
 //!
 //! It listens from when the ORB does, so that there are references; its threads begin when the ORB is run.
 
-use super::pool::{LaneConfig, Pool, PoolConfig, endpoints};
-use super::{DispatchError, await_connection};
+use super::pool::{LaneConfig, Pool, PoolConfig};
+use super::{DispatchError, Pools, await_connection};
 use crate::exception::SystemException;
-use crate::orb::OrbCore;
-use crate::rt::{ThreadpoolId, ThreadpoolLane};
-use crate::server::Server;
+use crate::realtime::{ThreadpoolId, ThreadpoolLane};
+use crate::server::{Server, ServerCore, not_opened};
 use std::sync::{Arc, OnceLock};
 
 /// The lanes of the ORB's own pool, and the pool once the ORB listens.
@@ -35,17 +34,16 @@ impl Lanes {
     ///
     /// # Errors
     /// INITIALIZE with the endpoint if one cannot be listened on.
-    pub(crate) fn open(&self, orb: &Arc<OrbCore>) -> Result<(), SystemException> {
+    pub(crate) fn open(&self, orb: &Arc<ServerCore>, pools: &Pools) -> Result<(), SystemException> {
         let config = self.config(orb);
-        let listeners = orb.pools.open_endpoints(config.id, config.lanes.len())?;
+        let listeners = pools.open_endpoints(config.id, config.lanes.len())?;
         // The builder has refused lanes that this host has no priority for.
-        let pool = Pool::open(orb, config, listeners)
-            .map_err(|errno| endpoints::not_opened(None, errno))?;
+        let pool = Pool::open(orb, config, listeners).map_err(|errno| not_opened(None, errno))?;
         self.pool.get_or_init(|| pool);
         Ok(())
     }
 
-    fn config(&self, orb: &OrbCore) -> PoolConfig {
+    fn config(&self, orb: &ServerCore) -> PoolConfig {
         let has_lanes = !self.lanes.is_empty();
         let lane = |priority, static_threads, dynamic_threads| LaneConfig {
             priority,
@@ -72,7 +70,11 @@ impl Lanes {
 }
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server, lanes: &Lanes) -> Result<(), DispatchError> {
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    lanes: &Lanes,
+) -> Result<(), DispatchError> {
     let Some(pool) = lanes.pool() else {
         return Ok(());
     };
@@ -82,6 +84,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server, lanes: &Lanes) -> Result<
         waited = await_connection(server);
     }
     orb.stop();
+    pool.stop();
     pool.join();
     Ok(waited?)
 }

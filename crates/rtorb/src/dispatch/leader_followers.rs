@@ -4,10 +4,11 @@
 //! No request changes threads. Whoever leads takes the next one, of whatever priority, and with all threads in servants an
 //! urgent request waits until one is done.
 
-use super::reactor::{ConnectionNumber, Reactor};
+use super::reactor::Reactor;
 use super::{DispatchError, join};
-use crate::orb::OrbCore;
-use crate::server::{Next, Served, Server, Session, TakenRequest, ThreadPriority, Workspace};
+use crate::server::{
+    Next, Served, Server, ServerCore, Session, TakenRequest, ThreadPriority, Token, Workspace,
+};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rustix::io::Errno;
@@ -15,12 +16,12 @@ use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     server: &Server,
     threads_max: usize,
 ) -> Result<(), DispatchError> {
     let token = Arc::new(Mutex::new(Leading {
-        reactor: Reactor::new(server)?,
+        reactor: Reactor::new(orb, server)?,
         unfinished: None,
         failed: None,
     }));
@@ -45,7 +46,7 @@ pub(super) fn run(
     }
     join(threads);
     let leading = token.lock();
-    leading.reactor.say_closing();
+    server.close_all();
     match (refused, leading.failed) {
         (Some(refused), _) => Err(DispatchError::Refused(refused)),
         (None, Some(errno)) => Err(errno.into()),
@@ -60,11 +61,11 @@ pub(super) fn run(
 struct Leading {
     reactor: Reactor,
     /// The connection of the request that was taken last, if octets were behind it; no event will tell of them.
-    unfinished: Option<ConnectionNumber>,
+    unfinished: Option<Token>,
     failed: Option<Errno>,
 }
 
-fn follow_and_lead(orb: &Arc<OrbCore>, server: &Server, token: &Mutex<Leading>) {
+fn follow_and_lead(orb: &Arc<ServerCore>, server: &Server, token: &Mutex<Leading>) {
     let mut workspace = Workspace::new(ThreadPriority::returning());
     let mut request = TakenRequest::with_room();
     loop {
@@ -82,7 +83,7 @@ impl Leading {
     /// Waits for a request and takes it; `None` when the ORB stops.
     fn take(
         &mut self,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         server: &Server,
         (workspace, request): (&mut Workspace, &mut TakenRequest),
     ) -> Option<Arc<Session>> {
@@ -98,6 +99,10 @@ impl Leading {
                 continue;
             };
             let session = &connection.session;
+            if session.has_unsent() && received == Served::Open {
+                // When the client has taken that, an event says so.
+                continue;
+            }
             let next = match received {
                 Served::Open => connection.reading.take_next(session, workspace, request),
                 Served::Over => Next::Over,
@@ -113,24 +118,19 @@ impl Leading {
                 Next::Incomplete => {}
                 // Those that the ORB itself ends are told so in the end.
                 Next::Over if orb.is_stopping() => {}
-                Next::Over => self.reactor.remove(number),
+                Next::Over => self.reactor.remove(number, server),
             }
         }
         None
     }
 
     /// Waits for octets of a connection and receives them.
-    fn receive(
-        &mut self,
-        orb: &Arc<OrbCore>,
-        server: &Server,
-    ) -> Option<(ConnectionNumber, Served)> {
+    fn receive(&mut self, orb: &Arc<ServerCore>, server: &Server) -> Option<(Token, Served)> {
         match self.reactor.next(orb, server) {
             Ok(number) => {
                 let number = number?;
                 let connection = self.reactor.connection(number)?;
-                let received = connection.reading.receive_now(&connection.session);
-                Some((number, received.into()))
+                Some((number, connection.receive_now()))
             }
             Err(errno) => {
                 self.failed = Some(errno);

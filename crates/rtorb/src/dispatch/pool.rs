@@ -7,7 +7,6 @@
 
 mod connection;
 pub(crate) mod endpoints;
-mod events;
 mod lane;
 mod queue;
 mod reading;
@@ -20,8 +19,8 @@ pub(crate) use lane::Lane;
 pub(crate) use threads::would_wait_for_itself;
 
 use super::DispatchError;
-use crate::orb::OrbCore;
-use crate::rt::{Priority, ThreadpoolId};
+use crate::realtime::{Priority, ThreadpoolId};
+use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
 use relief::Relief;
@@ -83,7 +82,7 @@ impl Pool {
     /// # Errors
     /// What the host refuses; INVAL for a priority that the ORB's mapping does not know, which the caller has looked at.
     pub(crate) fn open(
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         config: PoolConfig,
         listeners: Vec<Vec<Listener>>,
     ) -> Result<Arc<Self>, Errno> {
@@ -107,7 +106,7 @@ impl Pool {
     ///
     /// # Errors
     /// When the host refuses a thread or its scheduling; none is left then.
-    pub(crate) fn begin(self: &Arc<Self>, orb: &Arc<OrbCore>) -> Result<(), DispatchError> {
+    pub(crate) fn begin(self: &Arc<Self>, orb: &Arc<ServerCore>) -> Result<(), DispatchError> {
         if self.has_begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
@@ -124,7 +123,7 @@ impl Pool {
     /// # Errors
     /// As [`open`](Self::open) and [`begin`](Self::begin).
     pub(crate) fn start(
-        orb: &Arc<OrbCore>,
+        orb: &Arc<ServerCore>,
         config: PoolConfig,
         listeners: Vec<Vec<Listener>>,
     ) -> Result<Arc<Self>, DispatchError> {

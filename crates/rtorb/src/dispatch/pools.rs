@@ -1,10 +1,11 @@
 //! The application's thread pools of one ORB, and the adapters that use each.
 
 use super::pool::Pool;
-use super::pool::endpoints::{self, LaneEndpoints};
+use super::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{InvalidThreadpool, ThreadpoolId};
+use crate::realtime::{InvalidThreadpool, ThreadpoolId};
+use crate::server::bind;
 use crate::transport::Listener;
 use core::fmt;
 use rtorb_os::sync::Mutex;
@@ -63,9 +64,7 @@ impl Pools {
         lanes: usize,
     ) -> Result<Vec<Vec<Listener>>, SystemException> {
         let endpoints = |lane| self.lane_endpoints.of_lane(&self.listen, id, lane);
-        (0..lanes)
-            .map(|lane| endpoints::open(&endpoints(lane)))
-            .collect()
+        (0..lanes).map(|lane| bind(&endpoints(lane))).collect()
     }
 
     /// Starts one more pool by `start`, which is given its id.
@@ -102,6 +101,8 @@ impl Pools {
     }
 
     /// Ends a pool that no adapter uses, and waits until it has ended.
+    //= RT-CORBA 1.2 §Threadpools
+    //# A pool is destroyed when no adapter uses it any longer.
     pub(crate) fn destroy(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
         let pool = self.remove(id)?;
         pool.stop();

@@ -2,19 +2,18 @@
 
 use super::DispatchError;
 use super::reactor::Reactor;
-use crate::orb::OrbCore;
-use crate::server::{Server, ThreadPriority, Workspace};
+use crate::server::{Server, ServerCore, ThreadPriority, Workspace};
 use std::sync::Arc;
 
 /// Serves on the calling thread, with the scheduling of the server's threads, until the ORB is stopped.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
     let config = orb.rt.obtainable(&orb.server_threads);
     config.apply_here().map_err(DispatchError::Refused)?;
     let mut workspace = Workspace::new(ThreadPriority::returning());
-    let mut reactor = Reactor::new(server)?;
+    let mut reactor = Reactor::new(orb, server)?;
     reactor.run(orb, server, |connection| {
         connection.serve_ready(&mut workspace)
     })?;
-    reactor.say_closing();
+    server.close_all();
     Ok(())
 }

@@ -4,10 +4,10 @@ use super::reactor::Reactor;
 use super::request_queue::{NO_ROOM, RequestQueue};
 use super::{DispatchError, join};
 use crate::exception::SystemException;
-use crate::orb::OrbCore;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use crate::server::{
-    Next, Served, ServedConnection, Server, Session, TakenRequest, ThreadPriority, Workspace,
+    Next, Served, ServedConnection, Server, ServerCore, Session, TakenRequest, ThreadPriority,
+    Workspace,
 };
 use rtorb_os::Refused;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
@@ -34,14 +34,14 @@ pub(super) type Choose = Box<
 ///
 /// `io_thread` is how the I/O thread runs.
 pub(super) fn run(
-    (orb, server): (&Arc<OrbCore>, &Server),
+    (orb, server): (&Arc<ServerCore>, &Server),
     io_thread: &ThreadConfig,
     stations: &[Station],
     choose: Choose,
 ) -> Result<(), DispatchError> {
     let queue = |station: &Station| Arc::new(RequestQueue::new(&orb.limits, station.threads));
     let queues: Vec<_> = stations.iter().map(queue).collect();
-    let reactor = Reactor::new(server)?;
+    let reactor = Reactor::new(orb, server)?;
     let mut threads = Vec::new();
     let started = start_serving(stations, &queues, &mut threads)
         .and_then(|()| start_reading(orb, io_thread, (reactor, choose), &queues));
@@ -56,11 +56,9 @@ pub(super) fn run(
     };
     queues.iter().for_each(|queue| queue.close());
     join(threads);
-    if let Some((reactor, read)) = read {
-        reactor.say_closing();
-        read?;
-    }
-    Ok(())
+    // The reactor holds the connections until then.
+    server.close_all();
+    Ok(read.map_or(Ok(()), |(_, read)| read)?)
 }
 
 fn start_serving(
@@ -83,15 +81,12 @@ fn start_serving(
     Ok(())
 }
 
-/// What the I/O thread leaves: the connections, and how it ended.
-type Read = (Reactor, Result<(), Errno>);
-
 fn start_reading(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     io_thread: &ThreadConfig,
     (mut reactor, choose): (Reactor, Choose),
     queues: &[Arc<RequestQueue>],
-) -> Result<JoinHandle<Option<Read>>, Refused> {
+) -> Result<JoinHandle<Option<(Reactor, Result<(), Errno>)>>, Refused> {
     let mut reader = Reader {
         queues: queues.to_vec(),
         choose,
@@ -125,14 +120,15 @@ struct Reader {
 impl Reader {
     /// Passes on all requests of a connection that are there.
     fn read(&mut self, connection: &mut ServedConnection) -> Served {
-        let session = &connection.session;
-        if Served::from(connection.reading.receive_now(session)) == Served::Over {
+        if connection.receive_now() == Served::Over {
             return Served::Over;
         }
+        let session = &connection.session;
         let workspace = self
             .workspace
             .get_or_insert_with(|| Workspace::new(ThreadPriority::returning()));
-        loop {
+        // A client that does not take its replies is read on when it has.
+        while !session.has_unsent() {
             match connection
                 .reading
                 .take_next(session, workspace, &mut self.next)
@@ -158,5 +154,6 @@ impl Reader {
                 return Served::Over;
             }
         }
+        Served::Open
     }
 }

@@ -1,14 +1,14 @@
 //! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
 
 use super::{DispatchError, await_connection, join};
-use crate::orb::OrbCore;
-use crate::server::{Server, ThreadPriority, Workspace};
+use crate::server::{Admission, Server, ServerCore, ThreadPriority, Workspace, refuse};
 use rtorb_os::Resource;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
-pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchError> {
+pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let config = orb.rt.obtainable(&orb.server_threads);
     let mut number = 0u64;
@@ -20,24 +20,34 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
         }
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
-            while let Some(mut connection) = server.accept(orb, listener) {
-                let session = Arc::clone(&connection.session);
-                number += 1;
-                let serve = move || {
-                    let mut workspace = Workspace::new(ThreadPriority::keeping());
-                    connection.serve_to_the_end(&mut workspace);
-                };
-                match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
-                    Ok(thread) => threads.push(thread),
-                    // There are threads, and no room for one more now: its client is let go, the others are served on.
-                    Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
-                        session.say_closing();
-                    }
-                    Err(refused) => {
-                        orb.stop();
-                        join(threads);
-                        return Err(DispatchError::Refused(refused));
-                    }
+            let mut connection = match server.accept(orb, listener) {
+                Admission::Accepted(connection) => connection,
+                Admission::Refused | Admission::Empty => continue,
+                Admission::Pending => {
+                    sleep_until(monotonic_ns() + PENDING_NS);
+                    continue;
+                }
+                Admission::Exhausted => {
+                    sleep_until(monotonic_ns() + EXHAUSTED_NS);
+                    continue;
+                }
+            };
+            let session = Arc::clone(&connection.session);
+            number += 1;
+            let serve = move || {
+                let mut workspace = Workspace::new(ThreadPriority::keeping());
+                connection.serve_to_the_end(&mut workspace);
+            };
+            match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
+                Ok(thread) => threads.push(thread),
+                // There are threads, and no room for one more now: this client is refused, the others are served on.
+                Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
+                    refuse(&session.stream);
+                }
+                Err(refused) => {
+                    orb.stop();
+                    join(threads);
+                    return Err(DispatchError::Refused(refused));
                 }
             }
         }
@@ -45,3 +55,9 @@ pub(super) fn run(orb: &Arc<OrbCore>, server: &Server) -> Result<(), DispatchErr
     join(threads);
     Ok(())
 }
+
+/// How long an idle connection is given to give way, in nanoseconds.
+const PENDING_NS: u64 = 1_000_000;
+
+/// How long to accept nothing when the process has no file descriptor left, in nanoseconds.
+const EXHAUSTED_NS: u64 = 100_000_000;

@@ -4,13 +4,13 @@
 
 use super::DispatchError;
 use super::stations::{self, Station};
-use crate::orb::OrbCore;
 use crate::server::Server;
+use crate::server::ServerCore;
 use std::sync::Arc;
 
 /// Serves until the ORB is stopped; the calling thread waits for the others to end.
 pub(super) fn run(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     server: &Server,
     threads: usize,
 ) -> Result<(), DispatchError> {

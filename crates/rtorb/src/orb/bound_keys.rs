@@ -1,9 +1,9 @@
 //! Object keys that the application chooses, so that an object is found by host, port and a word.
 
 use super::Orb;
-use crate::poa::Unbindable;
-use crate::poa::object_key::{self, ObjectKey};
 use crate::reference::ObjectRef;
+use crate::server::Unbindable;
+use crate::server::object_key::{self, ObjectKey};
 use core::fmt;
 
 /// Why an object cannot be bound to a key.
@@ -66,8 +66,8 @@ impl Orb {
         if !self.is_own(&own) {
             return Err(ObjectKeyError::NotOwn);
         }
-        let bound_max = self.core.limits.bound_keys_max;
-        let bound = self.core.objects.bind(key, own, bound_max);
+        let bound_max = self.core.adapters.server.limits.bound_keys_max;
+        let bound = self.core.adapters.server.objects.bind(key, own, bound_max);
         bound.map_err(|unbindable| match unbindable {
             Unbindable::Taken => ObjectKeyError::Taken,
             Unbindable::TooMany => ObjectKeyError::TooMany,
@@ -78,16 +78,16 @@ impl Orb {
     ///
     /// Requests in progress end normally.
     pub fn unbind_object_key(&self, key: impl AsRef<[u8]>) -> bool {
-        self.core.objects.unbind(key.as_ref())
+        self.core.adapters.server.objects.unbind(key.as_ref())
     }
 
     /// True if an object with that key is one of an adapter of this ORB.
     fn is_own(&self, key: &[u8]) -> bool {
         match ObjectKey::parse(key) {
-            ObjectKey::Transient { epoch, .. } => epoch == self.core.epoch,
+            ObjectKey::Transient { epoch, .. } => epoch == self.core.adapters.server.epoch,
             ObjectKey::Named(name) => object_key::split(name)
                 .and_then(|(adapter, _)| core::str::from_utf8(adapter).ok())
-                .is_some_and(|adapter| self.core.root.has(adapter.trim_end_matches('/'))),
+                .is_some_and(|adapter| self.core.adapters.root.has(adapter.trim_end_matches('/'))),
         }
     }
 }

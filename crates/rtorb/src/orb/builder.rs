@@ -3,31 +3,30 @@
 use super::initial_references::InitialReferences;
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
-use crate::connection::{ClientCore, EndpointTable, Sharing};
+use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::object_table::ObjectTable;
-use crate::poa::{Adapter, PoaError};
-use crate::rt::{
+use crate::poa::{Adapters, PoaError};
+use crate::realtime::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
+use crate::server::{ObjectTable, ServerCore, ServerState};
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicUsize};
+use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
-use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
@@ -195,7 +194,7 @@ impl OrbBuilder {
 
     /// What packets of a CORBA priority are marked with, on connections whose protocol properties say
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
-    /// ([`NetworkPriorityTable::even`](crate::rt::NetworkPriorityTable::even)).
+    /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
     #[must_use]
     pub fn network_priority_mapping(
         mut self,
@@ -399,7 +398,6 @@ impl OrbBuilder {
     pub fn build(self) -> Result<Orb, OrbError> {
         self.check_client_policies()?;
         self.check_lanes()?;
-        let objects = ObjectTable::new(self.limits.objects_max);
         let listen = match self.listen.is_empty() {
             true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
             false => self.listen,
@@ -429,10 +427,8 @@ impl OrbBuilder {
         };
         let rt = Arc::new(rt);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
-        let client = ClientCore {
-            limits: self.limits.clone(),
-            rt: Arc::clone(&rt),
-            timing: Arc::clone(&timing),
+        let client = Arc::new(ClientCore {
+            limits: self.limits,
             byte_order: self.byte_order,
             fragment_bytes: self.fragment_octets,
             max_version: self.max_version,
@@ -446,30 +442,37 @@ impl OrbBuilder {
             watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
-        };
-        let core = OrbCore {
-            strategies: self.strategies,
-            byte_order: self.byte_order,
-            fragment_octets: self.fragment_octets,
-            server_threads: rt.obtainable(&self.server_threads),
-            rt,
-            client: Arc::new(client),
-            timing,
-            dispatch,
-            pools: Pools::new(listen, self.lane_endpoints, self.limits.pool_threads_max),
-            limits: self.limits,
-            epoch: epoch(),
-            objects,
-            initial_references: InitialReferences::new(self.initial_references),
-            adapters: AtomicUsize::new(1),
-            root: Arc::new(Adapter::root()),
-            server: OnceLock::new(),
-            opening: Mutex::new(()),
-            stopping: AtomicBool::new(false),
-        };
-        Ok(Orb {
-            core: Arc::new(core),
-        })
+            rt: Arc::clone(&rt),
+            timing: Arc::clone(&timing),
+        });
+        let pools = Pools::new(listen, self.lane_endpoints, client.limits.pool_threads_max);
+        let initial_references = InitialReferences::new(self.initial_references);
+        let server_threads = client.rt.obtainable(&self.server_threads);
+        let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
+            let server = ServerCore {
+                timing,
+                byte_order: self.byte_order,
+                fragment_octets: self.fragment_octets,
+                server_threads,
+                epoch: epoch(),
+                objects: ObjectTable::new(client.limits.objects_max),
+                client: WeakClient {
+                    core: Arc::clone(&client),
+                    host: host.clone() as Weak<dyn Host>,
+                },
+                state: ServerState::default(),
+                limits: client.limits.clone(),
+                rt,
+            };
+
+            OrbCore {
+                strategies: self.strategies,
+                client,
+                adapters: Adapters::new(Arc::new(server), dispatch, pools),
+                initial_references,
+            }
+        });
+        Ok(Orb { core })
     }
 
     fn check_client_policies(&self) -> Result<(), OrbError> {

@@ -57,14 +57,14 @@ fn malformed(error: UrlError) -> SystemException {
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
     match ior.is_nil() {
         true => Err(ExceptionKind::InvObjref.into()),
-        false => Ok(ObjectRef::new(orb.host(), ior)),
+        false => Ok(ObjectRef::new(orb.client(), ior)),
     }
 }
 
 fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef, SystemException> {
     match location {
         Location::Initial(name) => resolve_initial_within(orb, name, left),
-        Location::Addresses(corbaloc) => Ok(ObjectRef::new(orb.host(), corbaloc.to_ior("")?)),
+        Location::Addresses(corbaloc) => Ok(ObjectRef::new(orb.client(), corbaloc.to_ior("")?)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Orb;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{Priority, set_thread_priority, thread_priority};
+use crate::realtime::{Priority, set_thread_priority, thread_priority};
 
 /// The priority of the calling thread (RTCORBA::Current), by the mapping of one ORB.
 ///
@@ -44,14 +44,14 @@ impl RtCurrent {
     /// DATA_CONVERSION 2 if the mapping has no native priority for it; NO_PERMISSION with the kernel's error if the host
     /// refuses, unless the ORB was built for best effort.
     pub fn set_the_priority(&self, priority: Priority) -> Result<(), SystemException> {
-        set_thread_priority(&self.orb.core.rt, priority)
+        set_thread_priority(&self.orb.core.client.rt, priority)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::{NativePriority, PriorityMapping, caller_priority};
+    use crate::realtime::{NativePriority, PriorityMapping, caller_priority};
 
     #[derive(Debug)]
     struct AllSevens;
@@ -66,14 +66,19 @@ mod tests {
         }
     }
 
+    //= RT-CORBA 1.2 §Real-Time Current
+    //% test
     #[test]
     fn a_thread_without_a_priority_has_one_by_the_mapping_of_each_orb() {
         let plain = Orb::builder().build().expect("an ORB");
         let sevens = Orb::builder().priority_mapping(AllSevens).build();
         let sevens = sevens.expect("an ORB");
         for _ in 0..2 {
-            assert_eq!(caller_priority(&plain.core.rt), Ok(Priority::MIN));
-            assert_eq!(caller_priority(&sevens.core.rt).map(Priority::get), Ok(7));
+            assert_eq!(caller_priority(&plain.core.client.rt), Ok(Priority::MIN));
+            assert_eq!(
+                caller_priority(&sevens.core.client.rt).map(Priority::get),
+                Ok(7)
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Orb;
 use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
 use crate::dispatch::{DestroyThreadpoolError, DispatchError};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{
+use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
     RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
     UnixDomainProtocolProperties, refusal,
@@ -77,8 +77,8 @@ impl RtOrb {
     /// # Errors
     /// InvalidThreadpool; BAD_INV_ORDER while an adapter uses it, and 3 in a servant: a thread would wait for itself.
     pub fn destroy_threadpool(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
-        let core = &self.orb.core;
-        if is_in_upcall(core) {
+        let core = &self.orb.core.adapters;
+        if is_in_upcall(&core.server) {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
         }
         core.pools.destroy(id)
@@ -142,7 +142,7 @@ impl RtOrb {
 
     /// The mutex of that name in this ORB, and true if it was made for this call. The name goes with its last clone.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
-        self.orb.core.rt.named_mutexes.create(name)
+        self.orb.core.client.rt.named_mutexes.create(name)
     }
 
     /// The mutex of that name in this ORB.
@@ -150,7 +150,7 @@ impl RtOrb {
     /// # Errors
     /// [`MutexNotFound`] when nobody has one of that name.
     pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
-        self.orb.core.rt.named_mutexes.open(name)
+        self.orb.core.client.rt.named_mutexes.open(name)
     }
 
     fn start(
@@ -158,8 +158,8 @@ impl RtOrb {
         pool: LanedThreadpool,
         has_lanes: bool,
     ) -> Result<ThreadpoolId, SystemException> {
-        let core = &self.orb.core;
-        core.check_running()?;
+        let core = &self.orb.core.adapters;
+        core.server.check_running()?;
         check(&pool.lanes)?;
         let lanes = pool.lanes.iter();
         let threads = lanes
@@ -177,12 +177,12 @@ impl RtOrb {
                 allow_borrowing: pool.allow_borrowing,
                 buffering: pool.request_buffering.map(buffering),
             };
-            Pool::start(core, config, listeners).map_err(not_started)
+            Pool::start(&core.server, config, listeners).map_err(not_started)
         })
     }
 
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
-        let core = &self.orb.core;
+        let core = &self.orb.core.adapters.server;
         // The pool makes its threads' policy of the priority, and could not say what was wrong with it.
         core.rt.to_native(lane.lane_priority)?;
         let threads = ThreadConfig {
@@ -200,6 +200,8 @@ impl RtOrb {
 }
 
 /// BAD_PARAM for lanes that nobody could serve, or that could not be told from each other.
+//= RT-CORBA 1.2 §Threadpools
+//# The lanes of a pool have different priorities, and each has static threads.
 fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
     let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
     let is_right = !lanes.is_empty()
@@ -231,7 +233,7 @@ fn not_started(error: DispatchError) -> SystemException {
 mod tests {
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
-    use crate::rt::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::realtime::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
     use crate::strategies::DispatchStrategy;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use rtorb_os::sched::SchedPolicy;

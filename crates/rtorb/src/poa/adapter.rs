@@ -1,33 +1,49 @@
 //! An adapter: it gives servants their place and their references.
 
-use super::manager::{ManagerState, PoaManager};
-use super::object_key::{self, ObjectKey};
-use super::object_table::ActiveObject;
+use super::adapters::Adapters;
+use super::manager::PoaManager;
+use super::published::{self, Published};
 use super::rt_poa::priority_is_settled;
 use super::rt_policies::RtPolicies;
-use super::{IdAssignment, Lifespan, PoaPolicies, Servant, ServedBy, Tie};
+use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
+use crate::connection::Client;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
-use crate::orb::Orb;
-use crate::orb::published::Published;
+use crate::realtime::{CallPriority, Priority};
 use crate::reference::ObjectRef;
-use crate::rt::Priority;
+use crate::server::object_key::{self, ObjectKey};
+use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use core::fmt;
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
+use rtorb_wire::ior::Ior;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 /// A portable object adapter; cheap to clone.
-#[derive(Clone, Debug)]
+///
+/// ```
+/// use rtorb::PoaPolicies;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// // References to objects of this adapter hold for later runs of the program, which chooses the objects' ids.
+/// let valves = orb.root_poa()?.create_poa("Valves", PoaPolicies::PERSISTENT)?;
+/// assert_eq!(valves.name(), "Valves");
+/// // let valve: Valve = valves.activate_with_id("inlet", Servant)?; with the code generated for an interface Valve
+/// valves.destroy();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct Poa {
-    pub(super) orb: Orb,
+    client: Client,
+    pub(super) core: Arc<Adapters>,
     pub(super) adapter: Arc<Adapter>,
 }
 
 /// What the ORB keeps of an adapter.
-#[derive(Debug)]
 pub(crate) struct Adapter {
+    orb: Weak<Adapters>,
     /// Path from the root, separated by `/`; the root's is `RootPOA`.
     path: String,
     /// The adapter that this one was made under, and its name there; dangling for the root.
@@ -127,8 +143,16 @@ impl From<SystemException> for PoaError {
 }
 
 impl Poa {
-    pub(crate) fn new(orb: Orb, adapter: Arc<Adapter>) -> Self {
-        Self { orb, adapter }
+    pub(crate) fn new(client: Client, core: Arc<Adapters>, adapter: Arc<Adapter>) -> Self {
+        Self {
+            client,
+            core,
+            adapter,
+        }
+    }
+
+    fn with_adapter(&self, adapter: Arc<Adapter>) -> Self {
+        Self::new(self.client.clone(), Arc::clone(&self.core), adapter)
     }
 
     /// Activates a servant under an id that the adapter makes, and answers its reference.
@@ -175,12 +199,12 @@ impl Poa {
         let place = self.place_of(object)?;
         let id = {
             let active = self
-                .orb
                 .core
+                .server
                 .objects
                 .enter(place)
                 .ok_or(PoaError::ObjectNotActive)?;
-            if !Arc::ptr_eq(&active.adapter, &self.adapter) {
+            if !self.adapter.is(&*active.adapter) {
                 return Err(PoaError::WrongAdapter);
             }
             active.id.clone()
@@ -226,10 +250,10 @@ impl Poa {
             crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
-            ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => {
-                let active = self.orb.core.objects.enter(place);
+            ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => {
+                let active = self.core.server.objects.enter(place);
                 active
-                    .filter(|active| Arc::ptr_eq(&active.adapter, &self.adapter))
+                    .filter(|active| self.adapter.is(&*active.adapter))
                     .map(|active| active.id.clone())
             }
             ObjectKey::Transient { .. } => None,
@@ -259,11 +283,12 @@ impl Poa {
         if self.adapter.objects.lock().destroyed {
             return Err(destroyed().into());
         }
-        self.orb.core.count_adapter()?;
+        self.core.count_adapter()?;
         // From here on the adapter has its pool, if it has one of its own, and gives it back when it is destroyed.
-        let rt = RtPolicies::new(&self.orb.core, &policies.rt)
-            .inspect_err(|_| self.orb.core.uncount_adapter())?;
+        let rt = RtPolicies::new(&self.core, &policies.rt)
+            .inspect_err(|_| self.core.uncount_adapter())?;
         let adapter = Arc::new(Adapter {
+            orb: Arc::downgrade(&self.core),
             path,
             parent: Arc::downgrade(&self.adapter),
             name_there: name.to_owned(),
@@ -274,7 +299,7 @@ impl Poa {
             objects: Mutex::default(),
         });
         children.insert(name.to_owned(), Arc::clone(&adapter));
-        Ok(Self::new(self.orb.clone(), adapter))
+        Ok(self.with_adapter(adapter))
     }
 
     /// The adapter with that name under this one.
@@ -289,7 +314,7 @@ impl Poa {
             .get(name)
             .cloned()
             .ok_or(PoaError::AdapterNonExistent)?;
-        Ok(Self::new(self.orb.clone(), adapter))
+        Ok(self.with_adapter(adapter))
     }
 
     /// Ends all objects of this adapter and of those under it; its name may be given to another one then.
@@ -304,20 +329,20 @@ impl Poa {
         // Nothing is added to a destroyed adapter, so that these are the last ones.
         let children = core::mem::take(&mut *self.adapter.children.lock());
         for adapter in children.into_values() {
-            Self::new(self.orb.clone(), adapter).destroy();
+            self.with_adapter(adapter).destroy();
         }
         for (id, place) in by_id {
             self.withdraw(&id, place);
         }
         if let Some(place) = locator {
             let adapter = ObjectKey::named(&self.adapter.path, b"");
-            self.orb.core.objects.remove_locator(&adapter, place);
+            self.core.server.objects.remove_locator(&adapter, place);
         }
         if self.adapter.path != ROOT {
-            self.orb.core.uncount_adapter();
+            self.core.uncount_adapter();
         }
         if let Some(pool) = &self.adapter.rt.pool {
-            self.orb.core.pools.give_back(pool.config.id);
+            self.core.pools.give_back(pool.config.id);
         }
         if let Some(parent) = self.adapter.parent.upgrade() {
             let mut siblings = parent.children.lock();
@@ -350,9 +375,9 @@ impl Poa {
         Activation { id, priority }: Activation<'_>,
         servant: Box<dyn Servant>,
     ) -> Result<I, PoaError> {
-        let table = &self.orb.core.objects;
+        let table = &self.core.server.objects;
         let rt = &self.adapter.rt;
-        self.orb.core.timing.prepare_serving(I::timings());
+        self.core.server.timing.prepare_serving(I::timings());
         // A servant that is refused is dropped behind the lock: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
@@ -366,15 +391,16 @@ impl Poa {
             return Err(PoaError::ObjectAlreadyActive);
         }
         let priority = objects.settle(id, priority)?;
-        let call_priority = rt.call_priority(&self.orb.core, priority)?;
+        let call_priority = rt.call_priority(&self.core, priority)?;
         let lifespan = self.adapter.policies.lifespan;
         let id = match id {
             Some(id) => id.to_vec(),
-            None => objects.make_id(lifespan, self.orb.core.epoch),
+            None => objects.make_id(lifespan, self.core.server.epoch),
         };
         let activate = |_| ActiveObject {
             servant: servant.take().expect("a slab makes an entry at most once"),
-            adapter: Arc::clone(&self.adapter),
+            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
+            manager: Arc::clone(&self.adapter.manager),
             id: id.clone(),
             priority: call_priority,
             pool: rt.pool_id(),
@@ -383,7 +409,7 @@ impl Poa {
             .insert_with(activate)
             .ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?;
         let key = match lifespan {
-            Lifespan::Transient => ObjectKey::transient(self.orb.core.epoch, place),
+            Lifespan::Transient => ObjectKey::transient(self.core.server.epoch, place),
             Lifespan::Persistent => {
                 let key = ObjectKey::named(&self.adapter.path, &id);
                 if !table.name(key.clone(), place) {
@@ -405,10 +431,10 @@ impl Poa {
         if self.adapter.policies.lifespan == Lifespan::Transient {
             return Err(PoaError::WrongPolicy);
         }
-        let core = &self.orb.core;
+        let core = &self.core;
         let rt = &self.adapter.rt;
         let priority = rt.call_priority(core, None)?;
-        core.timing.prepare_serving(I::timings());
+        core.server.timing.prepare_serving(I::timings());
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {
@@ -419,13 +445,14 @@ impl Poa {
         }
         let locator = |_| ActiveObject {
             servant: servant.take().expect("a slab makes an entry at most once"),
-            adapter: Arc::clone(&self.adapter),
+            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
+            manager: Arc::clone(&self.adapter.manager),
             id: Vec::new(),
             priority,
             pool: rt.pool_id(),
         };
         let adapter = ObjectKey::named(&self.adapter.path, b"");
-        let place = core.objects.insert_locator(adapter, locator);
+        let place = core.server.objects.insert_locator(adapter, locator);
         objects.locator =
             Some(place.ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?);
         Ok(())
@@ -453,7 +480,8 @@ impl Poa {
             rt: &self.adapter.rt,
             priority,
         };
-        I::unchecked_narrow(self.orb.reference(&published))
+        let ior = published::ior(&self.core, &published);
+        I::unchecked_narrow(ObjectRef::new(self.client.clone(), ior))
     }
 
     /// Ends the object with that id, if it still has that place: another one may have been activated meanwhile.
@@ -473,12 +501,12 @@ impl Poa {
 
     fn withdraw(&self, id: &[u8], place: Key) {
         if self.adapter.policies.lifespan == Lifespan::Persistent {
-            self.orb
-                .core
+            self.core
+                .server
                 .objects
                 .forget_name(&ObjectKey::named(&self.adapter.path, id));
         }
-        self.orb.core.objects.remove(place);
+        self.core.server.objects.remove(place);
     }
 
     /// Where the object of one of this ORB's references is.
@@ -486,11 +514,11 @@ impl Poa {
         let key =
             crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
-            ObjectKey::Transient { epoch, place } if epoch == self.orb.core.epoch => Ok(place),
+            ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),
             ObjectKey::Named(name) => self
-                .orb
                 .core
+                .server
                 .objects
                 .place_of(name)
                 .ok_or(PoaError::ObjectNotActive),
@@ -502,9 +530,9 @@ impl Poa {
 const ROOT: &str = "RootPOA";
 
 impl Adapter {
-    /// Its name: path from the root, separated by `/`.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+    /// True if `other` is this adapter.
+    fn is(&self, other: &dyn ObjectAdapter) -> bool {
+        core::ptr::addr_eq(self, other)
     }
 
     /// True if it is the root and there is an adapter of that path.
@@ -516,8 +544,9 @@ impl Adapter {
         })
     }
 
-    pub(crate) fn root() -> Self {
+    pub(crate) fn root(orb: Weak<Adapters>) -> Self {
         Self {
+            orb,
             path: ROOT.to_owned(),
             parent: Weak::new(),
             name_there: ROOT.to_owned(),
@@ -554,7 +583,42 @@ impl Adapter {
     }
 }
 
-/// What an adapter that is destroyed answers.
+impl ObjectAdapter for Adapter {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    #[cold]
+    fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior {
+        let Some(orb) = self.orb.upgrade() else {
+            return Ior {
+                type_id: String::new(),
+                profiles: Vec::new(),
+            };
+        };
+        let priority = match object.priority {
+            CallPriority::Declared { priority, .. } => Some(priority),
+            CallPriority::AsItIs | CallPriority::Propagated { .. } => None,
+        };
+        let published = Published {
+            repository_id: object.servant.repository_id(),
+            object_key,
+            rt: &self.rt,
+            priority,
+        };
+        published::ior(&orb, &published)
+    }
+}
+
+impl fmt::Debug for Poa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poa")
+            .field("name", &self.adapter.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The exception of a destroyed adapter.
 fn destroyed() -> SystemException {
     SystemException::from(ExceptionKind::ObjAdapter)
 }

@@ -1,10 +1,9 @@
 //! Objects without activation: a servant is made for each request, of the object's id.
 
 use super::adapter::Poa;
-use super::names::LocatedId;
-use super::{PoaError, Servant, ServedBy, unknown_operation};
+use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::server::ServerCall;
+use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};

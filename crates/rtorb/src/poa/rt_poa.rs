@@ -4,7 +4,7 @@ use super::adapter::{Activation, Poa, PoaError};
 use super::{IdAssignment, Lifespan, ServedBy, Tie};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 
 /// All of this needs SERVER_DECLARED, and raises [`PoaError::WrongPolicy`] without it; BAD_PARAM for a priority that no lane
 /// of the adapter's pool has, or that is in no band; DATA_CONVERSION 2 for one that this host has not.
@@ -58,7 +58,7 @@ impl Poa {
         priority: Priority,
     ) -> Result<I, PoaError> {
         self.check_declared(IdAssignment::System)?;
-        let id = self.adapter.make_id(self.orb.core.epoch);
+        let id = self.adapter.make_id(self.core.server.epoch);
         self.reference_with_priority(id, priority)
     }
 
@@ -84,10 +84,10 @@ impl Poa {
         if self.adapter.policies.lifespan == Lifespan::Transient {
             return Err(PoaError::WrongPolicy);
         }
-        let core = &self.orb.core;
+        let core = &self.core;
         self.adapter.rt.call_priority(core, Some(priority))?;
         self.adapter
-            .promise(&id, priority, core.limits.objects_max)?;
+            .promise(&id, priority, core.server.limits.objects_max)?;
         Ok(self.named_reference(&id, Some(priority)))
     }
 

@@ -6,8 +6,8 @@ use super::PoaError;
 use crate::dispatch::pool::Pool;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
-use crate::rt::{
+use crate::poa::Adapters;
+use crate::realtime::{
     CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
 use chosen::{Chosen, invalid};
@@ -33,7 +33,7 @@ impl RtPolicies {
     ///
     /// # Errors
     /// [`PoaError::InvalidPolicy`] with the index of the first one that does not.
-    pub(super) fn new(orb: &OrbCore, policies: &[Policy]) -> Result<Self, PoaError> {
+    pub(super) fn new(orb: &Adapters, policies: &[Policy]) -> Result<Self, PoaError> {
         let mut chosen = Chosen::default();
         for (index, policy) in policies.iter().enumerate() {
             chosen.add(index, policy)?;
@@ -78,7 +78,7 @@ impl RtPolicies {
     }
 
     /// The pool with lanes that serves the adapter's objects, if it has them: its own, else the ORB's.
-    pub(crate) fn laned_pool<'p>(&'p self, orb: &'p OrbCore) -> Option<&'p Pool> {
+    pub(crate) fn laned_pool<'p>(&'p self, orb: &'p Adapters) -> Option<&'p Pool> {
         laned(orb, self.pool.as_ref())
     }
 
@@ -91,9 +91,11 @@ impl RtPolicies {
     ///
     /// # Errors
     /// BAD_PARAM for a priority that no lane or band has; DATA_CONVERSION 2 for one that this host has not.
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# With SERVER_DECLARED a servant runs at the priority of its object, or else of its adapter.
     pub(super) fn call_priority(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<CallPriority, SystemException> {
         let (model, server_priority) = match self.model {
@@ -109,14 +111,16 @@ impl RtPolicies {
         self.check_own(orb, own)?;
         Ok(CallPriority::Declared {
             priority,
-            native: orb.rt.to_native(priority)?,
+            native: orb.server.rt.to_native(priority)?,
         })
     }
 
     /// BAD_PARAM for an object's own priority at which nobody would serve it, or nobody call it.
+    //= RT-CORBA 1.2 §Real-Time POA
+    //# The priority of an object must be one of the pool's lanes, if it has lanes.
     pub(super) fn check_own(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<(), SystemException> {
         let is_served = own.is_none_or(|own| match self.laned_pool(orb) {
@@ -138,7 +142,7 @@ pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     )
 }
 
-fn laned<'p>(orb: &'p OrbCore, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
+fn laned<'p>(orb: &'p Adapters, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
     let pool = own.or_else(|| orb.own_pool())?;
     pool.config.has_lanes.then_some(pool)
 }

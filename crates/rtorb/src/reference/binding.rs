@@ -4,7 +4,7 @@ use super::routes::{Profile, Wanted};
 use crate::connection::banded::{Bands, NoBand};
 use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
-use crate::rt::{
+use crate::realtime::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
     UnixDomainProtocolProperties, caller_priority,
 };
@@ -74,6 +74,8 @@ impl Policies {
     /// INV_POLICY when both sides set protocols.
     pub(crate) fn wanted(&self) -> Result<Wanted, SystemException> {
         if !self.own.protocols.is_empty() && !self.exposed.protocols.is_empty() {
+            //= RT-CORBA 1.2 §Protocol Configuration
+            //# Client and server must not both set the client protocols of an object.
             return Err(invalid(inconsistent::SET_TWICE));
         }
         let either = match self.own.protocols.is_empty() {
@@ -232,6 +234,8 @@ impl BandedPriority {
 
     /// The priority to send with the request.
     #[inline]
+    //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+    //# A client sends its priority to objects with CLIENT_PROPAGATED only.
     pub(crate) fn sent(&self) -> Option<Priority> {
         self.is_propagated.then_some(self.priority)
     }

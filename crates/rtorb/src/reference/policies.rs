@@ -3,7 +3,7 @@
 use super::ObjectRef;
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{Policy, Priority};
+use crate::realtime::{Policy, Priority};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ impl ObjectRef {
     /// # Errors
     /// NO_PERMISSION for PriorityModel, Threadpool and ServerProtocol, which are an adapter's; BAD_PARAM for a band whose
     /// `low` is negative or above its `high`.
+    //= RT-CORBA 1.2 §PrivateConnectionPolicy
+    //# A reference with a private connection shares its connection with no other reference.
     pub fn set_policy_overrides(&self, policies: &[Policy]) -> Result<Self, SystemException> {
         if policies.iter().any(Policy::is_server_only) {
             return Err(ExceptionKind::NoPermission.into());
@@ -35,8 +37,8 @@ impl ObjectRef {
         let is_replaced = |old: &&Policy| !policies.iter().any(|new| new.name() == old.name());
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
-        let (host, ior) = (Arc::clone(&self.inner.host), self.inner.ior.clone());
-        let mut made = Self::with_policies(host, ior, overrides);
+        let (client, ior) = (self.inner.client.clone(), self.inner.ior.clone());
+        let mut made = Self::with_policies(client, ior, overrides);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
             inner.timeout = self.inner.timeout;
             inner.sync_scope = self.inner.sync_scope;
@@ -57,6 +59,8 @@ impl ObjectRef {
     /// # Errors
     /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
     /// otherwise as a call.
+    //= RT-CORBA 1.2 §Implicit and Explicit Binding
+    //# validate_connection opens the connections that calls will use, and fails if the policies are not compatible.
     pub fn validate_connection(&self) -> Result<(), SystemException> {
         let bands = match self.inner.binding.as_deref() {
             Some(Ok(binding)) => binding.bands(),
@@ -81,7 +85,7 @@ impl ObjectRef {
     pub fn validate_connection_at(&self, priority: Priority) -> Result<(), SystemException> {
         let inner = &self.inner;
         let sent = match inner.binding.as_deref() {
-            Some(Ok(binding)) => binding.sent(priority, &inner.client, &inner.routes)?,
+            Some(Ok(binding)) => binding.sent(priority, &inner.client.core, &inner.routes)?,
             _ => priority,
         };
         self.locate(Some(sent))

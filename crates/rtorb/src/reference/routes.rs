@@ -1,8 +1,8 @@
 //! From an IOR to the endpoints that lead to its object.
 
 use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
-use crate::endpoint::Endpoint;
-use crate::rt::{Priority, Protocol};
+use crate::endpoint::{Endpoint, host_name};
+use crate::realtime::{Priority, Protocol};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
@@ -251,12 +251,4 @@ fn readable(
         .iter()
         .filter_map(|component| read(component).ok())
         .collect()
-}
-
-/// The name of this host, as it calls itself.
-pub(crate) fn host_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
 }

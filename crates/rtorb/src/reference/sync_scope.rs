@@ -25,7 +25,7 @@ pub enum SyncScope {
     ///
     /// It needs a connection that one thread uses at a time: with the wait strategies `reactor` and `leader_followers` it is
     /// INV_POLICY. With connections by thread (`exclusive`) a thread has to open its own; with `multiplexed`, or `banded`,
-    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::rt::Policy::PrivateConnection) it is this
+    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::realtime::Policy::PrivateConnection) it is this
     /// reference's alone. What is kept goes with the connection: when it breaks, when the last reference with a private one is
     /// dropped, or when the ORB has so many that one is closed for another ([`Limits`](crate::Limits)), which is one that
     /// keeps nothing as long as there is one.
@@ -98,15 +98,15 @@ impl ObjectRef {
         operation: &str,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.client.check_open()?;
+        self.inner.client.core.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let Some(route) = inner.routes.first() else {
             return Err(inner.unusable());
         };
         let mut invocation = Invocation {
-            core: &inner.client,
-            host: &inner.host,
+            core: &inner.client.core,
+            client: &inner.client,
             kind: InvocationKind::Operation,
             operation,
             response: Response::None,

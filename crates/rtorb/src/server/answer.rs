@@ -6,7 +6,6 @@ use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::published;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
@@ -24,7 +23,7 @@ pub(super) fn request(
     code_sets: &mut CodeSetState,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = message.reader().with_context(&session.host);
+    let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     if let Err(error) = code_sets.note(&request) {
         refuse(
@@ -49,7 +48,7 @@ pub(super) fn taken_request(
     (char_code_set, arrived_ns): (CharCodeSet, u64),
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    let mut reader = message.reader().with_context(&session.host);
+    let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, (message.header, &request), char_code_set);
@@ -103,7 +102,7 @@ fn locate_request(
     let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
         Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
-            let elsewhere = published::forward(orb, object, key);
+            let elsewhere = object.adapter.forward(object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {

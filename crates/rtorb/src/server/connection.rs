@@ -1,5 +1,6 @@
 //! A client's connection in the hands of one thread: it reads, serves and answers in one place, and shares nothing.
 
+use super::closing::close_all;
 use super::reading::{Next, Reading};
 use super::session::Session;
 use super::workspace::Workspace;
@@ -23,25 +24,30 @@ pub(crate) enum Served {
 }
 
 impl ServedConnection {
-    pub(crate) fn new(session: Session) -> Self {
+    pub(crate) fn new(session: Arc<Session>) -> Self {
         let reading = Reading::new(&session.orb.limits);
-        Self {
-            session: Arc::new(session),
-            reading,
-        }
+        Self { session, reading }
+    }
+
+    /// Receives what is there without waiting.
+    #[inline]
+    pub(crate) fn receive_now(&mut self) -> Served {
+        self.session.note_arrival();
+        self.reading.receive_now(&self.session).into()
     }
 
     /// Waits for octets and answers what is complete.
     #[inline]
     pub(crate) fn serve_waiting(&mut self, workspace: &mut Workspace) -> Served {
         let received = self.reading.receive(&self.session);
-        self.serve_received(received, workspace)
+        self.session.note_arrival();
+        self.serve_received(received.into(), workspace)
     }
 
     /// Answers what is complete of the octets that are there.
     #[inline]
     pub(crate) fn serve_ready(&mut self, workspace: &mut Workspace) -> Served {
-        let received = self.reading.receive_now(&self.session);
+        let received = self.receive_now();
         self.serve_received(received, workspace)
     }
 
@@ -49,26 +55,24 @@ impl ServedConnection {
     pub(crate) fn serve_to_the_end(&mut self, workspace: &mut Workspace) {
         while self.serve_waiting(workspace) == Served::Open {}
         if self.session.orb.is_stopping() {
-            self.session.say_closing();
+            close_all(vec![Arc::clone(&self.session)]);
         }
     }
 
     #[inline]
-    fn serve_received(
-        &mut self,
-        received: Result<usize, Errno>,
-        workspace: &mut Workspace,
-    ) -> Served {
-        if Served::from(received) == Served::Over {
+    fn serve_received(&mut self, received: Served, workspace: &mut Workspace) -> Served {
+        if received == Served::Over {
             return Served::Over;
         }
-        loop {
+        // A client that does not take its replies is served on when it has.
+        while !self.session.has_unsent() {
             match self.reading.serve_next(&self.session, workspace) {
                 Next::Done => {}
                 Next::Incomplete => return Served::Open,
                 Next::Over => return Served::Over,
             }
         }
+        Served::Open
     }
 }
 

@@ -1,17 +1,24 @@
-//! The listening sockets of an ORB, the connections that came in by them, and how all of it is stopped.
+//! The listening sockets of an ORB or lane, the connections that came in by them, and how all of it is stopped.
 
-use crate::orb::OrbCore;
-use crate::rt::ThreadpoolId;
-use crate::server::{ServedConnection, Session};
+use super::closing::close_all;
+use super::connection::ServedConnection;
+use super::event_loop::{EventLoop, Trigger};
+use super::session::{self, Session};
+use crate::realtime::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::{Listener, Stream};
-use rtorb_os::clock::{monotonic_ns, sleep_until};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
+use rtorb_wire::giop::Version;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-/// What an ORB listens with.
+/// What an ORB or lane listens with.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) listeners: Vec<Listener>,
@@ -19,128 +26,235 @@ pub(crate) struct Server {
     pool: ThreadpoolId,
     /// Readable once the ORB shall stop.
     stop: OwnedFd,
-    /// The connections being served, to wake whoever waits in them.
-    sessions: Sessions,
-    /// A file kept for when there are no others: with its place, a client can be taken in and told to go.
-    spare: Mutex<Option<OwnedFd>>,
+    connections: Connections,
+    /// How many connections were accepted.
+    accepted: Arc<AtomicU64>,
 }
 
 /// The connections being served now.
 #[derive(Debug, Default)]
-struct Sessions {
+struct Connections {
     open: Mutex<Vec<Weak<Session>>>,
+    /// The connection that gave way last for want of a file descriptor.
+    giving_way: Mutex<GivingWay>,
+}
+
+/// A connection that gives way, and until when others wait for that.
+#[derive(Debug, Default)]
+struct GivingWay {
+    session: Weak<Session>,
+    until_ns: u64,
+}
+
+/// How long a connection may take to give way, in nanoseconds: its thread may be in no servant.
+const GIVING_WAY_NS: u64 = 20_000_000;
+
+/// Clients that are accepted in a row: then it is the turn of those that are connected.
+const ACCEPTED_MAX: usize = 16;
+
+/// What came of accepting a connection.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    Accepted(ServedConnection),
+    /// This client left or was refused; another may wait.
+    Refused,
+    /// No client waits.
+    Empty,
+    /// A client waits until an idle connection has given way.
+    Pending,
+    /// The process has no file descriptor left, not even to refuse a client.
+    Exhausted,
 }
 
 impl Server {
     /// Serves for that pool; [`ThreadpoolId::OWN`] is the dispatch strategy.
     pub(crate) fn new(listeners: Vec<Listener>, pool: ThreadpoolId) -> Result<Self, Errno> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        reserve(&mut RESERVE.lock());
         Ok(Self {
             listeners,
             pool,
             stop,
-            sessions: Sessions::default(),
-            spare: Mutex::new(spare_file()),
+            connections: Connections::default(),
+            accepted: Arc::default(),
         })
     }
 
-    /// What becomes readable when the ORB shall stop.
+    /// The event loop for its listeners and connections.
+    pub(crate) fn event_loop(
+        &self,
+        send_timeout: Duration,
+        trigger: Trigger,
+    ) -> Result<Arc<EventLoop>, Errno> {
+        EventLoop::new(self.stop.as_fd(), &self.listeners, send_timeout, trigger).map(Arc::new)
+    }
+
+    /// Becomes readable when the ORB shall stop.
     pub(crate) fn stop_signal(&self) -> BorrowedFd<'_> {
         self.stop.as_fd()
     }
 
-    /// Wakes the accepting thread and every thread that waits for a request; whoever connects from now on is refused.
+    /// Wakes the accepting thread and every thread that waits for a request; clients that connect from now on are refused.
     pub(crate) fn stop(&self) {
         self.listeners.iter().for_each(Listener::end);
         // The counter cannot overflow: the ORB is stopped once.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
-        self.sessions.each(|session| session.stream.end_receiving());
+        for session in self.connections.all() {
+            if !session.is_watched() {
+                session.stream.end_receiving();
+            }
+        }
     }
 
-    /// Tells all clients CloseConnection; to be called when nothing of theirs is in progress any more.
-    pub(crate) fn say_closing_to_all(&self) {
-        self.sessions.each(Session::say_closing);
+    /// Ends all connections with CloseConnection; to be called when nothing of theirs is in progress any more.
+    pub(crate) fn close_all(&self) {
+        close_all(self.connections.all());
     }
 
-    /// Takes a waiting connection; `None` when there is none, or it could not be served.
-    ///
-    /// One beyond `Limits::connections_max`, or for which the host has no file left, is told CloseConnection, so that
-    /// its client may try elsewhere.
-    pub(crate) fn accept(
+    /// Accepts the clients that wait at the listener of that number, a few at a time, for an event loop.
+    pub(crate) fn accept_waiting(
         &self,
-        orb: &Arc<OrbCore>,
-        listener: &Listener,
-    ) -> Option<ServedConnection> {
+        orb: &Arc<ServerCore>,
+        events: &EventLoop,
+        number: usize,
+        mut take: impl FnMut(ServedConnection),
+    ) {
+        let Some(listener) = self.listeners.get(number) else {
+            return;
+        };
+        for _ in 0..ACCEPTED_MAX {
+            match self.accept(orb, listener) {
+                Admission::Accepted(connection) => take(connection),
+                Admission::Refused => {}
+                Admission::Empty | Admission::Pending => return,
+                Admission::Exhausted => return events.pause(number, listener),
+            }
+        }
+    }
+
+    /// Accepts a waiting client.
+    ///
+    /// Beyond `Limits::connections_max`, and when the process has no file descriptor left, the connection that has been idle
+    /// for the longest time gives way; if none is idle, the client is refused with CloseConnection.
+    pub(crate) fn accept(&self, orb: &Arc<ServerCore>, listener: &Listener) -> Admission {
         let stream = match listener.accept() {
             Ok(stream) => stream,
+            Err(Errno::AGAIN) => return Admission::Empty,
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                self.turn_away(orb, listener);
-                return None;
+                return self.accept_exhausted(listener);
             }
-            Err(_) => return None,
+            // A listener that was ended has no clients; of other errors, one client is the cause.
+            Err(Errno::INVAL) => return Admission::Empty,
+            Err(_) => return Admission::Refused,
         };
-        stream
-            .limit_waits(None, Some(orb.limits.send_timeout))
-            .ok()?;
-        let connection = ServedConnection::new(self.session(orb, stream));
-        if !self
-            .sessions
-            .add(&connection.session, orb.limits.connections_max)
-        {
-            connection.session.say_closing();
-            return None;
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        let session = Session::new(orb, stream, self.pool, &self.accepted);
+        if !self.connections.add(&session, orb.limits.connections_max) {
+            session::refuse(&session.stream, Version::V1_0);
+            return Admission::Refused;
         }
         if orb.is_stopping() {
-            connection.session.stream.end_receiving();
+            session.stream.end_receiving();
         }
-        Some(connection)
+        Admission::Accepted(ServedConnection::new(session))
     }
 
-    fn session(&self, orb: &Arc<OrbCore>, stream: Stream) -> Session {
-        Session::new(Arc::clone(orb), stream, self.pool)
-    }
-
-    /// Takes a connection in the place of the spare file, and tells its client to go.
+    /// Makes room for a client for which there is no file descriptor, or refuses it.
     ///
-    /// Left in the queue, it would keep the listening socket readable, and who waits for that would turn in a circle.
+    /// Left in the queue, it would keep the listening socket readable, and the thread that waits for that would busy-loop.
     #[cold]
-    fn turn_away(&self, orb: &Arc<OrbCore>, listener: &Listener) {
-        let mut spare = self.spare.lock();
-        drop(spare.take());
-        match listener.accept() {
-            Ok(stream) => self.session(orb, stream).say_closing(),
-            // Somebody else took the place: it is soon enough to look again.
-            Err(_) => sleep_until(monotonic_ns() + SHORTAGE_NS),
+    fn accept_exhausted(&self, listener: &Listener) -> Admission {
+        report_exhaustion();
+        if self.connections.is_giving_way_for_a_file() {
+            return Admission::Pending;
         }
-        *spare = spare_file();
+        // The lock keeps other lanes and ORBs of this process from taking the place.
+        let mut reserved = RESERVE.lock();
+        drop(reserved.take());
+        let accepted = listener.accept();
+        if let Ok(stream) = &accepted {
+            session::refuse(stream, Version::V1_0);
+        }
+        let is_refused = accepted.is_ok();
+        drop(accepted);
+        reserve(&mut reserved);
+        if is_refused {
+            Admission::Refused
+        } else {
+            Admission::Exhausted
+        }
     }
 }
 
-/// Any file will do.
-fn spare_file() -> Option<OwnedFd> {
-    eventfd(0, EventfdFlags::CLOEXEC).ok()
+/// Refuses a client that was accepted, and for which something else is missing.
+pub(crate) fn refuse(stream: &Stream) {
+    session::refuse(stream, Version::V1_0);
 }
 
-/// How long to do nothing when the host has nothing to give, in nanoseconds.
-const SHORTAGE_NS: u64 = 10_000_000;
+/// A file descriptor kept for when there are no others: in its place, a client can be accepted and refused.
+static RESERVE: Mutex<Option<OwnedFd>> = Mutex::new(None);
 
-impl Sessions {
-    /// Notes a connection; false when there are too many.
-    fn add(&self, session: &Arc<Session>, sessions_max: usize) -> bool {
+fn reserve(reserved: &mut Option<OwnedFd>) {
+    if reserved.is_none() {
+        // Any file will do.
+        *reserved = eventfd(0, EventfdFlags::CLOEXEC).ok();
+    }
+}
+
+/// Says once on standard error that there are no file descriptors left.
+fn report_exhaustion() {
+    static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+    if !IS_REPORTED.swap(true, Ordering::Relaxed) {
+        // Without standard error, nobody looks.
+        let _ = std::io::stderr().write_all(
+            b"rtorb: no file descriptor is left for a new client: idle connections are closed, or the client is refused. \
+              Raise the limit of open files (`ulimit -n`) or lower `connections_max`.\n",
+        );
+    }
+}
+
+impl Connections {
+    /// Notes a connection, in the place of an idle one if there are too many; false when none is idle.
+    fn add(&self, session: &Arc<Session>, connections_max: usize) -> bool {
         let mut open = self.open.lock();
-        if open.len() >= sessions_max {
+        if open.len() >= connections_max {
             open.retain(|session| session.strong_count() > 0);
         }
-        let there_is_room = open.len() < sessions_max;
-        if there_is_room {
+        let has_room = open.len() < connections_max || longest_idle(&mut open).is_some();
+        if has_room {
             open.push(Arc::downgrade(session));
         }
-        there_is_room
+        has_room
     }
 
-    fn each(&self, act: impl Fn(&Session)) {
-        for session in self.open.lock().iter().filter_map(Weak::upgrade) {
-            act(&session);
+    /// Has an idle connection give way to a client that has no file descriptor, one after the other; false if none does.
+    fn is_giving_way_for_a_file(&self) -> bool {
+        let mut giving_way = self.giving_way.lock();
+        if giving_way.session.strong_count() > 0 {
+            return monotonic_ns() < giving_way.until_ns;
         }
+        let session = longest_idle(&mut self.open.lock());
+        let is_found = session.is_some();
+        *giving_way = GivingWay {
+            session: session.unwrap_or_default(),
+            until_ns: monotonic_ns() + GIVING_WAY_NS,
+        };
+        is_found
     }
+
+    fn all(&self) -> Vec<Arc<Session>> {
+        self.open.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Has the connection give way that has been idle for the longest time, the oldest of several; `None` if none is idle.
+fn longest_idle(open: &mut Vec<Weak<Session>>) -> Option<Weak<Session>> {
+    let idle = open.iter().enumerate().filter_map(|(place, session)| {
+        let since = Session::idle_since(&session.upgrade()?)?;
+        Some((since, place))
+    });
+    let (_, place) = idle.min()?;
+    let session = open.remove(place);
+    session.upgrade()?.give_way();
+    Some(session)
 }

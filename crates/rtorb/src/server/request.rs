@@ -6,7 +6,7 @@ use super::session::Session;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::exception::SystemException;
-use crate::poa::object_table::ActiveObject;
+use crate::server::ActiveObject;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;

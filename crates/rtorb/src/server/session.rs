@@ -1,86 +1,208 @@
-//! What all threads that answer on one connection share: its stream, and whose turn it is to send.
+//! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
 
-use crate::connection::Host;
-use crate::orb::OrbCore;
-use crate::outgoing;
-use crate::rt::ThreadpoolId;
+use super::event_loop::{EventLoop, Token};
+use super::outbox::Outbox;
+use crate::realtime::ThreadpoolId;
+use crate::server::ServerCore;
 use crate::transport::Stream;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use rtorb_os::sync::Mutex;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
-/// A client's connection, as those see it who answer on it.
-///
-/// It is closed when the last of them is done.
+/// A client's connection. It is closed when the last thread is done that replies on it.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) orb: Arc<OrbCore>,
-    /// The same, as references in requests need it.
-    pub(super) host: Arc<dyn Host>,
+    pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Minor version of the last message: what the connection's own messages are sent in.
     minor: AtomicU8,
     is_shared: AtomicBool,
-    /// The client knows of nothing that it has to wait for: what it sends now is not pipelined.
+    /// No request is in progress; of several, none may be although another is.
     is_answered: AtomicBool,
-    sending: Mutex<()>,
+    /// It gives way to another client: it ends with CloseConnection.
+    gives_way: AtomicBool,
+    /// How many connections the server has accepted.
+    accepted: Arc<AtomicU64>,
+    /// That count when bytes came last.
+    last_arrival: AtomicU64,
+    /// The outbox is not empty.
+    has_unsent: AtomicBool,
+    sending: Mutex<Sending>,
+    watch: OnceLock<Watch>,
+    own: Weak<Session>,
+}
+
+/// What one thread at a time has that sends.
+#[derive(Debug, Default)]
+struct Sending {
+    outbox: Outbox,
+    /// When the client must have taken what is in the outbox.
+    deadline_ns: u64,
+    /// Nothing is read from the connection any more.
+    is_detached: bool,
+}
+
+/// The event loop that watches over a connection, and what it calls it.
+#[derive(Debug)]
+struct Watch {
+    events: Arc<EventLoop>,
+    token: Token,
 }
 
 /// No message has come yet.
 const NO_MINOR: u8 = u8::MAX;
 
 impl Session {
-    /// A connection that one thread answers on.
-    pub(super) fn new(orb: Arc<OrbCore>, stream: Stream, pool: ThreadpoolId) -> Self {
-        Self {
-            host: Arc::<OrbCore>::clone(&orb),
-            orb,
+    /// A connection that one thread replies on.
+    pub(super) fn new(
+        orb: &Arc<ServerCore>,
+        stream: Stream,
+        pool: ThreadpoolId,
+        accepted: &Arc<AtomicU64>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            orb: Arc::clone(orb),
             stream,
             pool,
             minor: AtomicU8::new(NO_MINOR),
             is_shared: AtomicBool::new(false),
             is_answered: AtomicBool::new(true),
-            sending: Mutex::new(()),
+            gives_way: AtomicBool::new(false),
+            accepted: Arc::clone(accepted),
+            last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
+            has_unsent: AtomicBool::new(false),
+            sending: Mutex::default(),
+            watch: OnceLock::new(),
+            own: Weak::clone(own),
+        })
+    }
+
+    /// Watches over the connection from now on: what the client does not take at once is sent by the event loop.
+    ///
+    /// A connection that no loop watches has a thread of its own, which waits for its client when it sends.
+    pub(crate) fn attach(&self, events: &Arc<EventLoop>, token: Token) -> Result<(), Errno> {
+        self.watch.get_or_init(|| Watch {
+            events: Arc::clone(events),
+            token,
+        });
+        events.add(token, self)
+    }
+
+    /// Nothing more is read from the connection; it is closed when all replies are sent.
+    pub(crate) fn detach(&self) {
+        let mut sending = self.sending.lock();
+        sending.is_detached = true;
+        if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
+            watch.events.remove(&self.stream);
         }
     }
 
-    /// Lets several threads answer from now on: each waits until the message of another is sent.
+    /// Reports the connection again, now, or when its unsent bytes are sent.
+    #[cold]
+    pub(crate) fn request_event(&self) {
+        self.watch_if_sent(|watch| watch.events.request(watch.token, &self.stream));
+    }
+
+    /// Reports no more than [`request_event`](Self::request_event) did not ask for.
+    #[cold]
+    pub(crate) fn await_bytes(&self) {
+        self.watch_if_sent(|watch| watch.events.await_readable(watch.token, &self.stream));
+    }
+
+    /// Changes what is watched for, unless that is room for unsent bytes.
+    fn watch_if_sent(&self, change: impl FnOnce(&Watch)) {
+        let sending = self.sending.lock();
+        if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
+            change(watch);
+        }
+    }
+
+    pub(super) fn token(&self) -> Option<Token> {
+        self.watch.get().map(|watch| watch.token)
+    }
+
+    /// True if an event loop watches over the connection.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.get().is_some()
+    }
+
+    /// True while the client has not taken all that was sent: nothing is read from it meanwhile.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.has_unsent.load(Ordering::Relaxed)
+    }
+
+    /// Lets several threads reply from now on: each waits until the message of another is sent.
     ///
-    /// Called by the thread that reads, when nobody is answering; whoever is handed a message by it knows.
+    /// Called by the thread that reads, when none is replying; a thread that gets a message from it knows.
     #[inline]
     pub(crate) fn share(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    /// Lets one thread answer again, and no other: none is answering any more, and the caller reads.
+    /// Lets one thread reply again, and no other: none is replying any more, and the caller reads.
     #[inline]
     pub(crate) fn answer_alone(&self) {
         self.is_shared.store(false, Ordering::Relaxed);
     }
 
-    /// True from when an answer is sent to when the next message is there.
+    /// True from when a request is served to when the next message is there.
     #[inline]
     pub(crate) fn is_answered(&self) -> bool {
         self.is_answered.load(Ordering::Relaxed)
     }
 
+    /// A request was served, whether it is replied to or not.
+    #[inline]
+    pub(super) fn note_answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that bytes came. The count of accepted connections is the clock: it costs no system call.
+    #[inline]
+    pub(crate) fn note_arrival(&self) {
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        self.last_arrival.store(accepted, Ordering::Relaxed);
+    }
+
+    /// The server's count of connections when bytes came last; `None` while a request is in progress or a reply unsent.
+    pub(super) fn idle_since(session: &Arc<Self>) -> Option<u64> {
+        // Beside the caller, the thread that reads has it; every request that was taken out has it too.
+        let is_idle =
+            session.is_answered() && !session.has_unsent() && Arc::strong_count(session) <= 2;
+        is_idle.then(|| session.last_arrival.load(Ordering::Relaxed))
+    }
+
+    /// Ends the connection with CloseConnection, in favour of another client.
+    ///
+    /// A request that came meanwhile is served first: the thread that reads finds the end behind it.
+    pub(super) fn give_way(&self) {
+        self.gives_way.store(true, Ordering::Release);
+        self.stream.end_receiving();
+    }
+
     /// Tells the client that none of its requests will be served any more (CloseConnection).
     ///
-    /// To be called when all that were taken are answered: a client may take those as not carried out.
+    /// To be called when all that were taken are replied to: a client may take those as not carried out.
     pub(crate) fn say_closing(&self) {
         let version = self.version().unwrap_or(Version::V1_0);
+        //= GIOP 1.2 §15.5.1.1
+        //# A server that closes a connection sends CloseConnection first.
         self.say(|w| giop::write_close_connection(w, version));
     }
 
-    /// Answers octets that are no GIOP, or break a limit, before the connection is closed.
+    /// Replies to bytes that are no GIOP, or break a limit, before the connection is closed.
     #[cold]
     pub(super) fn say_error(&self) {
         let version = self.version().unwrap_or(Version::V1_2);
+        //= GIOP 1.2 §15.4.8
+        //# A peer that receives a message that it does not understand sends MessageError.
         self.say(|w| giop::write_message_error(w, version));
     }
 
@@ -90,24 +212,151 @@ impl Session {
         self.is_answered.store(false, Ordering::Relaxed);
     }
 
-    /// Sends a message, whole before or behind those of other threads.
+    /// Sends a message, whole before or behind those of other threads, without waiting for the client to take it.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
-        self.is_answered.store(true, Ordering::Relaxed);
-        match self.is_shared.load(Ordering::Relaxed) {
-            false => outgoing::send(&self.stream, message, self.orb.fragment_octets),
-            true => self.send_in_turn(message),
+        self.note_answered();
+        let fits = self
+            .fragment_octets()
+            .is_none_or(|max| message.len() <= max);
+        if self.is_shared.load(Ordering::Relaxed) || self.has_unsent() || !fits {
+            return self.send_in_turn(message);
+        }
+        let (own, lent) = message.parts();
+        let sent = self.stream.send_message_now(own, lent)?;
+        if sent == message.len() {
+            return Ok(());
+        }
+        self.keep(self.sending.lock(), message, sent)
+    }
+
+    /// Sends what the socket takes now of the outbox; true when nothing is left.
+    #[cold]
+    pub(super) fn flush(&self) -> Result<bool, Errno> {
+        let mut sending = self.sending.lock();
+        let flushed = sending.outbox.flush(&self.stream);
+        match flushed {
+            Ok(false) => {}
+            Ok(true) => self.end_unsent(&mut sending),
+            Err(_) => self.abandon(&mut sending),
+        }
+        flushed
+    }
+
+    /// Closes the connection if its client has not taken what it was sent in time.
+    #[cold]
+    pub(super) fn give_up(&self) {
+        let mut sending = self.sending.lock();
+        if !sending.outbox.is_empty() && sending.deadline_ns <= monotonic_ns() {
+            self.abandon(&mut sending);
         }
     }
 
+    #[cold]
     fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
-        let _sending = self.sending.lock();
-        let sent = outgoing::send(&self.stream, message, self.orb.fragment_octets);
-        if sent.is_err() {
-            // The next message must not stand behind half of this one; and who reads learns that it is over.
-            self.stream.shut();
+        let sending = self.sending.lock();
+        if !sending.outbox.is_empty() {
+            return self.keep(sending, message, 0);
         }
-        sent
+        let fragment_octets = self.fragment_octets();
+        if fragment_octets.is_some_and(|max| message.len() > max) {
+            return self.keep(sending, message, 0);
+        }
+        let (own, lent) = message.parts();
+        match self.stream.send_message_now(own, lent) {
+            Ok(sent) if sent == message.len() => Ok(()),
+            Ok(sent) => self.keep(sending, message, sent),
+            Err(errno) => {
+                // The next message must not stand behind half of this one; and the thread that reads learns that it is over.
+                self.stream.shut();
+                Err(errno)
+            }
+        }
+    }
+
+    /// Keeps a message without its first `sent` bytes until the client takes it, behind what is kept already.
+    #[cold]
+    fn keep(
+        &self,
+        mut sending: MutexGuard<'_, Sending>,
+        message: &Writer<'_>,
+        sent: usize,
+    ) -> Result<(), Errno> {
+        let was_empty = sending.outbox.is_empty();
+        let kept = match sending.outbox.len() >= self.orb.limits.unsent_octets_max() {
+            true => Err(Errno::NOBUFS),
+            false => sending.outbox.append(message, sent, self.fragment_octets()),
+        };
+        let flushed = kept.and_then(|()| match was_empty {
+            // Fragments, of which none has been sent yet.
+            true if sent == 0 => sending.outbox.flush(&self.stream),
+            _ => Ok(false),
+        });
+        match flushed {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(errno) => {
+                self.abandon(&mut sending);
+                return Err(errno);
+            }
+        }
+        if was_empty {
+            self.await_room(&mut sending)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Has the event loop send what is unsent; without one, the calling thread serves this client alone, and waits for it.
+    fn await_room(&self, sending: &mut Sending) -> Result<(), Errno> {
+        let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
+        sending.deadline_ns = monotonic_ns().saturating_add(timeout_ns);
+        let (Some(watch), Some(own)) = (self.watch.get(), self.own.upgrade()) else {
+            return self.send_waiting(sending);
+        };
+        self.has_unsent.store(true, Ordering::Relaxed);
+        watch.events.await_writable(watch.token, &own);
+        Ok(())
+    }
+
+    fn send_waiting(&self, sending: &mut Sending) -> Result<(), Errno> {
+        let deadline_ns = Some(sending.deadline_ns);
+        loop {
+            let sent = sending.outbox.flush(&self.stream);
+            match sent {
+                Ok(true) => return Ok(()),
+                Ok(false) if self.stream.await_writable(deadline_ns) == Ok(true) => {}
+                _ => {
+                    self.abandon(sending);
+                    return Err(sent.err().unwrap_or(Errno::AGAIN));
+                }
+            }
+        }
+    }
+
+    /// The connection is of no use any more.
+    fn abandon(&self, sending: &mut Sending) {
+        sending.outbox.clear();
+        // The thread that reads learns it so.
+        self.stream.shut();
+        self.end_unsent(sending);
+    }
+
+    /// Nothing is unsent any more: the connection is read again.
+    fn end_unsent(&self, sending: &mut Sending) {
+        self.has_unsent.store(false, Ordering::Relaxed);
+        if let Some(watch) = self.watch.get() {
+            if sending.is_detached {
+                watch.events.remove(&self.stream);
+            } else {
+                watch.events.await_readable(watch.token, &self.stream);
+            }
+            watch.events.sent(self);
+        }
+    }
+
+    fn fragment_octets(&self) -> Option<usize> {
+        self.orb.fragment_octets
     }
 
     fn version(&self) -> Option<Version> {
@@ -124,4 +373,25 @@ impl Session {
             let _ = self.send(&w);
         }
     }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Now that all its requests are replied to.
+        if *self.gives_way.get_mut() && !self.has_unsent() {
+            refuse(&self.stream, self.version().unwrap_or(Version::V1_0));
+        }
+    }
+}
+
+/// Ends a connection with CloseConnection, without waiting for anything.
+#[cold]
+pub(super) fn refuse(stream: &Stream, version: Version) {
+    let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+    if giop::write_close_connection(&mut w, version).is_ok() {
+        let _ = stream.send_message_now(&w.to_octets(), &[]);
+    }
+    stream.end_sending();
+    // With unread bytes, closing would reset the connection, and the client might lose the message.
+    stream.drain();
 }

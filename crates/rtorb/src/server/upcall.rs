@@ -6,11 +6,11 @@ use super::session::Session;
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::orb::OrbCore;
-use crate::poa::object_key::ObjectKey;
-use crate::poa::object_table::ActiveObject;
-use crate::poa::{LocatedId, NameCache};
-use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
+use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
+use crate::server::ActiveObject;
+use crate::server::ServerCore;
+use crate::server::object_key::ObjectKey;
+use crate::server::{LocatedId, NameCache, unknown_operation};
 use core::cell::Cell;
 use rtorb_os::slab::Entered;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
@@ -26,7 +26,7 @@ thread_local! {
 const OUTSIDE: u64 = 0;
 
 /// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
-pub(crate) fn is_in_upcall(orb: &OrbCore) -> bool {
+pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
     IN_UPCALL.get().0 == orb.epoch
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_in_servant() -> bool {
 }
 
 /// True if the calling thread is in a servant of that ORB, and is one of the dispatch strategy's threads.
-pub(crate) fn is_serving_own(orb: &OrbCore) -> bool {
+pub(crate) fn is_serving_own(orb: &ServerCore) -> bool {
     IN_UPCALL.get() == (orb.epoch, ThreadpoolId::OWN)
 }
 
@@ -66,6 +66,7 @@ pub(super) fn serve<'m>(
     if let Err(exception) = answered {
         call.reply.send_exception(call.out, &exception);
     }
+    call.reply.session.note_answered();
     match call.reply.is_broken {
         false => Next::Done,
         true => Next::Over,
@@ -90,9 +91,9 @@ fn invoke<'m>(
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
     if is_served_elsewhere(&object, session, thread) {
-        return forward(orb, &object, request, call);
+        return forward(&object, request, call);
     }
-    object.adapter.manager.admit()?;
+    object.manager.admit()?;
     let running = begin(&orb.rt, &object, request, (call, thread))?;
     // Not before: a client that is told that its request is here must not be sent elsewhere with it.
     call.reply.send_early(call.out);
@@ -169,6 +170,8 @@ fn begin<'m>(
 /// # Errors
 /// DATA_CONVERSION 2 for a negative one (as TAO 2.2.1 answers); MARSHAL for what is no priority at all.
 #[inline]
+//= RT-CORBA 1.2 §Real-Time CORBA Priority Models
+//# With CLIENT_PROPAGATED a request carries the priority of the client, at which the server executes it.
 pub(crate) fn propagated<'m>(
     request: &RequestHeader<'m>,
 ) -> Result<Option<(Priority, &'m [u8])>, SystemException> {
@@ -201,12 +204,11 @@ fn native_of(
 /// Sends a client to the endpoints of the pool that serves the object: it has come to another one's.
 #[cold]
 fn forward(
-    orb: &OrbCore,
     object: &ActiveObject,
     request: &RequestHeader<'_>,
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
-    let ior = crate::orb::published::forward(orb, object, request.target.object_key()?);
+    let ior = object.adapter.forward(object, request.target.object_key()?);
     call.reply
         .send(call.out, ReplyStatus::LocationForward, |w| ior.encode(w))
 }
@@ -214,7 +216,7 @@ fn forward(
 /// The object that a key stands for.
 #[inline]
 pub(super) fn find<'o>(
-    orb: &'o OrbCore,
+    orb: &'o ServerCore,
     key: &[u8],
     names: &mut NameCache,
 ) -> Option<Entered<'o, ActiveObject>> {
@@ -242,7 +244,7 @@ fn implicit(
         })),
         b"_bind_priority_band" => Some(bind_band(request, call)),
         b"_interface" => Some(Err(SystemException::omg(ExceptionKind::IntfRepos, 1))),
-        b"_component" | b"_domain_managers" => Some(Err(crate::poa::unknown_operation())),
+        b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
         _ => None,
     }
 }
@@ -281,6 +283,8 @@ fn is_a(
 }
 
 /// Confirms a connection for a band of priorities (RT-CORBA 1.x, 4.12.3); nothing here depends on what it is.
+//= RT-CORBA 1.2 §Priority Banded Connections
+//# The request _bind_priority_band binds a connection to a band; the server confirms it by a reply.
 fn bind_band(
     request: &RequestHeader<'_>,
     call: &mut ServerCall<'_>,

@@ -2,7 +2,7 @@
 
 use super::call::Scratch;
 use super::thread_priority::ThreadPriority;
-use crate::poa::NameCache;
+use crate::server::NameCache;
 
 /// The memory of a thread that serves, for whatever connection, and its priority.
 #[derive(Debug)]

@@ -1,13 +1,15 @@
 //! How a connected socket is set up beyond what its transport needs: the properties of RT-CORBA's protocol policies, and
 //! the marks of its packets.
 
-use crate::rt::{NetworkPriority, Protocol};
+use crate::realtime::{NetworkPriority, Protocol};
 use rtorb_os::socket::{set_dont_route, set_priority};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
 use std::os::fd::AsFd;
 
 /// Sets a socket up as a client's or a server's protocol policy says.
+//= RT-CORBA 1.2 §Protocol Configuration
+//# The protocol properties of a policy set buffers, keep-alive, routing and delay of a socket.
 pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno> {
     let socket = socket.as_fd();
     let (send, receive) = match protocol {
@@ -49,9 +51,11 @@ pub(crate) fn mark(socket: impl AsFd, marks: NetworkPriority) -> Result<(), Errn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::TcpProtocolProperties;
+    use crate::realtime::TcpProtocolProperties;
     use std::net::{TcpListener, TcpStream};
 
+    //= RT-CORBA 1.2 §Protocol Configuration
+    //% test
     #[test]
     fn a_socket_has_what_the_policy_says() {
         let properties = TcpProtocolProperties {

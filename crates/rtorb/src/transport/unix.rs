@@ -1,7 +1,7 @@
 //! UIOP's transport: UNIX stream sockets, for peers on one host.
 
 use super::Stream;
-use crate::endpoint::Endpoint;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect as connect_socket,
@@ -9,7 +9,7 @@ use rustix::net::{
 };
 use rustix::net::{listen as listen_socket, socket_with};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Connects to the rendezvous point; waits no longer than `timeout` for a place in the server's queue.
@@ -22,10 +22,42 @@ pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Stream, Errno> {
     Ok(Stream::new(socket))
 }
 
-/// Listens and answers the socket, not blocking.
+/// The file of a listening socket, and which file that was.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    fn at(path: &Path) -> Result<Self, Errno> {
+        let stat = rustix::fs::lstat(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        })
+    }
+
+    /// Removes the file, unless another server has put its own in the place.
+    ///
+    /// To be called while the socket listens: a server replaces a file only if no socket listens behind it, so that none does
+    /// so between the comparison and the removal.
+    pub(crate) fn remove(&self) {
+        let is_own = Self::at(&self.path)
+            .is_ok_and(|file| (file.device, file.inode) == (self.device, self.inode));
+        if is_own {
+            // Someone may have removed it before us.
+            let _ = rustix::fs::unlink(&self.path);
+        }
+    }
+}
+
+/// Returns a listening socket, not blocking, and its file.
 ///
-/// A socket file that nobody listens on any more is replaced; one that is alive is `ADDRINUSE`.
-pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, Endpoint), Errno> {
+/// A socket file behind which no socket listens is replaced; one that is alive is `ADDRINUSE`.
+pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, SocketFile), Errno> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
     match bind(&socket, &address) {
@@ -36,22 +68,26 @@ pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, Endpoint), Errno> {
         bound => bound?,
     }
     listen_socket(&socket, BACKLOG)?;
-    Ok((
-        socket,
-        Endpoint::Unix {
-            path: path.to_owned(),
-        },
-    ))
+    Ok((socket, SocketFile::at(path)?))
 }
 
 const BACKLOG: i32 = 128;
 
+/// True if no socket listens at that address. A server that has bound its socket listens a moment later, so a refusal counts
+/// only if it is repeated.
 fn is_deserted(address: &SocketAddrUnix) -> bool {
-    let Ok(probe) = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else {
-        return false;
+    let is_refused = || {
+        let probe = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+        probe.is_ok_and(|probe| connect_socket(&probe, address) == Err(Errno::CONNREFUSED))
     };
-    connect_socket(&probe, address) == Err(Errno::CONNREFUSED)
+    is_refused() && {
+        sleep_until(monotonic_ns() + BIND_TO_LISTEN_NS);
+        is_refused()
+    }
 }
+
+/// More than a server takes from binding its socket to listening, in nanoseconds.
+const BIND_TO_LISTEN_NS: u64 = 10_000_000;
 
 fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)

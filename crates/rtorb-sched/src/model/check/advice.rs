@@ -16,7 +16,7 @@ const CONTRIBUTORS: usize = 3;
 
 /// A deadline that is missed.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct MissedDeadline {
     pub(super) activation: usize,
     pub(super) deadline_ns: u64,
 }
@@ -39,7 +39,7 @@ impl<'a> Advice<'a> {
     }
 
     /// Returns a sentence about changes that help, with a leading space; empty if no trial is left.
-    pub(super) fn about(&mut self, target: Target) -> String {
+    pub(super) fn about(&mut self, target: MissedDeadline) -> String {
         if self.tries_left == 0 {
             return String::new();
         }
@@ -78,7 +78,7 @@ impl<'a> Advice<'a> {
 
     /// Returns the behaviours that take most of the time on the way, the longest first; without a bound, those with the highest
     /// demand.
-    fn contributors(&self, target: Target) -> Vec<usize> {
+    fn contributors(&self, target: MissedDeadline) -> Vec<usize> {
         let mut by: BTreeMap<usize, u128> = BTreeMap::new();
         let activation = &self.view.composition.activations[target.activation];
         let mut next = Some(activation.done);
@@ -127,7 +127,7 @@ impl<'a> Advice<'a> {
     }
 
     /// Returns the least reduction of a behaviour's execution that suffices, if there is one.
-    fn shorter(&mut self, target: Target, behaviour: usize) -> Option<u64> {
+    fn shorter(&mut self, target: MissedDeadline, behaviour: usize) -> Option<u64> {
         let worst_ns = self.view.system.behaviours[behaviour].execution.worst_ns();
         let without = |by: u64| {
             self.view
@@ -151,7 +151,7 @@ impl<'a> Advice<'a> {
     }
 
     /// Returns whether the deadline holds if a behaviour executes on another CPU.
-    fn moved(&mut self, target: Target, behaviour: usize) -> bool {
+    fn moved(&mut self, target: MissedDeadline, behaviour: usize) -> bool {
         let segments = &self.view.composition.segments;
         let done = self.view.composition.activations[target.activation].done;
         let mut chain = vec![];
@@ -177,7 +177,7 @@ impl<'a> Advice<'a> {
     }
 
     /// Returns whether the deadline holds if the behaviour's root arrives half as often.
-    fn rarer(&mut self, target: Target, behaviour: usize) -> bool {
+    fn rarer(&mut self, target: MissedDeadline, behaviour: usize) -> bool {
         let activation = &self.view.composition.activations[target.activation];
         let roots = self.view.goals.of_behaviour[behaviour].iter();
         let mut roots: Vec<usize> = roots
@@ -205,7 +205,7 @@ impl<'a> Advice<'a> {
     }
 
     /// Returns a priority above the other behaviour's with which the deadline holds and no other deadline is newly missed.
-    fn raised(&mut self, target: Target, other: usize) -> Option<i16> {
+    fn raised(&mut self, target: MissedDeadline, other: usize) -> Option<i16> {
         let goals = self.view.goals;
         let done = self.view.composition.activations[target.activation].done;
         let owner = goals.owner_of[done];
@@ -228,7 +228,7 @@ impl<'a> Advice<'a> {
         (helps && !self.view.deadlines().any(harms)).then_some(priority)
     }
 
-    fn holds(&mut self, target: Target, steps: &[Step]) -> bool {
+    fn holds(&mut self, target: MissedDeadline, steps: &[Step]) -> bool {
         if !self.spend() {
             return false;
         }

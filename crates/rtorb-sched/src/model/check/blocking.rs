@@ -24,7 +24,7 @@ use crate::holistic::SchedulingPolicy;
 
 /// A section that may block a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(super) struct BlockingSection {
     /// The segment that holds the resource.
     pub(super) holder: usize,
     /// The resource.
@@ -38,7 +38,7 @@ pub(super) struct Lockers<'a> {
     composition: &'a Composition,
     system: &'a System,
     goals: &'a Goals,
-    on_processor: Vec<Vec<Wait>>,
+    on_processor: Vec<Vec<BlockingSection>>,
     /// The segments that lock each resource.
     of_resource: Vec<Vec<usize>>,
 }
@@ -51,12 +51,12 @@ impl<'a> Lockers<'a> {
         let mut on_processor = vec![vec![]; composition.processors.len()];
         let mut of_resource = vec![vec![]; system.resources.len()];
         for (index, segment) in composition.segments.iter().enumerate() {
-            let mut mine: Vec<Wait> = vec![];
+            let mut mine: Vec<BlockingSection> = vec![];
             for (_, section) in &segment.sections {
                 let (resource, ns) = (section.resource, section.length_ns);
                 match mine.iter_mut().find(|wait| wait.resource == resource) {
                     Some(wait) => wait.ns = wait.ns.max(ns),
-                    None => mine.push(Wait {
+                    None => mine.push(BlockingSection {
                         holder: index,
                         resource,
                         ns,
@@ -90,7 +90,7 @@ impl<'a> Lockers<'a> {
     }
 
     /// Returns the sections that block a segment in the worst case; their sum is its blocking.
-    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<Wait> {
+    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<BlockingSection> {
         let processor = self.composition.segments[segment].processor;
         let all = &self.on_processor[processor];
         if all.is_empty() {
@@ -98,15 +98,16 @@ impl<'a> Lockers<'a> {
         }
         let fixed =
             self.composition.processors[processor].scheduling == SchedulingPolicy::FixedPriority;
-        let may = |wait: &&Wait| {
+        let may = |wait: &&BlockingSection| {
             if fixed {
                 self.below(segment, wait, level)
             } else {
                 self.may_be_later(segment, wait)
             }
         };
-        let of = |locking: Locking| -> Vec<Wait> {
-            let kind = |wait: &&Wait| self.system.resources[wait.resource].locking == locking;
+        let of = |locking: Locking| -> Vec<BlockingSection> {
+            let kind =
+                |wait: &&BlockingSection| self.system.resources[wait.resource].locking == locking;
             all.iter().filter(kind).filter(may).copied().collect()
         };
         let mut waits = lesser(
@@ -119,14 +120,14 @@ impl<'a> Lockers<'a> {
     }
 
     /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks.
-    fn below(&self, segment: usize, wait: &Wait, level: Levels<'_>) -> bool {
+    fn below(&self, segment: usize, wait: &BlockingSection, level: Levels<'_>) -> bool {
         let mine = level(segment);
         let wants = |&locker: &usize| level(locker) <= mine;
         level(wait.holder) > mine && self.of_resource[wait.resource].iter().any(wants)
     }
 
     /// Returns whether the section may block the segment under earliest deadline first.
-    fn may_be_later(&self, segment: usize, wait: &Wait) -> bool {
+    fn may_be_later(&self, segment: usize, wait: &BlockingSection) -> bool {
         let segments = &self.composition.segments;
         let deadline = |of: usize| self.goals.owners[self.goals.owner_of[of]].deadline_ns;
         // A segment that another one releases may arrive at any time before its deadline.
@@ -142,14 +143,17 @@ impl<'a> Lockers<'a> {
 }
 
 /// Returns the longest section of each key.
-fn longest_of_each(mut waits: Vec<Wait>, key: impl Fn(&Wait) -> usize) -> Vec<Wait> {
+fn longest_of_each(
+    mut waits: Vec<BlockingSection>,
+    key: impl Fn(&BlockingSection) -> usize,
+) -> Vec<BlockingSection> {
     waits.sort_by_key(|wait| (key(wait), core::cmp::Reverse(wait.ns)));
     waits.dedup_by_key(|wait| key(wait));
     waits
 }
 
-fn lesser(one: Vec<Wait>, other: Vec<Wait>) -> Vec<Wait> {
-    let total = |waits: &[Wait]| {
+fn lesser(one: Vec<BlockingSection>, other: Vec<BlockingSection>) -> Vec<BlockingSection> {
+    let total = |waits: &[BlockingSection]| {
         waits
             .iter()
             .fold(0, |sum: u64, wait| sum.saturating_add(wait.ns))

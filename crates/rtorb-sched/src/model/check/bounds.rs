@@ -1,7 +1,7 @@
 //! The bound of every behaviour (of its activation with the least slack) and of every chain.
 
 use super::super::report::{BehaviourBound, ChainBound, Standing};
-use super::super::system::Chain;
+use super::super::system::{Chain, Placement};
 use super::goals::period_ns;
 use super::shares;
 use super::steps::{Analysis, View};
@@ -69,7 +69,7 @@ pub(super) fn behaviours(view: &View<'_>, analysis: &Analysis) -> Vec<BehaviourB
 
 fn behaviour(view: &View<'_>, analysis: &Analysis, index: usize) -> BehaviourBound {
     let behaviour = &view.system.behaviours[index];
-    let (node, cpu) = view.system.place(index);
+    let Placement { node, cpu } = view.system.placement(index);
     let processor = format!("{}/{cpu}", view.system.nodes[node].name);
     let Some(worst) = worst_activation(view, analysis, index) else {
         return never_begun(view, index, processor);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::report::{Assumption, BehaviourBound, ChainBound, Share, Standing};
 use super::super::verdict::rounded_up;
-use super::advice::{Advice, Target};
+use super::advice::{Advice, MissedDeadline};
 use super::steps::{Analysis, View};
 use super::{bounds, processor_use};
 use crate::holistic::SchedulingPolicy;
@@ -39,7 +39,7 @@ pub(super) fn explain(
     let mut advice = Advice::new(view, analysis);
     for (place, &(index, worst)) in missed.iter().enumerate() {
         let behaviour = &mut behaviours[index];
-        let target = Target {
+        let target = MissedDeadline {
             activation: worst,
             deadline_ns: behaviour.deadline_ns,
         };
@@ -51,7 +51,7 @@ pub(super) fn explain(
     for (index, chain) in chains.iter_mut().enumerate() {
         let worst = bounds::worst_of_chain(view, analysis, index);
         if let Some(activation) = worst.filter(|_| chain.standing != Standing::Holds) {
-            let target = Target {
+            let target = MissedDeadline {
                 activation,
                 deadline_ns: chain.deadline_ns,
             };
@@ -63,7 +63,7 @@ pub(super) fn explain(
     }
 }
 
-fn why(view: &View<'_>, analysis: &Analysis, target: Target, shares: &[Share]) -> String {
+fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[Share]) -> String {
     let activation = &view.composition.activations[target.activation];
     let root = &view.system.behaviours[activation.root].name;
     let deadline = rounded_up(target.deadline_ns);

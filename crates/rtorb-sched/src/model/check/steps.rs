@@ -3,7 +3,7 @@
 use super::super::composition::{Composition, Part, sum_ns};
 use super::super::report::Layer;
 use super::super::system::System;
-use super::blocking::{Levels, Lockers, Wait};
+use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
 use crate::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
 use crate::{SearchLimits, Task};
@@ -152,7 +152,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the sections that block a segment.
-    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<Wait> {
+    pub(super) fn waits(&self, segment: usize, level: Levels<'_>) -> Vec<BlockingSection> {
         self.lockers.waits(segment, level)
     }
 

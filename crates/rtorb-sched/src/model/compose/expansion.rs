@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::super::composition::{Activation, Part, Segment};
 use super::super::report::Layer;
-use super::super::system::{Call, CallWay, System};
+use super::super::system::{Call, CallWay, Placement, System};
 use super::costs::Costs;
-use super::messages::Message;
+use super::messages::Transfer;
 use super::segments::{add, part};
 use super::{ComposeError, PATH_MAX, SEGMENTS_MAX};
 
 /// The segments of all roots so far.
 pub(super) struct Expansion<'a, 'c> {
     system: &'a System,
-    places: BTreeMap<(usize, u32), usize>,
+    places: BTreeMap<Placement, usize>,
     costs: &'c mut Costs<'a>,
     /// For each behaviour, whether it and all its callees run on one CPU and wait for each other: then a call of it is mere
     /// execution.
@@ -51,11 +51,7 @@ struct PendingBehaviour {
 }
 
 impl<'a, 'c> Expansion<'a, 'c> {
-    pub(super) fn new(
-        system: &'a System,
-        places: &[(usize, u32)],
-        costs: &'c mut Costs<'a>,
-    ) -> Self {
+    pub(super) fn new(system: &'a System, places: &[Placement], costs: &'c mut Costs<'a>) -> Self {
         Self {
             system,
             places: places
@@ -83,9 +79,9 @@ impl<'a, 'c> Expansion<'a, 'c> {
     pub(super) fn expand(&mut self, root: usize) -> Result<(), ComposeError> {
         self.root = root;
         self.ended.clear();
-        let place = self.system.place(root);
+        let place = self.system.placement(root);
         let at = self.segment(root, root, place, None, Vec::new())?;
-        let clock_ns = self.costs.release_jitter(place.0);
+        let clock_ns = self.costs.release_jitter(place.node);
         let clock = part(
             Layer::OperatingSystem,
             "release jitter of the clock",
@@ -98,7 +94,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         self.follow(vec![root], at)?;
         while let Some(later) = self.waiting.pop_front() {
             let behaviour = *later.path.last().unwrap_or(&root);
-            let place = self.system.place(behaviour);
+            let place = self.system.placement(behaviour);
             let at = self.segment(behaviour, behaviour, place, Some(later.after), later.delay)?;
             add(&mut self.segments[at].execution, later.received);
             self.follow(later.path, at)?;
@@ -174,7 +170,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             }
         }
         if !described.sections.is_empty() {
-            let (node, _) = self.system.place(behaviour);
+            let node = self.system.placement(behaviour).node;
             segment.contended_lock_ns = self.costs.contended_lock(node);
         }
     }
@@ -182,7 +178,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
     fn two_way(&mut self, branch: &mut Branch, call: &'a Call) -> Result<(), ComposeError> {
         for called in &call.to {
             let caller = *branch.path.last().unwrap_or(&self.root);
-            let is_here = self.system.place(caller) == self.system.place(*called);
+            let is_here = self.system.placement(caller) == self.system.placement(*called);
             // A count is expanded once if the call is mere execution.
             let (rounds, times) = if is_here && self.stays(*called, 0) {
                 (1, u64::from(call.count))
@@ -208,7 +204,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         call: &Call,
         times: u64,
     ) -> Result<(), ComposeError> {
-        let (node, _) = self.system.place(called);
+        let node = self.system.placement(called).node;
         let times = branch.times.saturating_mul(times);
         let each_ns = self.costs.call(node, call.payload_bytes);
         add(
@@ -235,13 +231,13 @@ impl<'a, 'c> Expansion<'a, 'c> {
         call: &'a Call,
     ) -> Result<(), ComposeError> {
         let caller = *branch.path.last().unwrap_or(&self.root);
-        let (here, there) = (self.system.place(caller), self.system.place(called));
+        let (here, there) = (self.system.placement(caller), self.system.placement(called));
         let bytes = call.payload_bytes;
-        let (sent_ns, received_ns) = self.costs.client_side(here.0, bytes);
+        let (sent_ns, received_ns) = self.costs.client_side(here.node, bytes);
         let client = |ns| part(Layer::Orb, "two-way calls, the client's side", 1, ns);
         add(&mut self.segments[branch.at].execution, client(sent_ns));
 
-        let mut message = Message {
+        let mut transfer = Transfer {
             caller,
             called: &self.system.behaviours[called].name,
             line: call.line,
@@ -249,9 +245,9 @@ impl<'a, 'c> Expansion<'a, 'c> {
             to: there,
             bytes,
         };
-        let delay = self.message(&message)?;
+        let delay = self.message(&transfer)?;
         let at = self.segment(called, branch.priority_of, there, Some(branch.at), delay)?;
-        let served_ns = self.costs.server_side(there.0, bytes);
+        let served_ns = self.costs.server_side(there.node, bytes);
         add(
             &mut self.segments[at].execution,
             part(Layer::Orb, "two-way calls, the server's side", 1, served_ns),
@@ -264,8 +260,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         };
         self.run(&mut inner)?;
 
-        (message.from, message.to, message.bytes) = (there, here, 0);
-        let delay = self.message(&message)?;
+        (transfer.from, transfer.to, transfer.bytes) = (there, here, 0);
+        let delay = self.message(&transfer)?;
         branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
@@ -273,10 +269,10 @@ impl<'a, 'c> Expansion<'a, 'c> {
 
     fn oneway(&mut self, branch: &Branch, call: &Call) -> Result<(), ComposeError> {
         let caller = *branch.path.last().unwrap_or(&self.root);
-        let here = self.system.place(caller);
+        let here = self.system.placement(caller);
         for called in &call.to {
-            let there = self.system.place(*called);
-            let message = Message {
+            let there = self.system.placement(*called);
+            let transfer = Transfer {
                 caller,
                 called: &self.system.behaviours[*called].name,
                 line: call.line,
@@ -285,13 +281,13 @@ impl<'a, 'c> Expansion<'a, 'c> {
                 bytes: call.payload_bytes,
             };
             for _ in 0..call.count {
-                let sent_ns = self.costs.send(here.0, call.payload_bytes);
+                let sent_ns = self.costs.send(here.node, call.payload_bytes);
                 add(
                     &mut self.segments[branch.at].execution,
                     part(Layer::Orb, "sending of oneways", 1, sent_ns),
                 );
-                let delay = self.message(&message)?;
-                let received_ns = self.costs.server_side(there.0, call.payload_bytes);
+                let delay = self.message(&transfer)?;
+                let received_ns = self.costs.server_side(there.node, call.payload_bytes);
                 self.count()?;
                 self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *called),
@@ -310,15 +306,19 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let system = self.system;
         let supplier = *branch.path.last().unwrap_or(&self.root);
         let channel = &system.channels[channel];
-        let (here, middle) = (system.place(supplier), (channel.node, channel.cpu));
+        let here = system.placement(supplier);
+        let middle = Placement {
+            node: channel.node,
+            cpu: channel.cpu,
+        };
         let (consumers, bytes) = (call.to.len() as u64, call.payload_bytes);
         for _ in 0..call.count {
-            let push_ns = self.costs.event(here.0, consumers, bytes).push_ns;
+            let push_ns = self.costs.event(here.node, consumers, bytes).push_ns;
             add(
                 &mut self.segments[branch.at].execution,
                 part(Layer::Orb, "pushing of events", 1, push_ns),
             );
-            let push = Message {
+            let push = Transfer {
                 caller: supplier,
                 called: &channel.name,
                 line: call.line,
@@ -328,7 +328,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             };
             let delay = self.message(&push)?;
             let at = self.segment(supplier, branch.priority_of, middle, Some(branch.at), delay)?;
-            let cost = self.costs.event(middle.0, consumers, bytes);
+            let cost = self.costs.event(middle.node, consumers, bytes);
             add(
                 &mut self.segments[at].execution,
                 part(
@@ -339,7 +339,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
                 ),
             );
             for consumer in &call.to {
-                let there = system.place(*consumer);
+                let there = system.placement(*consumer);
                 let sent = self.segment(*consumer, *consumer, middle, Some(at), Vec::new())?;
                 add(
                     &mut self.segments[sent].execution,
@@ -350,13 +350,13 @@ impl<'a, 'c> Expansion<'a, 'c> {
                         cost.delivery_ns,
                     ),
                 );
-                let delay = self.message(&Message {
+                let delay = self.message(&Transfer {
                     called: &system.behaviours[*consumer].name,
                     from: middle,
                     to: there,
                     ..push
                 })?;
-                let received_ns = self.costs.event(there.0, consumers, bytes).consumer_ns;
+                let received_ns = self.costs.event(there.node, consumers, bytes).consumer_ns;
                 self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *consumer),
                     after: sent,
@@ -373,14 +373,14 @@ impl<'a, 'c> Expansion<'a, 'c> {
         &mut self,
         behaviour: usize,
         priority_of: usize,
-        place: (usize, u32),
+        place: Placement,
         after: Option<usize>,
         delay: Vec<Part>,
     ) -> Result<usize, ComposeError> {
         self.count()?;
-        self.costs.uses(place.0);
+        self.costs.uses(place.node);
         let mut blocking = Vec::new();
-        let blocking_ns = self.costs.blocking(place.0);
+        let blocking_ns = self.costs.blocking(place.node);
         let sections = "kernel sections that cannot be preempted";
         add(
             &mut blocking,
@@ -402,8 +402,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
         Ok(self.segments.len() - 1)
     }
 
-    fn message(&mut self, message: &Message<'_>) -> Result<Vec<Part>, ComposeError> {
-        message.delay(self.system, self.costs)
+    fn message(&mut self, transfer: &Transfer<'_>) -> Result<Vec<Part>, ComposeError> {
+        transfer.delay(self.system, self.costs)
     }
 
     /// Returns the release jitter that the file gives a root.
@@ -420,11 +420,11 @@ impl<'a, 'c> Expansion<'a, 'c> {
         // A behaviour that calls itself does not; the expansion detects it.
         self.stays[behaviour] = Some(false);
         let system = self.system;
-        let place = system.place(behaviour);
+        let place = system.placement(behaviour);
         let stays = nested < PATH_MAX
             && system.behaviours[behaviour].calls.iter().all(|call| {
                 let here = |called: &usize| {
-                    system.place(*called) == place && self.stays(*called, nested + 1)
+                    system.placement(*called) == place && self.stays(*called, nested + 1)
                 };
                 call.way == CallWay::TwoWay && call.to.iter().all(here)
             });

@@ -2,14 +2,14 @@
 
 use super::super::composition::Part;
 use super::super::report::Layer;
-use super::super::system::System;
+use super::super::system::{Placement, System};
 use super::ComposeError;
 use super::costs::Costs;
 use super::segments::{add, part};
 
-/// A message between two CPUs.
+/// The transfer of a message between two CPUs.
 #[derive(Clone, Copy)]
-pub(super) struct Message<'a> {
+pub(super) struct Transfer<'a> {
     /// The behaviour that sends it or causes it.
     pub(super) caller: usize,
     /// The name of the receiver.
@@ -17,13 +17,13 @@ pub(super) struct Message<'a> {
     /// The line of the call.
     pub(super) line: usize,
     /// The sender's node and CPU.
-    pub(super) from: (usize, u32),
+    pub(super) from: Placement,
     /// The receiver's node and CPU.
-    pub(super) to: (usize, u32),
+    pub(super) to: Placement,
     pub(super) bytes: u32,
 }
 
-impl Message<'_> {
+impl Transfer<'_> {
     /// Returns its delay besides the execution at both ends: the network between nodes, and the wake-up of the receiving CPU.
     pub(super) fn delay(
         &self,
@@ -31,11 +31,11 @@ impl Message<'_> {
         costs: &mut Costs<'_>,
     ) -> Result<Vec<Part>, ComposeError> {
         let mut delay = Vec::new();
-        if self.from.0 != self.to.0 {
+        if self.from.node != self.to.node {
             self.network(system, &mut delay)?;
         }
         if self.from != self.to {
-            let wake_ns = costs.remote_wake(self.to.0);
+            let wake_ns = costs.remote_wake(self.to.node);
             let woken = part(Layer::OperatingSystem, "wake-up of another CPU", 1, wake_ns);
             add(&mut delay, woken);
         }
@@ -43,7 +43,7 @@ impl Message<'_> {
     }
 
     fn network(&self, system: &System, delay: &mut Vec<Part>) -> Result<(), ComposeError> {
-        let (from, to) = (self.from.0, self.to.0);
+        let (from, to) = (self.from.node, self.to.node);
         let joins = [[from, to], [to, from]];
         let mut links = system.links.iter();
         let Some(link) = links.find(|link| joins.contains(&link.between)) else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::composition::{Part, Segment};
 use super::super::report::Layer;
-use super::super::system::System;
+use super::super::system::{Placement, System};
 use super::ComposeError;
 use super::costs::Costs;
 
@@ -38,11 +38,7 @@ pub(super) fn part(layer: Layer, what: &str, times: u64, each_ns: u64) -> Part {
 
 /// Adds two switches to each segment, in and out (P3 section 4.2), with the maximum number of ready tasks on its CPU: the
 /// behaviours that run there at a priority of their own, for each root.
-pub(super) fn add_switches(
-    segments: &mut [Segment],
-    places: &[(usize, u32)],
-    costs: &mut Costs<'_>,
-) {
+pub(super) fn add_switches(segments: &mut [Segment], places: &[Placement], costs: &mut Costs<'_>) {
     let mut ready: Vec<BTreeSet<(usize, usize, usize)>> = vec![BTreeSet::new(); places.len()];
     for segment in &*segments {
         ready[segment.processor].insert((segment.behaviour, segment.priority_of, segment.root));
@@ -50,7 +46,7 @@ pub(super) fn add_switches(
     let each_ns: Vec<u64> = places
         .iter()
         .zip(&ready)
-        .map(|((node, _), ready)| costs.switch(*node, ready.len() as u64))
+        .map(|(place, ready)| costs.switch(place.node, ready.len() as u64))
         .collect();
     for segment in segments {
         let switches = part(

@@ -54,18 +54,18 @@ impl CallReader<'_> {
         let to = self.callees(table, line)?;
         let way = self.way(table, line)?;
         let count = self.count(table)?;
-        let from = self.system.place(caller).0;
+        let from = self.system.placement(caller).node;
         let at = |place: usize| &self.system.behaviours[place].name;
         if let CallWay::Event { channel } = way {
             let (channel, middle) = (&self.system.channels[channel].name, self.node_of(channel));
             self.check_link([from, middle], line, at(caller), channel)?;
             for callee in &to {
-                let end = self.system.place(*callee).0;
+                let end = self.system.placement(*callee).node;
                 self.check_link([middle, end], line, channel, at(*callee))?;
             }
         } else {
             for callee in &to {
-                let end = self.system.place(*callee).0;
+                let end = self.system.placement(*callee).node;
                 self.check_link([from, end], line, at(caller), at(*callee))?;
             }
         }

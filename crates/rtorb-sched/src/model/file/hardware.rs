@@ -10,7 +10,7 @@ use super::tables::{File, LinkTable, MutexName, NodeTable, SchedulingName};
 use super::values::Integer;
 use super::{LineError, Lines};
 use crate::holistic::SchedulingPolicy;
-use crate::model::system::{Channel, Component, Link, Locking, Node, Resource, System};
+use crate::model::system::{Channel, Component, Link, Locking, Node, Placement, Resource, System};
 
 pub(super) fn nodes(
     system: &mut System,
@@ -122,7 +122,7 @@ pub(super) fn processes(
             cpu: &table.cpu,
             line,
         };
-        let (node, cpu) = place(system, nodes, &location, lines)?;
+        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
         let name = table.name.get_ref();
         system.components.push(Component {
             name: name.clone(),
@@ -158,7 +158,7 @@ pub(super) fn processes(
             cpu: &table.cpu,
             line,
         };
-        let (node, cpu) = place(system, nodes, &location, lines)?;
+        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
         system.channels.push(Channel {
             name: name.clone(),
             node,
@@ -182,7 +182,7 @@ fn place(
     nodes: &Names,
     location: &Location<'_>,
     lines: &Lines,
-) -> Result<(usize, u32), LineError> {
+) -> Result<Placement, LineError> {
     let node = match location.node {
         Some(node) => nodes.find(node.get_ref(), lines.of(node))?,
         None if system.nodes.len() == 1 => 0,
@@ -193,7 +193,7 @@ fn place(
         }
     };
     let Some(cpu) = location.cpu else {
-        return Ok((node, 0));
+        return Ok(Placement { node, cpu: 0 });
     };
     let (number, host) = (cpu.get_ref().small(), &system.nodes[node]);
     if number >= host.cpus {
@@ -206,7 +206,7 @@ fn place(
         );
         return Err(LineError::at(lines.of(cpu), reason));
     }
-    Ok((node, number))
+    Ok(Placement { node, cpu: number })
 }
 
 const PATH_BYTES_MAX: usize = 4_096;

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use crate::task::Criticality;
 
-use super::values::{Integer, Priority, StrategyName, Time, TimeVisitor};
+use super::values::{CorbaPriority, Integer, StrategyName, Time, TimeVisitor};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,8 +36,8 @@ pub(super) struct File {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PrioritiesTable {
-    pub(super) least_urgent: Option<Spanned<Priority>>,
-    pub(super) most_urgent: Option<Spanned<Priority>>,
+    pub(super) least_urgent: Option<Spanned<CorbaPriority>>,
+    pub(super) most_urgent: Option<Spanned<CorbaPriority>>,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +112,7 @@ pub(super) struct BehaviourTable {
     pub(super) execution: Option<Spanned<ExecutionTable>>,
     pub(super) deadline: Option<Spanned<Time>>,
     pub(super) criticality: Option<Spanned<Criticality>>,
-    pub(super) priority: Option<Spanned<Priority>>,
+    pub(super) priority: Option<Spanned<CorbaPriority>>,
     pub(super) operation: Option<Spanned<String>>,
     pub(super) jitter: Option<Spanned<Time>>,
     #[serde(default)]

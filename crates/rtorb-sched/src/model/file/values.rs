@@ -41,9 +41,9 @@ impl Visitor<'_> for TimeVisitor {
 pub(super) struct Integer<const LEAST: u64, const MOST: u64>(pub(super) u64);
 
 /// A CORBA priority.
-pub(super) type Priority = Integer<0, 32_767>;
+pub(super) type CorbaPriority = Integer<0, 32_767>;
 
-impl Priority {
+impl CorbaPriority {
     pub(super) fn corba(self) -> i16 {
         i16::try_from(self.0).expect("it was read as one")
     }

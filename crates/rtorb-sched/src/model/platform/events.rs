@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Statistic;
 use super::cost::Curve;
-use super::orb::Orb;
+use super::orb::OrbCosts;
 use super::profile::{Profile, Service, whole_ns};
 
 /// The costs of events, by the number of consumers; empty if nothing was measured.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventCosts {
     by_consumers: BTreeMap<u64, ConsumerCurves>,
     is_measured: bool,
 }
@@ -45,7 +45,7 @@ pub struct EventCost {
 
 const MEASURED_BY: &str = "rtorb lab run profile";
 
-impl Events {
+impl EventCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let numbers = profile
             .all("event_channel", "event")
@@ -64,7 +64,7 @@ impl Events {
         }
     }
 
-    pub(super) fn at(&self, orb: &Orb, consumers: u64, payload_bytes: u32) -> EventCost {
+    pub(super) fn at(&self, orb: &OrbCosts, consumers: u64, payload_bytes: u32) -> EventCost {
         let fewer = self.by_consumers.range(..=consumers).next_back();
         let more = self.by_consumers.range(consumers..).next();
         let per_consumer = self.channel_ns_a_consumer(payload_bytes);
@@ -102,7 +102,7 @@ impl Events {
 
     /// Estimates an event by halves of calls: the supplier sends, the channel receives and sends to each consumer, and each
     /// consumer receives.
-    fn like_calls(&self, orb: &Orb, payload_bytes: u32) -> EventCost {
+    fn like_calls(&self, orb: &OrbCosts, payload_bytes: u32) -> EventCost {
         let call = orb.call.at(u64::from(payload_bytes));
         let send = orb.send(payload_bytes);
         let half_ns = call.ns.div_ceil(2);

@@ -6,7 +6,7 @@ use super::{Statistic, blocking};
 
 /// The services of the operating system.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kernel {
+pub(super) struct KernelCosts {
     pub(super) switch: Curve,
     pub(super) tick: Cost,
     pub(super) tick_period: Cost,
@@ -20,7 +20,7 @@ pub(super) struct Kernel {
 
 const PROFILE: &str = "rtorb lab run profile";
 
-impl Kernel {
+impl KernelCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let switch = switch(profile, statistic);
         let tick = tick(profile, statistic);

@@ -6,7 +6,7 @@ use super::profile::{Profile, Service, whole_ns};
 
 /// The services of the ORB.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Orb {
+pub(super) struct OrbCosts {
     /// A two-way call by payload.
     pub(super) call: Curve,
     /// Sending a oneway without payload.
@@ -15,7 +15,7 @@ pub(super) struct Orb {
 
 const MEASURED_BY: &str = "rtorb lab run orb/throughput";
 
-impl Orb {
+impl OrbCosts {
     pub(super) fn of(profile: &Profile, statistic: Statistic) -> Self {
         let sent = tcp_calls(profile).filter(|service| service.says("operation") == Some("oneway"));
         let what = "the sending of a oneway";

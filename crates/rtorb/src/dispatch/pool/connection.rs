@@ -10,8 +10,9 @@ use super::Pool;
 use super::lane::Lane;
 use super::reading::Reader;
 use super::work::LaneThread;
-use crate::server::{Next, Reading, ServedConnection, Session, TakenRequest, Workspace};
-use crate::transport::Stream;
+use crate::server::{
+    Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Token, Workspace,
+};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rtorb_os::slab::Key;
@@ -39,7 +40,7 @@ struct Inlet {
     /// Requests taken out in a row while no other was under way.
     alone: u32,
     /// The events were asked to tell of it again, and may do so without need.
-    is_told_again: bool,
+    is_requested: bool,
 }
 
 /// After so many requests one by one, a shared connection is served in place again.
@@ -47,17 +48,6 @@ const ALONE_MAX: u32 = 64;
 
 /// Requests that are read from one connection before it is the turn of the next.
 const TURN_MAX: u32 = 16;
-
-/// What a thread was told of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// Octets have come.
-    Octets,
-    /// Somebody left octets for later, for which the events still tell of more than octets.
-    Left,
-    /// The client sends no more than what has come.
-    End,
-}
 
 /// What receiving once brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,27 +84,31 @@ impl Connection {
                 reading: connection.reading,
                 is_shared: false,
                 alone: 0,
-                is_told_again: false,
+                is_requested: false,
             }),
         }
     }
 
-    pub(super) fn stream(&self) -> &Stream {
-        &self.session.stream
-    }
-
     /// Serves what has come on the connection of that key, unless another thread is at it, which will look again.
     #[inline]
-    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Key), told: Told) {
+    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Token), readiness: Readiness) {
         let lane = place.0;
-        let Some(connection) = lane.connections.enter(place.1) else {
+        let Some(connection) = lane.connections.enter(key_of(place.1)) else {
             return;
         };
-        let Some(mut inlet) = connection.enter(told) else {
+        let Some(mut inlet) = connection.enter(readiness) else {
             return;
         };
         connection.settle(&mut inlet);
         for _ in 0..TURN_MAX {
+            if connection.session.has_unsent() {
+                // When the client has taken that, an event says so; if it just has, this thread left its mark.
+                match connection.leave(inlet) {
+                    None => return,
+                    Some(marked) => inlet = marked,
+                }
+                continue;
+            }
             if inlet.is_shared {
                 return connection.serve_one(thread, place, inlet);
             }
@@ -122,9 +116,9 @@ impl Connection {
             let left = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
             match left {
                 Left::Over => return connection.end(thread.pool, place, inlet),
-                Left::More => return connection.hand_over(place, inlet),
+                Left::More => return connection.yield_turn(inlet),
                 Left::Pipelined => inlet.is_shared = true,
-                Left::Clean => match connection.leave(place, inlet) {
+                Left::Clean => match connection.leave(inlet) {
                     None => return,
                     Some(marked) => {
                         inlet = marked;
@@ -133,30 +127,34 @@ impl Connection {
                 },
             }
         }
-        connection.hand_over(place, inlet);
+        connection.yield_turn(inlet);
     }
 
     /// Puts what has come into the lane's queue.
-    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Key), told: Told) {
-        let Some(connection) = place.0.connections.enter(place.1) else {
+    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Token), readiness: Readiness) {
+        let Some(connection) = place.0.connections.enter(key_of(place.1)) else {
             return;
         };
         // Nobody else reads.
-        let Some(mut inlet) = connection.enter(told) else {
+        let Some(mut inlet) = connection.enter(readiness) else {
             return;
         };
         for _ in 0..TURN_MAX {
+            if connection.session.has_unsent() {
+                connection.leave(inlet);
+                return;
+            }
             let taking = (&mut reader.workspace, &mut reader.request);
             match inlet.take_one(taking, &connection.session, connection.is_ending()) {
                 (Next::Over, _) => return connection.end(reader.pool, place, inlet),
                 (Next::Incomplete, _) => {
-                    connection.leave(place, inlet);
+                    connection.leave(inlet);
                     return;
                 }
                 (Next::Done, _) => reader.put(&connection.session),
             }
         }
-        connection.hand_over(place, inlet);
+        connection.yield_turn(inlet);
     }
 
     /// Takes one request out, leaves the rest to others, and serves it.
@@ -164,7 +162,7 @@ impl Connection {
     fn serve_one(
         &self,
         thread: &mut LaneThread<'_>,
-        place: (&Lane, Key),
+        place: (&Lane, Token),
         mut inlet: RecheckGuard<'_, Inlet>,
     ) {
         let more = loop {
@@ -172,7 +170,7 @@ impl Connection {
             match inlet.take_one(taking, &self.session, self.is_ending()) {
                 (Next::Over, _) => return self.end(thread.pool, place, inlet),
                 (Next::Done, more) => break more,
-                (Next::Incomplete, _) => match self.leave(place, inlet) {
+                (Next::Incomplete, _) => match self.leave(inlet) {
                     None => return,
                     Some(marked) => inlet = marked,
                 },
@@ -181,10 +179,10 @@ impl Connection {
         inlet.note_others(self.under_way.fetch_add(1, Ordering::Relaxed));
         let inside = match more {
             true => Some(inlet),
-            false => self.leave(place, inlet),
+            false => self.leave(inlet),
         };
         if let Some(inlet) = inside {
-            self.hand_over(place, inlet);
+            self.yield_turn(inlet);
         }
         // If it breaks it is shut, and whoever reads it next learns that.
         let _ = thread.request.serve(&self.session, &mut thread.workspace);
@@ -193,8 +191,8 @@ impl Connection {
 
     /// Enters; who does not leaves word of what it was told.
     #[inline]
-    fn enter(&self, told: Told) -> Option<RecheckGuard<'_, Inlet>> {
-        if told == Told::End {
+    fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
+        if readiness == Readiness::Ended {
             self.is_ending.store(true, Ordering::Release);
         }
         // A client that has been answered may send while the thread that answered is on its way out.
@@ -202,7 +200,7 @@ impl Connection {
         let mut inlet = self.lock.try_lock();
         match &mut inlet {
             // Who left them may have asked for this event after somebody else has dealt with them.
-            Some(inlet) if told == Told::Left => inlet.is_told_again = true,
+            Some(inlet) if readiness == Readiness::Requested => inlet.is_requested = true,
             None if is_awaited => self.is_pipelined.store(true, Ordering::Release),
             _ => {}
         }
@@ -230,36 +228,40 @@ impl Connection {
 
     /// Leaves when all that came is dealt with; still inside if somebody came meanwhile.
     #[inline]
-    fn leave<'g>(
-        &self,
-        (lane, key): (&Lane, Key),
-        mut inlet: RecheckGuard<'g, Inlet>,
-    ) -> Option<RecheckGuard<'g, Inlet>> {
-        if inlet.is_told_again {
-            inlet.is_told_again = false;
-            lane.events.tell_of_octets(key, self.stream());
+    fn leave<'g>(&self, mut inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
+        if inlet.is_requested {
+            inlet.is_requested = false;
+            self.session.await_bytes();
         }
         inlet.unlock()
     }
 
-    /// Leaves, and has this or another thread told that there is more.
+    /// Leaves, and has the connection reported again to this or another thread: there is more.
     #[cold]
-    fn hand_over(&self, (lane, key): (&Lane, Key), mut inlet: RecheckGuard<'_, Inlet>) {
-        inlet.is_told_again = true;
-        // Marks are of no use any more: what is told comes after them.
+    fn yield_turn(&self, mut inlet: RecheckGuard<'_, Inlet>) {
+        inlet.is_requested = true;
+        // Marks are of no use any more: what is reported comes after them.
         drop(inlet);
-        lane.events.tell_again(key, self.stream());
+        self.session.request_event();
     }
 
     /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
     #[cold]
-    fn end(&self, pool: &Pool, (lane, key): (&Lane, Key), inlet: RecheckGuard<'_, Inlet>) {
+    fn end(&self, pool: &Pool, (lane, token): (&Lane, Token), inlet: RecheckGuard<'_, Inlet>) {
         drop(inlet);
         // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
         if !pool.is_stopping() && !self.session.orb.is_stopping() {
-            lane.events.remove(self.stream());
-            lane.connections.remove(key);
+            self.session.detach();
+            lane.connections.remove(key_of(token));
+            lane.events.resume(&lane.server.listeners);
         }
+    }
+}
+
+fn key_of(token: Token) -> Key {
+    Key {
+        index: token.index(),
+        generation: token.generation(),
     }
 }
 
@@ -284,7 +286,9 @@ impl Inlet {
                 match self.reading.serve_next(session, &mut thread.workspace) {
                     Next::Over => return Left::Over,
                     Next::Incomplete => break,
-                    Next::Done if thread.pool.is_stopping() => return Left::Clean,
+                    Next::Done if thread.pool.is_stopping() || session.has_unsent() => {
+                        return Left::Clean;
+                    }
                     Next::Done if self.reading.is_empty() => served += 1,
                     Next::Done if lane.is_shared => return Left::Pipelined,
                     // One client that sends without end is not to keep the thread from the others.
@@ -325,6 +329,7 @@ impl Inlet {
     /// Receives once. Less than there was room for is all that there was, but for the end, which is told once.
     #[inline]
     fn receive(&mut self, session: &Session, is_ending: bool) -> Came {
+        session.note_arrival();
         match self.reading.receive_now(session) {
             Ok(0) => Came::End,
             Ok(_) if is_ending || self.reading.is_full() => Came::More,

@@ -1,11 +1,7 @@
 //! Where the lanes of a pool listen.
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
-use crate::rt::ThreadpoolId;
-use crate::transport::Listener;
-use rustix::io::Errno;
-use std::sync::Arc;
+use crate::realtime::ThreadpoolId;
 
 /// Endpoints that were given for lanes by hand, as `-ORBLaneListenEndpoints` does; the others are made from the ORB's own.
 #[derive(Clone, Debug, Default)]
@@ -68,25 +64,6 @@ impl LaneEndpoints {
             }
         }
     }
-}
-
-/// Opens listening endpoints.
-///
-/// # Errors
-/// INITIALIZE with the endpoint when one cannot be listened on.
-pub(crate) fn open(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, SystemException> {
-    let bind = |listen: &ListenEndpoint| {
-        Listener::bind(listen).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
-    };
-    endpoints.iter().map(bind).collect()
-}
-
-/// INITIALIZE with what the host said.
-pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
-    SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
-        endpoint: endpoint.cloned().map(Arc::new),
-        ..Cause::host(Phase::Listen, errno)
-    })
 }
 
 fn number_or_any(text: &str) -> Option<Option<u32>> {

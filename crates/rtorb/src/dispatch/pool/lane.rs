@@ -1,14 +1,16 @@
 //! A lane: threads of one priority with listening endpoints, connections and events of their own.
 
 use super::connection::Connection;
-use super::events::Events;
 use super::queue::Queue;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
-use crate::orb::OrbCore;
-use crate::rt::Priority;
-use crate::server::{Server, ThreadPriority, Workspace};
+use crate::realtime::Priority;
+use crate::server::{
+    Event, EventLoop, EventRoom, Server, ServerCore, ThreadPriority, Token, Trigger, Workspace,
+    refuse,
+};
 use crate::transport::Listener;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use rtorb_os::slab::Slab;
 use rtorb_os::thread::ThreadConfig;
@@ -29,7 +31,7 @@ pub(crate) struct Lane {
     pub(super) threads: ThreadConfig,
     /// Which of the dynamic threads are there.
     pub(super) dynamic: Box<[AtomicBool]>,
-    pub(super) events: Events,
+    pub(super) events: Arc<EventLoop>,
     pub(super) connections: Slab<Connection>,
     /// Several threads can serve one of its clients at a time.
     pub(super) is_shared: bool,
@@ -44,10 +46,13 @@ pub(crate) struct Lane {
     running: AtomicU32,
 }
 
+/// Connections that may have to give way at a time, and have not yet.
+const GIVING_WAY_MAX: usize = 64;
+
 impl Lane {
     /// Makes lane `number` of a pool, without its threads.
     pub(super) fn open(
-        orb: &OrbCore,
+        orb: &ServerCore,
         pool: &PoolConfig,
         number: usize,
         listeners: Vec<Listener>,
@@ -55,7 +60,8 @@ impl Lane {
         let config = &pool.lanes[number];
         let server = Server::new(listeners, pool.id)?;
         let help = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let events = Events::new(server.stop_signal(), help.as_fd(), &server.listeners)?;
+        let events = server.event_loop(orb.limits.send_timeout, Trigger::Edge)?;
+        events.add_help(help.as_fd())?;
         let queue = pool
             .buffering
             .map(|bounds| Queue::new(bounds, config, &orb.limits));
@@ -72,7 +78,7 @@ impl Lane {
                 .map(|_| AtomicBool::new(false))
                 .collect(),
             events,
-            connections: Slab::new(orb.limits.connections_max),
+            connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
             is_shared: queue.is_some() || threads_max > 1 || borrows,
             standby,
             queue,
@@ -82,7 +88,7 @@ impl Lane {
         })
     }
 
-    fn how_threads_run(orb: &OrbCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+    fn how_threads_run(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
         let Some(priority) = config.priority else {
             return Ok(config.threads.clone());
         };
@@ -125,23 +131,36 @@ impl Lane {
         queue.is_some_and(|queue| queue.accepted() > threads)
     }
 
-    /// Takes in the clients that connect to one of the listening endpoints.
-    pub(super) fn accept(&self, orb: &Arc<OrbCore>, listener: usize) {
-        let Some(listener) = self.server.listeners.get(listener) else {
-            return;
-        };
-        while let Some(connection) = self.server.accept(orb, listener) {
-            let session = Arc::clone(&connection.session);
-            let key = self.connections.insert(Connection::new(connection));
-            let refused = key.is_none_or(|key| {
-                let is_watched = self.events.add(key, &session.stream).is_ok();
-                !is_watched && self.connections.remove(key)
+    /// Accepts the clients that connect to one of the listening endpoints.
+    pub(super) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
+        self.server
+            .accept_waiting(orb, &self.events, listener, |connection| {
+                let session = Arc::clone(&connection.session);
+                let key = self.connections.insert(Connection::new(connection));
+                let is_watched = key.is_some_and(|key| {
+                    let token = Token::new(key.index, key.generation);
+                    let is_watched = session.attach(&self.events, token).is_ok();
+                    is_watched || !self.connections.remove(key)
+                });
+                if !is_watched {
+                    // The host watches over no more files: this client is refused, the others are served on.
+                    refuse(&session.stream);
+                }
             });
-            if refused {
-                // The host watches over no more files: this client is told to go, the others are served on.
-                session.say_closing();
-            }
-        }
+    }
+
+    /// Waits for the next event, at most `timeout_ns`; `None` when none came by then, a signal did, or the event is dealt with.
+    ///
+    /// # Panics
+    /// When the event loop itself is broken, which only a wrong program can do.
+    #[inline]
+    pub(super) fn next_event(&self, timeout_ns: Option<u64>) -> Option<Event> {
+        let mut room: EventRoom<1> = [MaybeUninit::uninit()];
+        let events = self.events.wait(&mut room, timeout_ns);
+        let event = events
+            .expect("an epoll set of its own can be waited for")
+            .first()?;
+        self.events.event(event, &self.server.listeners)
     }
 
     /// True if a thread of another lane shall help.
@@ -182,7 +201,7 @@ impl Lane {
     /// Counts out a thread that serves its clients no more; the last one tells them CloseConnection.
     pub(super) fn leave(&self) {
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.server.say_closing_to_all();
+            self.server.close_all();
             // They hold the ORB, which may hold this lane.
             self.connections.clear();
             if let Some(queue) = &self.queue {

@@ -2,18 +2,16 @@
 
 use super::Pool;
 use super::connection::Connection;
-use super::events::Event;
 use super::lane::Lane;
 use super::queue::Queue;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::orb::OrbCore;
-use crate::server::{Session, TakenRequest, Workspace};
+use crate::server::{Event, ServerCore, Session, TakenRequest, Workspace};
 use core::mem;
 use std::sync::Arc;
 
 /// That thread at work.
 pub(super) struct Reader<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     queue: &'p Queue,
@@ -24,7 +22,7 @@ pub(super) struct Reader<'p> {
 
 impl<'p> Reader<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         queue: &'p Queue,
@@ -43,9 +41,9 @@ impl<'p> Reader<'p> {
     pub(super) fn run(mut self) {
         let lane = self.lane;
         while !self.pool.is_stopping() {
-            match lane.events.next(None) {
-                Some(Event::Connection(key, told)) => {
-                    Connection::read(&mut self, (lane, key), told);
+            match lane.next_event(None) {
+                Some(Event::Connection(token, readiness)) => {
+                    Connection::read(&mut self, (lane, token), readiness);
                 }
                 Some(Event::Listener(number)) => lane.accept(self.orb, number),
                 Some(Event::Help | Event::Stop) | None => {}
@@ -57,6 +55,8 @@ impl<'p> Reader<'p> {
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
         if !self.queue.admit(self.request.octets(), threads) {
+            //= RT-CORBA 1.2 §Threadpools
+            //# A request for which the buffer has no room is refused with TRANSIENT 1.
             let full = SystemException::omg(ExceptionKind::Transient, 1);
             return self.request.refuse(session, &mut self.workspace, &full);
         }

@@ -7,8 +7,8 @@
 use super::lane::Lane;
 use super::waiting::Waiting;
 use super::{Pool, PoolConfig, threads};
-use crate::orb::OrbCore;
-use crate::rt::Priority;
+use crate::realtime::Priority;
+use crate::server::ServerCore;
 use core::cmp::Ordering;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::SeqCst;
@@ -233,7 +233,7 @@ impl Relief {
 }
 
 /// Helps lanes until the pool is stopped: the work of the relief's thread.
-pub(super) fn run(orb: &Arc<OrbCore>, pool: &Arc<Pool>, relief: &Relief) {
+pub(super) fn run(orb: &Arc<ServerCore>, pool: &Arc<Pool>, relief: &Relief) {
     let mut dynamic: Vec<JoinHandle<Option<()>>> = Vec::new();
     while !pool.is_stopping() {
         let ready = relief.next();
@@ -255,7 +255,7 @@ pub(super) fn run(orb: &Arc<OrbCore>, pool: &Arc<Pool>, relief: &Relief) {
 
 /// Gives a lane dynamic threads as long as it may have more and needs them, then one of another lane.
 fn relieve(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
     dynamic: &mut Vec<JoinHandle<Option<()>>>,
@@ -274,6 +274,8 @@ fn relieve(
 }
 
 /// Calls a thread of the least urgent lane that has an idle one, or lets the first that is through with its work come.
+//= RT-CORBA 1.2 §Threadpools
+//# A lane without idle threads may borrow a thread of a lane of lower priority, which runs at its priority meanwhile.
 fn borrow(pool: &Pool, lane: &Lane) {
     let Some(standby) = lane.standby.as_ref().filter(|standby| standby.borrows()) else {
         return;
@@ -312,7 +314,7 @@ fn data(lane: &Lane) -> EventData {
 mod tests {
     use super::*;
     use crate::dispatch::pool::LaneConfig;
-    use crate::rt::{Priority, ThreadpoolId};
+    use crate::realtime::{Priority, ThreadpoolId};
 
     fn standby(lanes: &[(i16, u32)], number: usize, allow_borrowing: bool) -> Option<Standby> {
         let lanes = lanes.iter().map(|&(priority, dynamic_threads)| LaneConfig {

@@ -6,8 +6,7 @@ use super::reading::Reader;
 use super::relief;
 use super::work::LaneThread;
 use crate::endpoint::Endpoint;
-use crate::orb::OrbCore;
-use crate::orb::published::leads_to;
+use crate::server::ServerCore;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
@@ -45,7 +44,7 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     let would_wait = ALONE_IN.try_with(|alone_in| {
         alone_in.borrow().as_ref().is_some_and(|(pool, lane)| {
             let mut listeners = pool.lanes[*lane].server.listeners.iter();
-            listeners.any(|listener| leads_to(listener, endpoint))
+            listeners.any(|listener| listener.leads_to(endpoint))
         })
     });
     // A thread that is ending and calls from a destructor has no lane any more.
@@ -56,7 +55,7 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
 ///
 /// # Errors
 /// When the host refuses one; those before it run.
-pub(super) fn start(orb: &Arc<OrbCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+pub(super) fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
     for lane in &pool.lanes {
         // All of them, before the first could be the last to end.
         let readers = u32::from(lane.queue.is_some());
@@ -76,7 +75,7 @@ pub(super) fn start(orb: &Arc<OrbCore>, pool: &Arc<Pool>) -> Result<(), Refused>
 
 /// Starts a dynamic thread; `None` if the lane has all that it may have, or the host refuses one more now.
 pub(super) fn start_dynamic(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
 ) -> Option<JoinHandle<Option<()>>> {
@@ -107,7 +106,7 @@ pub(super) fn join(threads: Vec<JoinHandle<Option<()>>>) {
 }
 
 fn start_in_lane(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
     (place, stay): (u32, Stay),
@@ -130,7 +129,7 @@ fn start_in_lane(
 }
 
 fn start_reader(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
@@ -144,11 +143,11 @@ fn start_reader(
 }
 
 fn start_one(
-    orb: &Arc<OrbCore>,
+    orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
     name: &str,
-    work: impl FnOnce(&Arc<OrbCore>, &Arc<Pool>, &Lane) + Send + 'static,
+    work: impl FnOnce(&Arc<ServerCore>, &Arc<Pool>, &Lane) + Send + 'static,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
     let number = lane.number;
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
@@ -158,7 +157,10 @@ fn start_one(
 }
 
 /// The thread that looks after lanes that need help, as urgent as the most urgent of these.
-fn start_relief(orb: &Arc<OrbCore>, pool: &Arc<Pool>) -> Result<JoinHandle<Option<()>>, Refused> {
+fn start_relief(
+    orb: &Arc<ServerCore>,
+    pool: &Arc<Pool>,
+) -> Result<JoinHandle<Option<()>>, Refused> {
     let most_urgent = pool.lanes.iter().filter(|lane| lane.is_relieved());
     let config = most_urgent
         .max_by_key(|lane| lane.priority)

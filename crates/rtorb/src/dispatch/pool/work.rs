@@ -2,19 +2,17 @@
 
 use super::Pool;
 use super::connection::Connection;
-use super::events::Event;
 use super::lane::Lane;
 use super::queue::{Job, Queue};
 use super::relief::Standby;
 use super::threads::Stay;
-use crate::orb::OrbCore;
-use crate::server::{TakenRequest, Workspace};
+use crate::server::{Event, ServerCore, TakenRequest, Workspace};
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
 
 /// A thread at work.
 pub(super) struct LaneThread<'p> {
-    orb: &'p Arc<OrbCore>,
+    orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     /// Its number in the lane.
@@ -36,7 +34,7 @@ enum Needed {
 
 impl<'p> LaneThread<'p> {
     pub(super) fn new(
-        orb: &'p Arc<OrbCore>,
+        orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
         (place, stay): (u32, Stay),
@@ -66,7 +64,7 @@ impl<'p> LaneThread<'p> {
 
     fn serve_event(&mut self) -> Needed {
         self.begin_idle();
-        let event = self.lane.events.next(self.stay.idle_ns());
+        let event = self.lane.next_event(self.stay.idle_ns());
         self.end_idle();
         if event != Some(Event::Help) {
             self.turn_to_own();
@@ -97,7 +95,9 @@ impl<'p> LaneThread<'p> {
 
     fn serve(&mut self, lane: &Lane, event: Event) {
         match event {
-            Event::Connection(key, told) => Connection::serve(self, (lane, key), told),
+            Event::Connection(token, readiness) => {
+                Connection::serve(self, (lane, token), readiness);
+            }
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
             Event::Stop => {}
@@ -211,7 +211,7 @@ impl<'p> LaneThread<'p> {
     fn serve_one_of(&mut self, lane: &Lane) {
         match &lane.queue {
             None => {
-                let event = lane.events.next(Some(0));
+                let event = lane.next_event(Some(0));
                 // More may wait there.
                 self.pool.settle(lane);
                 match event {

@@ -2,9 +2,9 @@
 
 use super::{goes_by, has_lane, in_a_band, laned};
 use crate::dispatch::pool::Pool;
-use crate::orb::OrbCore;
+use crate::poa::Adapters;
 use crate::poa::PoaError;
-use crate::rt::{
+use crate::realtime::{
     NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
 use crate::transport::SetUp;
@@ -46,7 +46,7 @@ impl<'p> Chosen<'p> {
     }
 
     /// Checks that all go together, and has the endpoints set up.
-    pub(super) fn check(&self, orb: &OrbCore, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
+    pub(super) fn check(&self, orb: &Adapters, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
         let lanes = laned(orb, pool);
         if let (Some((index, _)), None, Some(_)) = (self.pool, self.model, lanes) {
             return Err(invalid(
@@ -78,7 +78,7 @@ impl<'p> Chosen<'p> {
     /// Has the endpoints set up as a ServerProtocolPolicy says; the last step, since nothing undoes it.
     fn set_up(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         pool: Option<&Arc<Pool>>,
         protocols: &[Protocol],
     ) -> Result<(), &'static str> {
@@ -124,12 +124,12 @@ impl<'p> Chosen<'p> {
 
     fn check_model(
         &self,
-        orb: &OrbCore,
+        orb: &Adapters,
         lanes: Option<&Pool>,
         model: PriorityModel,
         server_priority: Priority,
     ) -> Result<(), &'static str> {
-        if orb.rt.to_native(server_priority).is_err() {
+        if orb.server.rt.to_native(server_priority).is_err() {
             return Err("the priority mapping has no native priority for the server's priority");
         }
         if model == PriorityModel::ClientPropagated {
@@ -164,7 +164,7 @@ fn check_bands(index: usize, bands: &[PriorityBand]) -> Result<(), PoaError> {
 }
 
 fn check_protocols(
-    orb: &OrbCore,
+    orb: &Adapters,
     pool: Option<&Arc<Pool>>,
     protocols: &[Protocol],
 ) -> Result<(), &'static str> {
@@ -193,10 +193,14 @@ fn check_protocols(
 }
 
 /// How replies by that protocol are marked, where their priority is known when a connection comes in.
-fn marks(orb: &OrbCore, protocol: Protocol, priority: Option<Priority>) -> Option<NetworkPriority> {
+fn marks(
+    orb: &Adapters,
+    protocol: Protocol,
+    priority: Option<Priority>,
+) -> Option<NetworkPriority> {
     match protocol {
         Protocol::Tcp(tcp) if tcp.enable_network_priority => {
-            priority.map(|priority| orb.rt.network_priority(priority))
+            priority.map(|priority| orb.server.rt.network_priority(priority))
         }
         Protocol::Tcp(_) | Protocol::UnixDomain(_) => None,
     }

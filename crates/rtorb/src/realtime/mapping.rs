@@ -4,6 +4,8 @@ use super::priority::{NativePriority, Priority};
 use core::fmt;
 
 /// From CORBA priorities to the host's and back (RTCORBA::PriorityMapping); `None` where there is none.
+//= RT-CORBA 1.2 §CORBA Priority Mappings
+//# A mapping converts CORBA priorities to native ones and back. The application may replace the mapping of the ORB.
 pub trait PriorityMapping: fmt::Debug + Send + Sync {
     /// What threads of that CORBA priority have here.
     fn to_native(&self, priority: Priority) -> Option<NativePriority>;
@@ -81,6 +83,8 @@ impl PriorityMapping for ContinuousMapping {
 mod tests {
     use super::*;
 
+    //= RT-CORBA 1.2 §CORBA Priority Mappings
+    //% test
     #[test]
     fn native_to_corba_and_back_is_where_it_began() {
         let mappings: [&dyn PriorityMapping; 3] =

@@ -10,6 +10,8 @@ use core::fmt;
 pub struct Priority(i16);
 
 /// A priority of the operating system: 0 for time sharing (SCHED_OTHER), 1 to 99 for SCHED_FIFO and SCHED_RR.
+//= RT-CORBA 1.2 §Native Thread Priorities
+//# A native priority is a priority of the operating system. Applications use CORBA priorities.
 pub type NativePriority = u8;
 
 impl Priority {
@@ -22,6 +24,8 @@ impl Priority {
     ///
     /// # Errors
     /// BAD_PARAM for a negative one.
+    //= RT-CORBA 1.2 §CORBA Priority
+    //# A CORBA priority is a number from 0, the least urgent, to 32767.
     pub const fn new(number: i16) -> Result<Self, SystemException> {
         match number >= 0 {
             true => Ok(Self(number)),

@@ -1,8 +1,9 @@
 //! The active objects of all adapters.
 
+use super::manager_state::ManagerState;
 use super::names::{NameCache, Names, Unbindable};
-use super::{Adapter, Servant};
-use crate::rt::{CallPriority, ThreadpoolId};
+use super::servant::{ObjectAdapter, Servant};
+use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_os::slab::{Entered, Key, Slab};
 use std::sync::Arc;
 
@@ -16,7 +17,9 @@ pub(crate) struct ObjectTable {
 /// A servant at work, or what finds the servants of an adapter's objects that are not active.
 pub(crate) struct ActiveObject {
     pub(crate) servant: Box<dyn Servant>,
-    pub(crate) adapter: Arc<Adapter>,
+    pub(crate) adapter: Arc<dyn ObjectAdapter>,
+    /// Its adapter's.
+    pub(crate) manager: Arc<ManagerState>,
     /// Its id in the adapter; empty for a locator.
     pub(crate) id: Vec<u8>,
     /// Which priority its calls have.

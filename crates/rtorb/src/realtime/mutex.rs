@@ -38,6 +38,8 @@ impl<T> RtMutex<T> {
     /// # Panics
     /// If the calling thread holds it already, or two threads hold what the other wants: that would wait for ever. If a
     /// thread ended that had leaked its guard.
+    //= RT-CORBA 1.2 §Mutex Interface
+    //# A mutex of the ORB inherits priority, as the ORB's own locks do.
     pub fn lock(&self) -> RtMutexGuard<'_, T> {
         RtMutexGuard {
             held: self.shared.lock(),
@@ -50,6 +52,8 @@ impl<T> RtMutex<T> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock); when it has to wait, on Linux before 5.14.
+    //= RT-CORBA 1.2 §Mutex Interface
+    //# try_lock waits for at most `max_wait`; 0 does not wait.
     pub fn try_lock(&self, max_wait: Duration) -> Option<RtMutexGuard<'_, T>> {
         let held = match self.shared.try_lock() {
             None if !max_wait.is_zero() => {
@@ -163,6 +167,8 @@ impl NamedMutexes {
 mod tests {
     use super::*;
 
+    //= RT-CORBA 1.2 §Mutex Interface
+    //% test
     #[test]
     fn a_mutex_that_is_held_is_tried_for_as_long_as_was_said() {
         let mutex = RtMutex::new(7);

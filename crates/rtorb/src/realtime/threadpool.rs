@@ -36,6 +36,8 @@ pub struct ThreadpoolLane {
 
 /// A pool without lanes (RTCORBA::RTORB::create_threadpool): its threads take the priority of the call that they serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+//= RT-CORBA 1.2 §Threadpools
+//# The threads of a pool without lanes run at the priority of the request that they serve.
 pub struct Threadpool {
     /// Octets of stack a thread, all in memory from the beginning; 0 takes the platform's.
     pub stacksize: usize,

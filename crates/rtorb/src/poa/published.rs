@@ -1,14 +1,10 @@
 //! From listening endpoints to the references of the objects behind them.
 
-use super::OrbCore;
-use crate::dispatch::pool::{Lane, endpoints};
-use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::exception::SystemException;
-use crate::poa::object_table::ActiveObject;
-use crate::poa::rt_policies::{RtPolicies, goes_by};
-use crate::reference::routes::host_name;
-use crate::rt::{CallPriority, Priority, PriorityModel, Protocol, ThreadpoolId};
-use crate::server::Server;
+use super::adapters::Adapters;
+use super::rt_policies::{RtPolicies, goes_by};
+use crate::dispatch::pool::Lane;
+use crate::endpoint::{Endpoint, host_name};
+use crate::realtime::{Priority, PriorityModel, Protocol};
 use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
@@ -16,15 +12,6 @@ use rtorb_wire::ior::{
     self, Component, IiopProfile, Ior, ListenPoint, TaggedComponent, TaggedProfile,
     TaoUnixEndpoint, UiopProfile,
 };
-
-/// Opens the listening endpoints.
-///
-/// # Errors
-/// INITIALIZE with the endpoint when one cannot be listened on.
-pub(super) fn listen(endpoints: &[ListenEndpoint]) -> Result<Server, SystemException> {
-    Server::new(endpoints::open(endpoints)?, ThreadpoolId::OWN)
-        .map_err(|errno| endpoints::not_opened(None, errno))
-}
 
 /// An object as its references tell it.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +29,7 @@ pub(crate) struct Published<'a> {
 ///
 /// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the first lane's endpoint,
 /// and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
-pub(crate) fn ior(orb: &OrbCore, object: &Published<'_>) -> Ior {
+pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     let addresses = Addresses::of(orb, object);
     let mut profiles = Vec::new();
     match &object.rt.server_protocols {
@@ -65,22 +52,6 @@ pub(crate) fn ior(orb: &OrbCore, object: &Published<'_>) -> Ior {
     }
 }
 
-/// The reference that a client is forwarded to which asked for an object where it is not served.
-#[cold]
-pub(crate) fn forward(orb: &OrbCore, object: &ActiveObject, object_key: &[u8]) -> Ior {
-    let priority = match object.priority {
-        CallPriority::Declared { priority, .. } => Some(priority),
-        CallPriority::AsItIs | CallPriority::Propagated { .. } => None,
-    };
-    let published = Published {
-        repository_id: object.servant.repository_id(),
-        object_key,
-        rt: &object.adapter.rt,
-        priority,
-    };
-    ior(orb, &published)
-}
-
 /// Where an object is reached, as clients are told it.
 struct Addresses {
     tcp: Vec<Address<(String, u16)>>,
@@ -94,10 +65,10 @@ struct Address<P> {
 }
 
 impl Addresses {
-    fn of(orb: &OrbCore, object: &Published<'_>) -> Self {
+    fn of(orb: &Adapters, object: &Published<'_>) -> Self {
         let (mut tcp, mut unix) = (Vec::new(), Vec::new());
         for (listener, lane) in listeners(orb, object) {
-            if let Some((host, port)) = tcp_address(listener) {
+            if let Some((host, port)) = listener.tcp_address() {
                 let place = (host, port);
                 tcp.push(Address { place, lane });
             } else if let Endpoint::Unix { path } = &listener.bound {
@@ -120,7 +91,7 @@ impl Addresses {
 
 /// What leads to an object, by the protocols that it may be reached by, each with its lane where a client chooses that.
 fn listeners<'o>(
-    orb: &'o OrbCore,
+    orb: &'o Adapters,
     object: &Published<'o>,
 ) -> Vec<(&'o Listener, Option<Priority>)> {
     let rt = object.rt;
@@ -285,26 +256,6 @@ fn policies(object: &Published<'_>) -> Option<Component> {
     });
     let policies: Vec<_> = [bands, model, protocols].into_iter().flatten().collect();
     (!policies.is_empty()).then_some(Component::Policies(policies))
-}
-
-/// True if that endpoint is the listener's own, as it was asked for or as clients are told it.
-pub(crate) fn leads_to(listener: &Listener, endpoint: &Endpoint) -> bool {
-    let told = tcp_address(listener).map(|(host, port)| Endpoint::Tcp { host, port });
-    listener.bound == *endpoint || told.as_ref() == Some(endpoint)
-}
-
-/// Host and port that clients are told.
-fn tcp_address(listener: &Listener) -> Option<(String, u16)> {
-    let Endpoint::Tcp { host, port } = &listener.bound else {
-        return None;
-    };
-    let host = match (&listener.advertised_host, host.as_str()) {
-        (Some(name), _) => name.clone(),
-        // Every interface: this host's name is the best that is known of them.
-        (None, "0.0.0.0" | "::") => host_name(),
-        (None, host) => host.to_owned(),
-    };
-    Some((host, *port))
 }
 
 /// ORB_TYPE of this ORB: `rtb` and a zero.

@@ -23,6 +23,8 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 }
 
 /// Gives the calling thread a CORBA priority and the native one that the mapping has for it.
+//= RT-CORBA 1.2 §Real-Time Current
+//# A thread that sets its CORBA priority gets the native priority that the mapping has for it, too.
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
     rt.apply(rt.to_native(priority)?)?;
     CURRENT.set(priority.get());
@@ -40,6 +42,8 @@ pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> 
 }
 
 #[cold]
+//= RT-CORBA 1.2 §Real-Time Current
+//# A thread that set no CORBA priority has the one that the mapping has for its native priority.
 fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     let native = match NATIVE.get() {
         Some(native) => native,
@@ -80,7 +84,7 @@ impl Running {
         }
     }
 
-    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`](super::RtCurrent::set_the_priority)).
+    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
     #[inline]
     pub(crate) fn was_changed(&self) -> bool {
         CURRENT.get() != self.begun

@@ -50,6 +50,8 @@ impl RtCore {
     /// # Errors
     /// DATA_CONVERSION 2 when the mapping has none.
     #[inline]
+    //= RT-CORBA 1.2 §CORBA Priority Mappings
+    //# A call whose priority has no native priority fails with DATA_CONVERSION 2.
     pub(crate) fn to_native(&self, priority: Priority) -> Result<NativePriority, SystemException> {
         self.mapping
             .to_native(priority)
@@ -61,6 +63,8 @@ impl RtCore {
     /// # Errors
     /// DATA_CONVERSION 2 when the transform refuses; UNKNOWN when it panics.
     #[inline]
+    //= RT-CORBA 1.2 §Priority Transforms
+    //# A server applies the inbound transform to the priority of a call before the servant runs.
     pub(crate) fn inbound(
         &self,
         priority: Priority,
@@ -82,6 +86,8 @@ impl RtCore {
     /// # Errors
     /// DATA_CONVERSION 2 when the transform refuses.
     #[inline]
+    //= RT-CORBA 1.2 §Priority Transforms
+    //# The outbound transform is applied to the priority of a call that a servant makes before it is sent.
     pub(crate) fn outbound(
         &self,
         priority: Priority,

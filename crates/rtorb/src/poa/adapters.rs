@@ -1,0 +1,96 @@
+//! The adapters of one ORB, and what they share.
+
+use super::adapter::Adapter;
+use crate::dispatch::pool::Pool;
+use crate::dispatch::{self, Dispatch, Pools};
+use crate::exception::{ExceptionKind, SystemException};
+use crate::server::{Server, ServerCore, bind};
+use crate::transport::Listener;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// The server, its dispatch strategy, its thread pools and its root adapter.
+pub(crate) struct Adapters {
+    pub(crate) server: Arc<ServerCore>,
+    pub(crate) dispatch: Dispatch,
+    /// The application's thread pools.
+    pub(crate) pools: Pools,
+    pub(crate) root: Arc<Adapter>,
+    count: AtomicUsize,
+}
+
+impl Adapters {
+    pub(crate) fn new(server: Arc<ServerCore>, dispatch: Dispatch, pools: Pools) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            server,
+            dispatch,
+            pools,
+            root: Arc::new(Adapter::root(own.clone())),
+            count: AtomicUsize::new(1),
+        })
+    }
+
+    /// Opens the server: the ORB begins to listen.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
+    pub(crate) fn open_server(&self) -> Result<&Server, SystemException> {
+        self.server.open(|| match &self.dispatch {
+            Dispatch::Lanes(lanes) => lanes.open(&self.server, &self.pools).map(|()| Vec::new()),
+            _ => bind(&self.pools.listen),
+        })
+    }
+
+    /// Serves until the ORB is stopped.
+    pub(crate) fn run(&self, server: &Server) -> Result<(), dispatch::DispatchError> {
+        dispatch::run(&self.dispatch, &self.server, server)
+    }
+
+    /// Makes all serving threads end; does not wait.
+    pub(crate) fn stop(&self) {
+        self.server.stop();
+        if let Some(pool) = self.own_pool() {
+            pool.stop();
+        }
+        self.pools.stop();
+    }
+
+    /// The pool of the dispatch strategy [`Lanes`](Dispatch::Lanes), once the ORB listens.
+    pub(crate) fn own_pool(&self) -> Option<&Arc<Pool>> {
+        match &self.dispatch {
+            Dispatch::Lanes(lanes) => lanes.pool(),
+            _ => None,
+        }
+    }
+
+    /// The listeners of adapters without a pool of their own.
+    pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
+        match (self.own_pool(), self.server.server()) {
+            (Some(pool), _) => pool
+                .lanes
+                .iter()
+                .flat_map(|lane| &lane.server.listeners)
+                .collect(),
+            (None, Some(server)) => server.listeners.iter().collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Counts one more adapter.
+    ///
+    /// # Errors
+    /// NO_RESOURCES beyond `Limits::adapters_max`.
+    pub(super) fn count_adapter(&self) -> Result<(), SystemException> {
+        let max = self.server.limits.adapters_max;
+        self.count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |adapters| {
+                (adapters < max).then_some(adapters + 1)
+            })
+            .map(|_| ())
+            .map_err(|_| ExceptionKind::NoResources.into())
+    }
+
+    pub(super) fn uncount_adapter(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}

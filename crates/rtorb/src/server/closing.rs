@@ -1,0 +1,44 @@
+//! The end of a server's connections: CloseConnection reaches clients that still send.
+
+use super::session::Session;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use std::sync::Arc;
+
+/// Ends connections with CloseConnection, when nothing of theirs is in progress any more.
+///
+/// A connection that is closed with unread bytes is reset, and its client may lose what was sent to it last. So what a client
+/// still sends is received until its host has acknowledged all that was sent to it, for at most [`LINGER_NS`]. Replies that a
+/// client has not taken are kept within their own deadline.
+pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
+    for session in &sessions {
+        session.say_closing();
+    }
+    let deadline_ns = monotonic_ns() + LINGER_NS;
+    loop {
+        let is_late = monotonic_ns() >= deadline_ns;
+        sessions.retain(|session| !is_ended(session, is_late));
+        if sessions.is_empty() {
+            return;
+        }
+        sleep_until(monotonic_ns() + ROUND_NS);
+    }
+}
+
+/// How long a connection is drained, in nanoseconds.
+const LINGER_NS: u64 = 500_000_000;
+
+/// How often connections that end are looked at, in nanoseconds.
+const ROUND_NS: u64 = 1_000_000;
+
+/// True if a connection can be closed.
+fn is_ended(session: &Session, is_late: bool) -> bool {
+    if session.has_unsent() {
+        session.give_up();
+        if matches!(session.flush(), Ok(false)) {
+            return false;
+        }
+    }
+    session.stream.end_sending();
+    session.stream.drain();
+    is_late || session.stream.is_acknowledged()
+}

@@ -1,0 +1,123 @@
+//! The server side of an ORB: its bounds, its objects, and its listeners once it serves.
+
+use super::listeners::Server;
+use super::object_table::ObjectTable;
+use crate::connection::WeakClient;
+use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::limits::Limits;
+use crate::realtime::{RtCore, ThreadpoolId};
+use crate::timing::Watch;
+use crate::transport::Listener;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::ByteOrder;
+use rustix::io::Errno;
+use std::sync::{Arc, OnceLock};
+
+/// What the sessions and the serving threads of an ORB share.
+pub(crate) struct ServerCore {
+    pub(crate) limits: Limits,
+    pub(crate) rt: Arc<RtCore>,
+    pub(crate) timing: Arc<Watch>,
+    pub(crate) byte_order: ByteOrder,
+    pub(crate) fragment_octets: Option<usize>,
+    pub(crate) server_threads: ThreadConfig,
+    /// Distinguishes this run of this ORB from every other in the keys of transient objects.
+    pub(crate) epoch: u64,
+    pub(crate) objects: ObjectTable,
+    /// The client of references in requests.
+    pub(crate) client: WeakClient,
+    pub(crate) state: ServerState,
+}
+
+/// Whether a server listens, and whether it stops.
+#[derive(Default)]
+pub(crate) struct ServerState {
+    /// Made when the root adapter is first asked for: a client does not listen.
+    server: OnceLock<Server>,
+    opening: Mutex<()>,
+    is_stopping: AtomicBool,
+}
+
+impl ServerCore {
+    /// BAD_INV_ORDER 4 once the ORB is shut down.
+    #[inline]
+    pub(crate) fn check_running(&self) -> Result<(), SystemException> {
+        if self.is_stopping() {
+            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.state.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Makes the threads of the dispatch strategy end; does not wait.
+    pub(crate) fn stop(&self) {
+        self.state.is_stopping.store(true, Ordering::SeqCst);
+        // A thread that opens the server at this moment has opened it, or sees that the ORB stops.
+        let _opening = self.state.opening.lock();
+        if let Some(server) = self.server() {
+            server.stop();
+        }
+    }
+
+    /// The listeners of the dispatch strategy, once open; lanes have their own, and only the stop signal is here.
+    pub(crate) fn server(&self) -> Option<&Server> {
+        self.state.server.get()
+    }
+
+    /// Opens the server with the listeners that `bind` opens, unless it is open.
+    ///
+    /// # Errors
+    /// The exception of `bind`; BAD_INV_ORDER 4 once the ORB is shut down; INITIALIZE if the host refuses.
+    pub(crate) fn open(
+        &self,
+        bind: impl FnOnce() -> Result<Vec<Listener>, SystemException>,
+    ) -> Result<&Server, SystemException> {
+        if let Some(server) = self.server() {
+            return Ok(server);
+        }
+        // Of two threads at once, one binds.
+        let _opening = self.state.opening.lock();
+        if let Some(server) = self.server() {
+            return Ok(server);
+        }
+        self.check_running()?;
+        let server =
+            Server::new(bind()?, ThreadpoolId::OWN).map_err(|errno| not_opened(None, errno))?;
+        Ok(self.state.server.get_or_init(|| server))
+    }
+}
+
+impl fmt::Debug for ServerCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerCore")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens listening endpoints.
+///
+/// # Errors
+/// INITIALIZE with the endpoint if one cannot be listened on.
+pub(crate) fn bind(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, SystemException> {
+    let bind = |listen: &ListenEndpoint| {
+        Listener::bind(listen).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
+    };
+    endpoints.iter().map(bind).collect()
+}
+
+/// INITIALIZE with the error of the host.
+pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
+    SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
+        endpoint: endpoint.cloned().map(Arc::new),
+        ..Cause::host(Phase::Listen, errno)
+    })
+}

@@ -1,0 +1,335 @@
+//! The event loop of a server's or a lane's connections: one epoll set, in which one thread or several wait.
+//!
+//! It also sends what clients did not take at once: no thread waits for a client that does not read.
+
+use super::session::Session;
+use crate::transport::{Listener, Stream};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use rtorb_os::clock::{monotonic_ns, timespec};
+use rtorb_os::sync::Mutex;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// The set of everything that the threads of a server or lane wait for.
+#[derive(Debug)]
+pub(crate) struct EventLoop {
+    epoll: OwnedFd,
+    /// Expires when a client has left bytes unread for too long, or when listening is to be tried again.
+    timer: OwnedFd,
+    trigger: EventFlags,
+    send_timeout_ns: u64,
+    /// The connections with unsent bytes, in the order of their deadlines.
+    unsent: Mutex<Vec<Unsent>>,
+    /// Some listener is not watched, for want of file descriptors.
+    is_paused: AtomicBool,
+}
+
+/// A connection with unsent bytes.
+#[derive(Debug)]
+struct Unsent {
+    session: Arc<Session>,
+    /// When the client must have taken them.
+    deadline_ns: u64,
+}
+
+/// How often an event is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// As long as something is to be read: for one thread.
+    Level,
+    /// Once for what has come, to one of several threads.
+    Edge,
+}
+
+/// Identifies a connection in its event loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Token(u64);
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The server or pool shall end.
+    Stop,
+    /// A more urgent lane needs a thread.
+    Help,
+    /// A client connects to the listener of that number.
+    Listener(usize),
+    /// A connection can be read, or was closed.
+    Connection(Token, Readiness),
+}
+
+/// Why a connection is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// Bytes have come.
+    Readable,
+    /// A thread asked for it: it left bytes in the socket or whole messages in the receive buffer.
+    Requested,
+    /// The client sends no more than what has come, or the connection broke.
+    Ended,
+}
+
+/// Room for the events of one system call.
+pub(crate) type EventRoom<const N: usize> = [MaybeUninit<epoll::Event>; N];
+
+impl EventLoop {
+    pub(super) fn new(
+        stop: BorrowedFd<'_>,
+        listeners: &[Listener],
+        send_timeout: Duration,
+        trigger: Trigger,
+    ) -> Result<Self, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let once = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), once)?;
+        for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
+            let data = EventData::new_u64(number);
+            epoll::add(&epoll, &listener.socket, data, EventFlags::IN)?;
+        }
+        Ok(Self {
+            epoll,
+            timer,
+            trigger: if trigger == Trigger::Edge {
+                EventFlags::ET
+            } else {
+                EventFlags::empty()
+            },
+            send_timeout_ns: u64::try_from(send_timeout.as_nanos()).unwrap_or(u64::MAX),
+            unsent: Mutex::default(),
+            is_paused: AtomicBool::new(false),
+        })
+    }
+
+    /// Reports [`Event::Help`] when `bell` is rung.
+    pub(crate) fn add_help(&self, bell: BorrowedFd<'_>) -> Result<(), Errno> {
+        let once = EventFlags::IN | EventFlags::ET;
+        epoll::add(&self.epoll, bell, EventData::new_u64(HELP), once)
+    }
+
+    /// Waits for events, at most `timeout_ns`; none when none came by then, or a signal did.
+    #[inline]
+    pub(crate) fn wait<'r, const N: usize>(
+        &self,
+        room: &'r mut EventRoom<N>,
+        timeout_ns: Option<u64>,
+    ) -> Result<&'r [epoll::Event], Errno> {
+        let timeout = timeout_ns.map(timespec);
+        match epoll::wait(&self.epoll, room, timeout.as_ref()) {
+            Ok((events, _)) => Ok(events),
+            Err(Errno::INTR) => Ok(&[]),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// What an event says; `None` for one that the loop has dealt with.
+    #[inline]
+    pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
+        let number = { event.data }.u64();
+        let flags = event.flags;
+        Some(match number {
+            STOP => Event::Stop,
+            HELP => Event::Help,
+            TIMER => {
+                self.expire(listeners);
+                return None;
+            }
+            _ if number & SPECIAL != 0 => Event::Listener((number - FIRST_LISTENER) as usize),
+            _ if flags.contains(EventFlags::OUT) => return self.writable(Token(number), flags),
+            _ => Event::Connection(Token(number), readiness(flags)),
+        })
+    }
+
+    /// Watches over a connection.
+    pub(crate) fn add(&self, token: Token, session: &Session) -> Result<(), Errno> {
+        epoll::add(&self.epoll, &session.stream, data(token), self.readable())
+    }
+
+    /// Reports the connection again, now: bytes were left in its socket or messages in its receive buffer.
+    pub(super) fn request(&self, token: Token, stream: &Stream) {
+        // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
+        // connection that is no longer watched, of which nothing is to be reported.
+        let _ = epoll::modify(
+            &self.epoll,
+            stream,
+            data(token),
+            self.readable() | EventFlags::OUT,
+        );
+    }
+
+    /// Reports when bytes come, and nothing else.
+    pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
+        let _ = epoll::modify(&self.epoll, stream, data(token), self.readable());
+    }
+
+    /// Sends the rest when the socket takes it, and keeps the session until then; nothing more is read meanwhile.
+    #[cold]
+    pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
+        let stream = session.stream.as_fd();
+        let deadline_ns = monotonic_ns().saturating_add(self.send_timeout_ns);
+        // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
+        {
+            let mut unsent = self.unsent.lock();
+            unsent.push(Unsent {
+                session: Arc::clone(session),
+                deadline_ns,
+            });
+            if unsent.len() == 1 && !self.is_paused.load(Ordering::Relaxed) {
+                self.set_timer(deadline_ns);
+            }
+        }
+        let interest = EventFlags::OUT | self.trigger;
+        if epoll::modify(&self.epoll, stream, data(token), interest) == Err(Errno::NOENT) {
+            // Without it, the deadline ends the connection.
+            let _ = epoll::add(&self.epoll, stream, data(token), interest);
+        }
+    }
+
+    /// Watches over a connection no more.
+    pub(super) fn remove(&self, stream: &Stream) {
+        // It fails only for what is not watched, which is what is wanted.
+        let _ = epoll::delete(&self.epoll, stream);
+    }
+
+    /// Forgets that a connection has unsent bytes.
+    pub(super) fn sent(&self, session: &Session) {
+        self.unsent
+            .lock()
+            .retain(|other| !core::ptr::eq(&*other.session, session));
+    }
+
+    /// Stops watching a listener for a while: the process has no file descriptor for its clients.
+    #[cold]
+    pub(crate) fn pause(&self, number: usize, listener: &Listener) {
+        let data = EventData::new_u64(FIRST_LISTENER + number as u64);
+        let _ = epoll::modify(&self.epoll, &listener.socket, data, EventFlags::empty());
+        if !self.is_paused.swap(true, Ordering::SeqCst) {
+            self.set_timer(monotonic_ns() + PAUSE_NS);
+        }
+    }
+
+    /// Watches all listeners again, if some were not.
+    #[cold]
+    pub(crate) fn resume(&self, listeners: &[Listener]) {
+        if self.is_paused.swap(false, Ordering::SeqCst) {
+            for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
+                let data = EventData::new_u64(number);
+                let _ = epoll::modify(&self.epoll, &listener.socket, data, EventFlags::IN);
+            }
+        }
+    }
+
+    /// The socket of a connection takes bytes: sends what is unsent.
+    #[cold]
+    fn writable(&self, token: Token, flags: EventFlags) -> Option<Event> {
+        let has_token = |unsent: &&Unsent| unsent.session.token() == Some(token);
+        let found = {
+            let unsent = self.unsent.lock();
+            unsent
+                .iter()
+                .find(has_token)
+                .map(|unsent| Arc::clone(&unsent.session))
+        };
+        let Some(session) = found else {
+            return Some(Event::Connection(token, readiness(flags)));
+        };
+        match session.flush() {
+            Ok(true) => Some(Event::Connection(token, Readiness::Requested)),
+            Ok(false) => None,
+            Err(_) => Some(Event::Connection(token, Readiness::Ended)),
+        }
+    }
+
+    /// Ends the connections whose clients left bytes unread for too long.
+    #[cold]
+    fn expire(&self, listeners: &[Listener]) {
+        self.resume(listeners);
+        let now_ns = monotonic_ns();
+        let late: Vec<_> = {
+            let unsent = self.unsent.lock();
+            let late = unsent
+                .iter()
+                .take_while(|unsent| unsent.deadline_ns <= now_ns);
+            late.map(|unsent| Arc::clone(&unsent.session)).collect()
+        };
+        late.iter().for_each(|session| session.give_up());
+        if let Some(next) = self.unsent.lock().first() {
+            self.set_timer(next.deadline_ns);
+        }
+    }
+
+    fn set_timer(&self, deadline_ns: u64) {
+        let expiry = Itimerspec {
+            it_interval: timespec(0),
+            it_value: timespec(deadline_ns),
+        };
+        // All that can fail is the number, and that is one of the clock's.
+        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &expiry);
+    }
+
+    fn readable(&self) -> EventFlags {
+        EventFlags::IN | EventFlags::RDHUP | self.trigger
+    }
+}
+
+impl AsFd for EventLoop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Token {
+    /// Of the connection at a place of a table, and which of those that were ever there. Places are below 2^31.
+    pub(crate) fn new(index: u32, generation: u32) -> Self {
+        debug_assert!(u64::from(index) & SPECIAL == 0, "{index} is no place");
+        Self(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    pub(crate) fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// Everything but connections has this bit.
+const SPECIAL: u64 = 1 << 31;
+const STOP: u64 = SPECIAL;
+const HELP: u64 = SPECIAL + 1;
+const TIMER: u64 = SPECIAL + 2;
+const FIRST_LISTENER: u64 = SPECIAL + 3;
+
+/// How long a listener is not watched when the process has no file descriptor left, in nanoseconds; a connection that ends
+/// shortens it.
+const PAUSE_NS: u64 = 100_000_000;
+
+const ENDED: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
+fn readiness(flags: EventFlags) -> Readiness {
+    if flags.intersects(ENDED) {
+        Readiness::Ended
+    } else if flags.contains(EventFlags::OUT) {
+        Readiness::Requested
+    } else {
+        Readiness::Readable
+    }
+}
+
+fn data(token: Token) -> EventData {
+    EventData::new_u64(token.0)
+}

@@ -1,0 +1,40 @@
+//! Servants and adapters as requests see them.
+
+use super::call::ServerCall;
+use super::names::LocatedId;
+use super::object_table::ActiveObject;
+use crate::exception::{ExceptionKind, SystemException};
+use rtorb_wire::ior::Ior;
+
+/// A type-erased servant.
+pub(crate) trait Servant: Send + Sync {
+    /// Serves a request. `id` is the id of the object if this servant serves many objects.
+    fn dispatch(
+        &self,
+        operation: &[u8],
+        call: &mut ServerCall<'_>,
+        id: &LocatedId,
+    ) -> Result<(), SystemException>;
+    fn repository_id(&self) -> &'static str;
+    fn is_a(&self, repository_id: &str) -> bool;
+
+    /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
+    fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// The adapter of an object.
+pub(crate) trait ObjectAdapter: Send + Sync {
+    /// Path from the root, separated by `/`.
+    fn path(&self) -> &str;
+
+    /// The reference for a client that called an object at an endpoint where it is not served; nil once the ORB has ended.
+    fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
+}
+
+/// The exception for an operation that the interface does not have.
+#[doc(hidden)]
+pub fn unknown_operation() -> SystemException {
+    SystemException::omg(ExceptionKind::BadOperation, 2)
+}
