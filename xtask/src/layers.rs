@@ -53,7 +53,13 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb-interop",
-        needs: BELOW_THE_COMMAND,
+        needs: &[
+            "rtorb-tests",
+            "rtorb-services",
+            "rtorb",
+            "rtorb-wire",
+            "rtorb-os",
+        ],
         builds_with: &["rtorb-idl"],
     },
     Layer {
@@ -63,7 +69,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb-tests",
-        needs: BELOW_THE_COMMAND,
+        needs: &["rtorb", "rtorb-wire", "rtorb-os"],
         builds_with: &["rtorb-idl"],
     },
     Layer {
@@ -120,7 +126,6 @@ const LAYERS: &[Layer] = &[
 ];
 
 const BELOW_THE_COMMAND: &[&str] = &[
-    "rtorb-tests",
     "rtorb-lab",
     "rtorb-services",
     "rtorb-sched",

@@ -5,11 +5,11 @@
 
 use rtorb::any::Any;
 use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, SystemException};
-use rtorb_interop::good::Good;
-use rtorb_interop::ours::Ours;
-use rtorb_interop::raw::{CLOSE_CONNECTION, Connection, Request};
-use rtorb_interop::scratch::Scratch;
-use rtorb_interop::stubs::{Cubit, CubitServant, Many, Oneof};
+use rtorb_tests::good::Good;
+use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, Request};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::{Cubit, CubitServant, Many, Oneof};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
