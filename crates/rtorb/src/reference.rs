@@ -214,7 +214,6 @@ impl ObjectRef {
             InvocationKind::Operation,
             operation,
             Response::FromTarget,
-            None,
             &arguments,
             &mut |status, r| {
                 answer = match (status, result.take(), raised.take()) {
@@ -250,7 +249,7 @@ impl ObjectRef {
             SyncScope::WithTransport => {
                 let kind = InvocationKind::Operation;
                 let none = Response::None;
-                self.invoke_at(kind, operation, none, None, &arguments, &mut |_, _| Ok(()))
+                self.invoke_at(kind, operation, none, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -296,7 +295,6 @@ impl ObjectRef {
         kind: InvocationKind,
         operation: &str,
         response: Response,
-        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
@@ -325,7 +323,7 @@ impl ObjectRef {
                 channel: Channel::ANY,
                 priority: None,
             };
-            match inner.try_routes(invocation, at, arguments, results) {
+            match inner.try_routes(invocation, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
@@ -373,10 +371,13 @@ impl Inner {
     fn try_routes<'x, 'a>(
         &'x self,
         mut invocation: Invocation<'x>,
-        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let at = match invocation.kind {
+            InvocationKind::Locate { at } => at,
+            _ => None,
+        };
         let priority = self.call_priority(at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
