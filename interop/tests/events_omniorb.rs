@@ -44,7 +44,7 @@ fn what_its_plain_suppliers_push_reaches_its_plain_consumers() {
     let ours = Ours::serve();
     let poa = ours.orb.root_poa().expect("the root adapter");
     let plain = PlainChannel::serve(&poa, ours.channel.reference(), PlainConfig::default());
-    let plain = plain.expect("a plain face");
+    let plain = plain.expect("a plain channel");
     let reference = text(plain.reference().as_object());
     let ready = scratch.join("ready");
     let consumer = omniorb.begin("plain_consumer", &reference, &ready, &["100"]);

@@ -1,5 +1,5 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
-//! `draw` tests with new random cases; `static` builds the program for a board.
+//! `draw` tests with new random cases; `simulate` joins two ends of a connection in memory; `static` builds the program for a board.
 #![forbid(unsafe_code)]
 
 mod ci;
@@ -9,6 +9,7 @@ mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod simulate;
 mod sources;
 mod spec;
 mod static_build;
@@ -30,12 +31,13 @@ fn main() -> ExitCode {
         ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
+        ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Release),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | ci | static [--try]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try]"
             );
             return ExitCode::from(2);
         }

@@ -1,4 +1,4 @@
-//! The real-time event channel: events from suppliers to consumers, filtered, correlated, and dispatched by priority.
+//! The real-time event channel: it filters, correlates and dispatches events from suppliers to consumers by priority.
 
 mod admin;
 mod channel;

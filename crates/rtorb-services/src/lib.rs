@@ -1,11 +1,11 @@
-//! The services that people expect beside an ORB: naming, the real-time event channel, the scheduling service.
+//! The services that CORBA users expect beside an ORB: naming, the real-time event channel, the scheduling service.
 //!
-//! Each is a library that serves with any ORB of `rtorb`, and uses nothing of it that an application could not.
+//! Each is a library that works with any ORB of `rtorb` and uses only its public API.
 //!
-//! | for | take |
+//! | purpose | module |
 //! |---|---|
-//! | names to references, kept across every end of the process | [`naming`] |
-//! | events from suppliers to consumers, filtered, correlated, by priority | [`events`] |
+//! | names for references, persistent | [`naming`] |
+//! | events from suppliers to consumers: filtered, correlated, by priority | [`events`] |
 //! | priorities from rates and deadlines, off line and at run time | [`scheduling`] |
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
-//! The scheduling service (RtecScheduler): rates, deadlines and criticalities to priorities, off line and at run time.
+//! The scheduling service (RtecScheduler): it computes priorities from rates, deadlines and criticalities, off line and at run
+//! time.
 //!
-//! Off line: [`Description`] is a file of operations, [`Schedule`] the priorities that follow, which ORBs and channels read
-//! at start. At run time: [`Scheduling`] serves TAO's interface `RtecScheduler::Scheduler`; priorities are read from what
-//! was computed last, without a wait for those who change or compute.
+//! Off line: [`Description`] is a file of operations, and [`Schedule`] has the priorities, which ORBs and channels read at start.
+//! At run time: [`Scheduling`] serves TAO's interface `RtecScheduler::Scheduler`; readers of priorities get the last computed
+//! ones and never wait for writers.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! What levels, bounds and verdicts are made of is in `rtorb-sched`.
+//! `rtorb-sched` does the analysis.
 
 mod config;
 mod description;

@@ -26,7 +26,7 @@ pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 
 use crate::exception::SystemException;
-use crate::rt::{NetworkPriority, PriorityBand};
+use crate::realtime::{NetworkPriority, PriorityBand};
 
 /// Which of the connections to one endpoint a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ mod limits;
 mod orb;
 mod outgoing;
 pub mod poa;
+mod realtime;
 mod reference;
-pub mod rt;
 mod server;
 mod strategies;
 pub mod timing;
@@ -33,6 +33,23 @@ pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{
     ConnectionStrategy, DispatchStrategy, Strategies, UnknownStrategy, WaitStrategy,
 };
+
+/// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
+///
+/// [`RtOrb`](rt::RtOrb) makes policies, mutexes and thread pools. [`RtCurrent`](rt::RtCurrent) is the priority of the calling thread.
+/// The other items are values: priorities and their mappings, policies, protocol properties.
+pub mod rt {
+    pub use crate::dispatch::DestroyThreadpoolError;
+    pub use crate::orb::{RtCurrent, RtOrb};
+    pub use crate::realtime::{
+        ContinuousMapping, InvalidThreadpool, LanedThreadpool, LinearMapping, MutexNotFound,
+        NativeMapping, NativePriority, NetworkPriority, NetworkPriorityMapping,
+        NetworkPriorityTable, Policy, Priority, PriorityBand, PriorityMapping, PriorityModel,
+        PriorityTransform, Protocol, RequestBuffering, RtMutex, RtMutexGuard,
+        TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
+        UnixDomainProtocolProperties,
+    };
+}
 
 /// Scheduling of the threads of an ORB.
 pub mod thread {

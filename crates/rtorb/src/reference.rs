@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::rt::{Policy, Priority};
+use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
 use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
@@ -31,6 +31,19 @@ pub use sync_scope::SyncScope;
 /// A reference to an object, of whatever interface; cheap to clone.
 ///
 /// Two references are equal if their IORs are: that is `is_equivalent` of the standard, which never asks the object.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let object = orb.string_to_object("corbaloc:iiop:plant:2809/Valve")?;
+/// let object = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+/// // Without generated code: `long setting(in long wanted)`.
+/// let setting: i32 = object.invoke("setting", |w| w.primitive(7_i32), |r| r.primitive())?;
+/// # let _ = setting;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ObjectRef {
     inner: Arc<Inner>,
@@ -201,7 +214,6 @@ impl ObjectRef {
             InvocationKind::Operation,
             operation,
             Response::FromTarget,
-            None,
             &arguments,
             &mut |status, r| {
                 answer = match (status, result.take(), raised.take()) {
@@ -237,7 +249,7 @@ impl ObjectRef {
             SyncScope::WithTransport => {
                 let kind = InvocationKind::Operation;
                 let none = Response::None;
-                self.invoke_at(kind, operation, none, None, &arguments, &mut |_, _| Ok(()))
+                self.invoke_at(kind, operation, none, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -257,18 +269,20 @@ impl ObjectRef {
         self.send_at_once(operation, &arguments)
     }
 
-    /// Does a call of an annotated operation, and counts how long it took.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this.
+    /// Calls an annotated operation, and counts how long it takes.
+    #[doc(hidden)]
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
         let core = &self.inner.client.core;
         core.timing.call(operation, &core.rt, call)
     }
 
-    /// The same reference, once its ORB has counters for annotated operations that are called through it.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this when it makes its own reference of it, so that no call has to.
+    /// The same reference; its ORB has counters for these operations from now on, so that no call makes them.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
         self.inner.client.core.timing.prepare(operations);
@@ -281,25 +295,41 @@ impl ObjectRef {
         kind: InvocationKind,
         operation: &str,
         response: Response,
-        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
         core.check_open()?;
-        let invocation = self.inner.invocation(kind, operation, response)?;
+        let timeout = match self.inner.timeout {
+            Timeout::OfOrb => core.round_trip_timeout,
+            Timeout::Own(timeout) => timeout,
+        };
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
         let mut moving_since = None;
         for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            match inner.try_routes(&invocation, at, arguments, results) {
+            let Some(route) = inner.routes.first() else {
+                return Err(inner.unusable());
+            };
+            let invocation = Invocation {
+                core: &inner.client.core,
+                client: &inner.client,
+                kind,
+                operation,
+                response,
+                timeout,
+                route,
+                channel: Channel::ANY,
+                priority: None,
+            };
+            match inner.try_routes(invocation, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.client.clone(), ior, overrides);
+                    let next = Self::with_policies(self.inner.client.clone(), *ior, overrides);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }
@@ -336,22 +366,27 @@ impl ObjectRef {
 
 impl Inner {
     /// Invokes by the route that replied last, and by the others while the failure permits it.
-    fn try_routes<'a>(
-        &self,
-        template: &Invocation<'_>,
-        at: Option<Priority>,
+    // Always: an invocation is not moved on its way to the connection.
+    #[inline(always)]
+    fn try_routes<'x, 'a>(
+        &'x self,
+        mut invocation: Invocation<'x>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let at = match invocation.kind {
+            InvocationKind::Locate { at } => at,
+            _ => None,
+        };
         let priority = self.call_priority(at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
             let index = self.index(preferred, step);
-            let Some(invocation) = self.by_route(template, priority.as_ref(), index) else {
+            if !self.take_route(&mut invocation, priority.as_ref(), index) {
                 // Another priority's: not even when the own one fails.
                 continue;
-            };
+            }
             match connection::call(&invocation, arguments, results) {
                 Err(exception) if permits_other_route(&exception) => last = Some(exception),
                 ended => {
@@ -365,52 +400,25 @@ impl Inner {
         Err(last.unwrap_or_else(|| self.no_route()))
     }
 
-    /// An invocation by the first route, which [`by_route`](Self::by_route) turns to others.
+    /// Has an invocation take a route; false if it may not.
     #[inline(always)]
-    fn invocation<'x>(
+    fn take_route<'x>(
         &'x self,
-        kind: InvocationKind,
-        operation: &'x str,
-        response: Response,
-    ) -> Result<Invocation<'x>, SystemException> {
-        let core = &self.client.core;
-        let Some(route) = self.routes.first() else {
-            return Err(self.unusable());
-        };
-        Ok(Invocation {
-            core,
-            client: &self.client,
-            kind,
-            operation,
-            response,
-            timeout: match self.timeout {
-                Timeout::OfOrb => core.round_trip_timeout,
-                Timeout::Own(timeout) => timeout,
-            },
-            route,
-            channel: Channel::ANY,
-            priority: None,
-        })
-    }
-
-    /// The invocation by another route; `None` if the call may not take that route.
-    #[inline(always)]
-    fn by_route<'x>(
-        &'x self,
-        template: &Invocation<'x>,
+        invocation: &mut Invocation<'x>,
         priority: Option<&BandedPriority>,
         index: usize,
-    ) -> Option<Invocation<'x>> {
+    ) -> bool {
         let route = &self.routes[index];
+        invocation.route = route;
         let Some(priority) = priority else {
-            return Some(Invocation { route, ..*template });
+            return true;
         };
-        priority.accepts(route).then(|| Invocation {
-            route,
-            channel: priority.channel(&self.client.core, route),
-            priority: priority.sent(),
-            ..*template
-        })
+        if !priority.accepts(route) {
+            return false;
+        }
+        invocation.channel = priority.channel(&self.client.core, route);
+        invocation.priority = priority.sent();
+        true
     }
 
     /// The index of the route that is tried so many steps after the one that replied last.

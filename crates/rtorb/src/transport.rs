@@ -7,7 +7,7 @@ pub(crate) mod tcp;
 pub(crate) mod unix;
 
 use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
-use crate::rt::{NetworkPriority, Protocol};
+use crate::realtime::{NetworkPriority, Protocol};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::socket::unacknowledged_bytes;
@@ -411,7 +411,7 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::TcpProtocolProperties;
+    use crate::realtime::TcpProtocolProperties;
     use std::net::TcpStream;
 
     #[test]

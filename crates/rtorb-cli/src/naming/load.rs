@@ -46,7 +46,7 @@ impl Loading {
         let begun = Instant::now();
         let meant = {
             let orb = orb.clone();
-            move |text: &str| reference::object(&orb, text).map_err(|error| format!("{error:#}"))
+            move |text: &str| reference::object(&orb, text).map_err(|error| crate::text(&error))
         };
         let loaded = load.run(context, input, meant, &mut |progress| {
             let text = so_far(progress, begun.elapsed());

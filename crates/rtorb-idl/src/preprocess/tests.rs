@@ -102,7 +102,7 @@ fn wrong_directives_are_reported_and_parsing_continues() {
         ("#error don't\na", "#error: don't"),
         ("#include\na", "`#include` needs the name of a file"),
         ("#include <none.idl>\na", "cannot find the file `none.idl`"),
-        ("#pragma prefix omg\na", "this pragma is not complete"),
+        ("#pragma prefix omg\na", "this pragma is incomplete"),
         ("#line x\na", "this line directive has no number"),
     ] {
         assert_eq!(

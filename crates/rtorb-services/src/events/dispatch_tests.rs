@@ -1,4 +1,4 @@
-//! Lanes with consumers whose connections do as they are told, and events that come at any priority.
+//! Tests of dispatching: lanes with simulated connections, and events of any priority.
 
 use super::*;
 use crate::events::config::ChannelConfig;
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// Connects a consumer of that lane that wants everything; its number.
+    /// Connects a consumer of a lane to all events and returns its number.
     fn connect(&mut self, lane: usize) -> usize {
         self.connect_with(lane, &wanting(&[(0, 0)]), None)
     }
@@ -133,7 +133,7 @@ impl Bench {
         self.lanes.iter().map(|lane| lane.undistributed()).sum()
     }
 
-    /// Lets everybody take, and the lanes work until nothing waits.
+    /// Unblocks all connections and works until no event waits.
     fn drain(&mut self) {
         for (consumer, fake) in &self.consumers {
             fake.behave(Manner::Takes);
@@ -142,8 +142,8 @@ impl Bench {
         let late_ns = monotonic_ns() + 20_000_000_000;
         let waits = |(consumer, _): &(Arc<Consumer>, _)| consumer.counts().waiting > 0;
         loop {
-            assert!(monotonic_ns() < late_ns, "something still waits");
-            // As the keeper would.
+            assert!(monotonic_ns() < late_ns, "an event still waits");
+            // As the keeper does.
             self.consumers.iter().for_each(|(it, _)| it.opened());
             let is_busy = (0..LANES.len()).fold(false, |is_busy, lane| self.step(lane) | is_busy);
             if !is_busy && self.undistributed() == 0 && !self.consumers.iter().any(waits) {
@@ -171,14 +171,14 @@ fn keys(qos: &ConsumerQos) -> Vec<Key> {
 
 const SLOTS: usize = 128;
 
-/// Who pushed the event, and the how manyth of its events it is.
+/// A source that identifies a supplier and the number of its event.
 fn source(supplier: i32, number: i32) -> i32 {
     (supplier + 1) * EVENTS_MAX + number
 }
 
 const EVENTS_MAX: i32 = 100_000;
 
-/// True if each supplier's events are in order, and none is there twice.
+/// True if the events of each supplier are in order, without repetition.
 fn is_in_order(taken: &[i32]) -> bool {
     (0..SUPPLIERS).all(|supplier| {
         let own = |source: &i32| *source / EVENTS_MAX == supplier + 1;
@@ -190,7 +190,7 @@ fn is_in_order(taken: &[i32]) -> bool {
 const SUPPLIERS: i32 = 3;
 
 #[test]
-fn what_an_event_costs_does_not_grow_with_those_who_are_less_urgent() {
+fn the_cost_of_an_event_does_not_grow_with_less_urgent_consumers() {
     let costs = |others: usize| {
         let mut bench = Bench::new(config(4));
         let urgent = bench.connect(0);
@@ -211,7 +211,7 @@ fn what_an_event_costs_does_not_grow_with_those_who_are_less_urgent() {
     };
     let (one, many) = (costs(1), costs(50));
     assert_eq!(one, many);
-    // To begin, in the fake, and to note what became of it; and one for the lane.
+    // To begin, in the simulated connection, and to note the result; one more for the lane.
     let (locks, heap) = one.0;
     assert_eq!((locks.all, locks.contended, heap), (4, 0, 0));
 }
@@ -238,7 +238,7 @@ fn the_lane_distributes_without_a_heap_call() {
 }
 
 #[test]
-fn who_finds_no_room_distributes_the_oldest() {
+fn a_supplier_without_room_distributes_the_oldest_event() {
     let mut bench = Bench::new(config(2));
     let consumers = [2, 2, 1].map(|lane| bench.connect(lane));
     bench.drain();
@@ -258,13 +258,16 @@ fn who_finds_no_room_distributes_the_oldest() {
 }
 
 #[test]
-fn a_supplier_that_becomes_as_urgent_as_the_lane_does_not_overtake_itself() {
+fn a_supplier_that_gets_the_priority_of_the_lane_does_not_overtake_itself() {
     let mut bench = Bench::new(config(4));
     let consumer = bench.connect(2);
     bench.drain();
     bench.push(source(0, 1), 30);
     bench.push(source(0, 2), 10);
-    assert!(bench.taken(consumer).is_empty(), "the first is handed over");
+    assert!(
+        bench.taken(consumer).is_empty(),
+        "the first is in the intake"
+    );
     bench.drain();
     bench.push(source(0, 3), 10);
     let expected = [1, 2, 3].map(|number| source(0, number));
@@ -272,7 +275,7 @@ fn a_supplier_that_becomes_as_urgent_as_the_lane_does_not_overtake_itself() {
 }
 
 #[test]
-fn who_connects_later_gets_nothing_of_before() {
+fn a_consumer_gets_no_event_from_before_it_connected() {
     let mut bench = Bench::new(config(4));
     let before = bench.connect(2);
     bench.push(1, 30);
@@ -286,7 +289,7 @@ fn who_connects_later_gets_nothing_of_before() {
 }
 
 #[test]
-fn what_is_handed_over_is_matched_by_the_subscription_of_when_it_is_distributed() {
+fn an_event_is_matched_with_the_subscription_at_its_distribution() {
     let mut bench = Bench::new(config(4));
     let consumers = [1, 1].map(|_| bench.connect(2));
     bench.push(1, 30);
@@ -302,7 +305,7 @@ fn what_is_handed_over_is_matched_by_the_subscription_of_when_it_is_distributed(
 }
 
 #[test]
-fn a_suspended_consumer_gets_nothing_that_is_distributed_meanwhile() {
+fn a_suspended_consumer_gets_no_event() {
     let mut bench = Bench::new(config(4));
     let consumer = bench.connect(2);
     bench.drain();
@@ -317,7 +320,7 @@ fn a_suspended_consumer_gets_nothing_that_is_distributed_meanwhile() {
 }
 
 #[test]
-fn an_event_that_came_in_time_keeps_a_deadline_however_late_the_lane_is() {
+fn an_event_that_came_in_time_meets_its_deadline_on_a_late_lane() {
     const PERIOD: Duration = Duration::from_millis(200);
     let mut bench = Bench::new(config(4));
     let mut qos = wanting(&[
@@ -334,12 +337,12 @@ fn an_event_that_came_in_time_keeps_a_deadline_however_late_the_lane_is() {
     std::thread::sleep(PERIOD);
     bench.drain();
     let taken = bench.taken(consumer);
-    // A machine that was busy for so long has missed the deadline in truth.
+    // On a busy machine the deadline may be missed in truth.
     assert!(!is_in_time || taken[0] == 1, "{taken:?}");
 }
 
 #[test]
-fn where_turns_go_by_time_all_is_distributed_before_one() {
+fn timed_turns_begin_after_all_events_are_distributed() {
     for (turn_after_ns, left) in [(None, 2), (Some(1000), 0)] {
         let mut bench = Bench::new(config(4));
         let consumer = bench.connect_with(2, &wanting(&[(0, 0)]), turn_after_ns);
@@ -355,7 +358,7 @@ fn where_turns_go_by_time_all_is_distributed_before_one() {
 }
 
 #[test]
-fn suppliers_and_lanes_that_run_side_by_side_keep_every_order() {
+fn concurrent_suppliers_and_lanes_keep_every_order() {
     const EACH: i32 = 2000;
     for intake_events in 1..=4 {
         let mut bench = Bench::new(ChannelConfig {
@@ -372,7 +375,7 @@ fn suppliers_and_lanes_that_run_side_by_side_keep_every_order() {
                 let bench = &bench;
                 scope.spawn(move || {
                     for number in 0..EACH {
-                        // As if it changed its priority, now and then to that of a lane.
+                        // Suppliers with changing priorities, sometimes that of a lane.
                         let at = [40, LANES[(supplier as usize + 1) % 3], 5];
                         bench.push(source(supplier, number), at[(number / 7) as usize % 3]);
                     }
@@ -418,7 +421,7 @@ enum Step {
     Resume(usize),
     Open(usize),
     Connect(usize),
-    /// To the same events.
+    /// With the same keys.
     Resubscribe(usize, i32),
 }
 
@@ -537,7 +540,7 @@ fn run(case: Case) -> Result<usize, TestCaseError> {
 
 proptest! {
     #[test]
-    fn whatever_happens_orders_are_kept_and_counts_are_right(case in cases()) {
+    fn random_steps_keep_orders_and_counts(case in cases()) {
         run(case)?;
     }
 }

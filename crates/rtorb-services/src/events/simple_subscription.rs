@@ -42,7 +42,7 @@ pub enum Grouping {
 pub enum SimpleSubscriptionError {
     /// A deadline with a conjunction is a group in a group, which basic filters do not support.
     #[error(
-        "a deadline cannot be had together with all-of: it belongs into a group with the events, which are one already"
+        "a deadline cannot be combined with all-of: all-of and the deadline would be a group in a group; drop one of them"
     )]
     DeadlineOfAll,
 }

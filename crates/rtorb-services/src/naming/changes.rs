@@ -52,7 +52,7 @@ pub(super) enum ChangeError {
     /// It waited too long. It is not made.
     TooLate,
     /// Its commit takes too long. It may be made.
-    LateUnderWay,
+    LateInCommit,
     /// The store failed.
     NotKept(CommitError),
 }
@@ -173,7 +173,7 @@ impl Queue {
                 self.waiting.remove(index);
                 ChangeError::TooLate
             }
-            None => ChangeError::LateUnderWay,
+            None => ChangeError::LateInCommit,
         }
     }
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_see_a_change_when_it_is_on_the_disk_and_never_wait_for_it() {
+    fn readers_see_a_change_only_when_it_is_on_the_disk_and_never_wait() {
         let (disk, changes) = changes(&NamingConfig::default());
         changes.make(bind("before")).expect("made");
         disk.is_held.store(true, Ordering::SeqCst);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_come_during_a_commit_share_the_next() {
+    fn changes_during_a_commit_share_the_next_one() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_held.store(true, Ordering::SeqCst);
         let outcomes = thread::scope(|scope| {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broken_disk_has_not_kept_is_not_shown() {
+    fn a_change_that_the_disk_did_not_keep_is_not_visible() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.is_broken.store(true, Ordering::SeqCst);
         assert_eq!(changes.make(bind("a")), Err(ChangeError::NotKept(FULL)));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_panics_holds_up_nobody_else() {
+    fn a_panic_of_the_disk_blocks_no_other_change() {
         let (disk, changes) = changes(&NamingConfig::default());
         disk.panics.store(true, Ordering::SeqCst);
         thread::scope(|scope| {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_too_long_is_told_whether_it_was_on_its_way() {
+    fn a_change_that_waits_too_long_reports_whether_its_commit_had_begun() {
         let config = NamingConfig {
             change_timeout: Duration::from_millis(30),
             changes_waiting_max: 1,
@@ -347,7 +347,7 @@ mod tests {
         disk.is_held.store(true, Ordering::SeqCst);
         let answer = Arc::new(Answer::new());
         let gone = changes.queue.lock().give_up(&answer);
-        assert_eq!(gone, ChangeError::LateUnderWay, "a leader has taken it");
+        assert_eq!(gone, ChangeError::LateInCommit, "a leader has taken it");
         thread::scope(|scope| {
             let leader = scope.spawn(|| changes.make(bind("a")));
             wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_out_of_its_range_is_told() {
+    fn a_bound_out_of_range_is_refused() {
         assert!(NamingConfig::default().check().is_ok());
         let wrong = [
             NamingConfig {

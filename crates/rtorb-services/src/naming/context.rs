@@ -5,7 +5,7 @@ use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::error::NamingError;
 use super::exception::NamingException;
-use super::federation::{CallKind, Federation};
+use super::federation::{Federation, ForwardKind};
 use super::iterators::Iterators;
 use super::names;
 use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
@@ -139,7 +139,7 @@ impl Naming {
                 let resolve = NamingContext::resolve;
                 let answer = self
                     .federation
-                    .forward(&there, rest, CallKind::Read, resolve)?;
+                    .forward(&there, rest, ForwardKind::Read, resolve)?;
                 Ok(Resolved::Object(answer))
             }
         }
@@ -294,7 +294,7 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
         ChangeError::Refused(Refusal::Stopped(_)) => ExceptionKind::Internal.into(),
         ChangeError::Busy => ExceptionKind::Transient.into(),
         ChangeError::TooLate => ExceptionKind::Timeout.into(),
-        ChangeError::LateUnderWay => {
+        ChangeError::LateInCommit => {
             SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
         }
         ChangeError::NotKept(error) => error.failure.exception(error.completed),

@@ -44,10 +44,12 @@ pub enum NamingError {
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has it open.
-    #[error("is in use: another naming service has it open; end that one, or choose another file")]
+    #[error("is in use by another naming service: stop that service, or choose another file")]
     InUse,
     /// A newer program wrote it.
-    #[error("has schema {schema}, and this program knows {known}: use the program that wrote it")]
+    #[error(
+        "has schema {schema}, and this program supports {known}: use the program that wrote it"
+    )]
     Newer {
         /// Its schema.
         schema: u64,

@@ -21,7 +21,7 @@ pub(super) struct Federation {
 
 /// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
+pub(super) enum ForwardKind {
     /// It may be repeated.
     Read,
     /// The client must learn if it may have been done.
@@ -44,7 +44,7 @@ impl Federation {
         &self,
         context: &Ior,
         rest: Vec<NameComponent>,
-        kind: CallKind,
+        kind: ForwardKind,
         call: impl FnOnce(&NamingContext, &[NameComponent]) -> Result<T, E>,
     ) -> Result<T, NamingException>
     where
@@ -77,8 +77,8 @@ impl Federation {
 }
 
 /// True if the client may safely call the other server itself.
-fn hides_nothing(exception: &SystemException, kind: CallKind) -> bool {
-    kind == CallKind::Read || exception.completed == CompletionStatus::No
+fn hides_nothing(exception: &SystemException, kind: ForwardKind) -> bool {
+    kind == ForwardKind::Read || exception.completed == CompletionStatus::No
 }
 
 /// Counts a call in progress.

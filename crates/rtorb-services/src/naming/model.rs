@@ -248,7 +248,7 @@ fn action() -> impl Strategy<Value = Action> {
 
 proptest! {
     #[test]
-    fn random_changes_come_to_what_the_model_says(
+    fn random_changes_agree_with_the_model(
         actions in prop::collection::vec(action(), 1..60),
     ) {
         let directory = directory();

@@ -3,7 +3,7 @@
 use super::context::{Lookup, Naming, OBJECT_NOT_EXIST, Resolved, context_of};
 use super::draft::{Change, ChangeOutcome};
 use super::exception::NamingException;
-use super::federation::CallKind;
+use super::federation::ForwardKind;
 use super::names;
 use super::tree::{ContextId, View};
 use crate::stubs::naming::cos_naming::naming_context::InvalidName;
@@ -62,7 +62,7 @@ impl ContextServant {
                 let rest = names::to_wire(&name[at..]);
                 self.naming
                     .federation
-                    .forward(&there, rest, CallKind::Change, forward)
+                    .forward(&there, rest, ForwardKind::Change, forward)
             }
         }
     }
@@ -159,7 +159,7 @@ impl NamingContextServant for ContextServant {
                 let rest = names::to_wire(&name[at..]);
                 let forward = NamingContext::bind_new_context;
                 let federation = &self.naming.federation;
-                Ok(federation.forward(&there, rest, CallKind::Change, forward)?)
+                Ok(federation.forward(&there, rest, ForwardKind::Change, forward)?)
             }
         }
     }

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_is_there_again_contexts_without_a_name_too() {
+    fn committed_changes_are_loaded_again() {
         let directory = tempfile::tempdir().expect("a directory");
         let (place, effects) = stored(directory.path());
         let (store, tree) = open(&place).expect("a store");
@@ -533,7 +533,7 @@ mod tests {
     const HEADER_OCTETS: usize = 320;
 
     #[test]
-    fn bounds_smaller_than_the_store_are_told() {
+    fn a_store_larger_than_the_bounds_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         let (place, effects) = stored(directory.path());
         let bound = |change: fn(&mut NamingConfig)| {
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_told() {
+    fn a_missing_directory_is_reported() {
         let refused = open(Path::new("/nowhere/at/all/names")).expect_err("no directory");
         assert!(
             matches!(refused, StoreError::Io(error) if error.kind() == io::ErrorKind::NotFound)

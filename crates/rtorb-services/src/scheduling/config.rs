@@ -6,16 +6,16 @@ use rtorb_sched::Strategy;
 use super::description::Description;
 use super::schedule::ComputeError;
 
-/// What a scheduling service is made with.
+/// The configuration of a scheduling service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulingConfig {
-    /// How levels are made; that of the description, where there is one, unless this is given.
+    /// The strategy; by default that of the description, if there is one.
     pub strategy: Option<Strategy>,
-    /// What is known from the beginning; it is scheduled before the service answers.
+    /// The initial operations. The service schedules them before it answers.
     pub description: Option<Description>,
-    /// Operations: NO_RESOURCES. 1 to 100,000; 10,000. The analysis of so many takes seconds.
+    /// The greatest number of operations: NO_RESOURCES. 1 to 100,000; 10,000. Analysing 100,000 takes seconds.
     pub infos_max: usize,
-    /// Dependencies: NO_RESOURCES. 1 to 1,000,000; 40,000.
+    /// The greatest number of dependencies: NO_RESOURCES. 1 to 1,000,000; 40,000.
     pub dependencies_max: usize,
 }
 
@@ -30,7 +30,7 @@ impl Default for SchedulingConfig {
     }
 }
 
-/// Why there is no scheduling service.
+/// Why a scheduling service cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulingError {
@@ -39,26 +39,26 @@ pub enum SchedulingError {
     Bound {
         /// The field of [`SchedulingConfig`].
         bound: &'static str,
-        /// What was given.
+        /// Its value.
         value: usize,
-        /// What may be.
+        /// Its range.
         range: &'static str,
     },
-    /// More operations or dependencies are described than may be.
+    /// The description has more operations or dependencies than allowed.
     #[error(
         "the description has more operations or dependencies than infos_max and dependencies_max allow"
     )]
     TooMany,
-    /// No schedule follows from the description.
+    /// The description cannot be scheduled.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The ORB cannot serve it.
+    /// An error of the object adapter.
     #[error(transparent)]
     Poa(#[from] PoaError),
-    /// The key `ScheduleService` is another object's already.
+    /// Another object has the key `ScheduleService`.
     #[error(transparent)]
     Key(#[from] ObjectKeyError),
-    /// The ORB has ended.
+    /// An error of the ORB.
     #[error(transparent)]
     System(#[from] SystemException),
 }

@@ -1,4 +1,4 @@
-//! Operations as a file describes them: names, times that people can read, and calls by name.
+//! The file format of operations: names, readable times, and calls by name.
 
 use rtorb_sched::times::parse_ns;
 use rtorb_sched::toml_file::{FileError, from_toml, line_of, nearest, read_text};
@@ -12,23 +12,23 @@ use std::collections::HashMap;
 use std::path::Path;
 use toml::Spanned;
 
-/// What is to be scheduled, how, and with which priorities.
+/// The operations to schedule, with the strategy and the range of priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// How levels are made.
+    /// The strategy.
     pub strategy: Strategy,
-    /// The priorities that may be given out: CORBA priorities where rtorb reads them.
+    /// The range of priorities: CORBA priorities in rtorb.
     pub priorities: PriorityRange,
     /// The operations and their calls.
     pub graph: CallGraph,
-    /// The handle of each operation (RtecScheduler::handle_t): in a file they count from 1.
+    /// The handle of each operation (RtecScheduler::handle_t). In a file they count from 1.
     pub handles: Vec<i32>,
-    /// How many threads of its own each operation has; 0 shares those of its level.
+    /// The number of own threads of each operation; 0 shares the threads of its level.
     pub threads: Vec<u32>,
 }
 
 impl Description {
-    /// Reads a file: TOML, described in `docs/scheduling.md`.
+    /// Reads a TOML file as `docs/scheduling.md` describes it.
     ///
     /// # Errors
     /// [`FileError`] with the line.
@@ -42,7 +42,7 @@ impl Description {
         })
     }
 
-    /// The description in a text; else in which line what is wrong.
+    /// Parses a description, or returns the line and the error.
     fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
         let file: File = from_toml(text)?;
         let line = |span: core::ops::Range<usize>| Some(line_of(text, span.start));
@@ -109,7 +109,7 @@ impl Description {
     }
 }
 
-/// What an operation may be called: what prints, and not too much of it.
+/// Checks the name of an operation: printable and not too long.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_OCTETS_MAX || name.chars().any(char::is_control) {
         return Err(format!(
@@ -149,7 +149,7 @@ struct Priorities {
     most_urgent: CorbaPriority,
 }
 
-/// Leaves the ends of the host's range to others: the kernel's own threads, and what must still run beside.
+/// Leaves the ends of the host's range to kernel threads and to programs that must still run.
 impl Default for Priorities {
     fn default() -> Self {
         Self {
@@ -287,10 +287,10 @@ fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
     }
 }
 
-/// What the file and the service may hold at most; see `SchedulingConfig`.
+/// The greatest number in a file and in a service; see `SchedulingConfig`.
 pub(super) const OPERATIONS_MAX: usize = 100_000;
 pub(super) const NAME_OCTETS_MAX: usize = 256;
-/// The range of a file that names none.
+/// The default range.
 pub(super) const LEAST_URGENT: i16 = 1;
 pub(super) const MOST_URGENT: i16 = 80;
 

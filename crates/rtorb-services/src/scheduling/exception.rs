@@ -1,4 +1,4 @@
-//! What the operations of a Scheduler raise, before each operation's own error is made of it.
+//! The exceptions of a Scheduler, which each operation converts to its own error.
 
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
     DuplicateName, InsufficientThreadPriorityLevels, NotScheduled, SchedulerAddDependencyError,
@@ -14,10 +14,10 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
 };
 use rtorb::{ExceptionKind, SystemException};
 
-/// Any exception of RtecScheduler that is raised here.
+/// The exceptions that this service raises.
 ///
-/// CYCLIC_DEPENDENCIES, UTILIZATION_BOUND_EXCEEDED and their like are anomalies, with words, and TASK_COUNT_MISMATCH,
-/// SYNCHRONIZATION_FAILURE and INTERNAL cannot happen.
+/// CYCLIC_DEPENDENCIES, UTILIZATION_BOUND_EXCEEDED and the like are anomalies with a text. TASK_COUNT_MISMATCH,
+/// SYNCHRONIZATION_FAILURE and INTERNAL cannot occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SchedulerException {
     DuplicateName,
@@ -35,7 +35,7 @@ macro_rules! errors {
                 match raised {
                     $(SchedulerException::$exception => Self::$exception($exception),)*
                     SchedulerException::System(exception) => Self::System(exception),
-                    // The rules of no operation come to what it does not declare.
+                    // No operation raises an exception that it does not declare.
                     _ => Self::System(ExceptionKind::Internal.into()),
                 }
             }

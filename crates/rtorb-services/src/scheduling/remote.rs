@@ -13,8 +13,7 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
     SchedulerGetRtInfoSetError, SchedulerPriorityError,
 };
 
-/// A Scheduler in another process, ours or TAO's, asked anew each time: three calls, each of which takes as long as the ORB's
-/// round-trip timeout at most.
+/// A Scheduler in another process, ours or TAO's. Each query makes three calls, which the ORB's round-trip timeout limits.
 #[derive(Clone, Debug)]
 pub struct RemoteScheduler(pub Scheduler);
 
@@ -46,11 +45,11 @@ impl PrioritySource for RemoteScheduler {
 }
 
 impl Schedule {
-    /// What a Scheduler, ours or another, has computed. The deadline of an operation that has neither quantum nor period is
-    /// the shortest period of its level.
+    /// Reads the schedule of a Scheduler, ours or another. The deadline of an operation with neither quantum nor period is the
+    /// shortest period of its level.
     ///
     /// # Errors
-    /// What the calls answer; INTERNAL when the answers contradict each other; BAD_INV_ORDER when it has computed nothing.
+    /// The exceptions of the calls; INTERNAL if the answers contradict each other; BAD_INV_ORDER if nothing is scheduled.
     pub fn ask(scheduler: &Scheduler) -> Result<Self, SystemException> {
         let configs = scheduler.get_config_infos().map_err(|error| match error {
             SchedulerGetConfigInfosError::NotScheduled(_) => ExceptionKind::BadInvOrder.into(),
@@ -75,7 +74,7 @@ impl Schedule {
             }
             let level = u32::try_from(info.preemption_priority).map_err(|_| contradiction())?;
             let known = levels.get_mut(level as usize).ok_or_else(contradiction)?;
-            // A level has the threads of all its operations together, as where it was computed.
+            // A level has the threads of all its operations, as in the computation.
             known.threads = known
                 .threads
                 .saturating_add(u32::try_from(info.threads).unwrap_or(0));
@@ -97,7 +96,7 @@ impl Schedule {
     }
 }
 
-/// Whether an operation is in the schedule; asked only where its numbers may be those that it was made with.
+/// True if an operation is in the schedule. It calls the Scheduler only if the numbers may be the initial ones.
 fn is_scheduled(scheduler: &Scheduler, info: &RtInfo) -> Result<bool, SystemException> {
     if (info.priority, info.preemption_priority) != (0, 0) {
         return Ok(true);
@@ -139,7 +138,7 @@ fn not_told(rt_info: i32, reason: impl ToString) -> UrgencyError {
     }
 }
 
-/// The quantum, which is the deadline where it is not zero, or else the period.
+/// The quantum if it is not zero, else the period.
 fn deadline_ns(info: &RtInfo) -> Option<u64> {
     let period = u64::try_from(info.period).ok();
     [Some(info.quantum), period]

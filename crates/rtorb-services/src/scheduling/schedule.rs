@@ -1,4 +1,4 @@
-//! Priorities that were computed: what an ORB, a channel and their threads read.
+//! Computed priorities for ORBs, channels and their threads.
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::description::{Description, check_name};
 
-/// The priority of each operation, and of the threads that run them.
+/// The priorities of operations and of the threads that run them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     strategy: Option<Strategy>,
@@ -22,20 +22,20 @@ pub struct Schedule {
     by_handle: HashMap<i32, usize>,
 }
 
-/// One level of a schedule; what runs in it has one priority.
+/// A level of a schedule. All its operations have one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The priority of its threads.
     pub priority: i32,
-    /// How its jobs go before each other.
+    /// The order of its jobs.
     pub dispatching: Dispatching,
     /// The different periods in it, in ns, the shortest first.
     pub periods_ns: Vec<u64>,
-    /// How many threads its operations ask for: at least 1.
+    /// The number of threads of its operations, at least 1.
     pub threads: u32,
 }
 
-/// An operation's place in a schedule.
+/// An operation in a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledOperation {
     /// Its name (the entry point of an RT_Info).
@@ -44,15 +44,15 @@ pub struct ScheduledOperation {
     pub handle: i32,
     /// Its level, 0 the most urgent (the preemption priority).
     pub level: u32,
-    /// Its place among those of its level, 0 first (the preemption subpriority).
+    /// Its order in its level, 0 first (the preemption subpriority).
     pub subpriority: u32,
-    /// Until when it must be done, in ns from the arrival of what began it; where it has none of its own, the period.
+    /// Its deadline in ns from the arrival of the first event of its chain; the period if it has none of its own.
     pub deadline_ns: u64,
-    /// The longest that it executes, in ns, without what it calls.
+    /// The longest execution time in ns, without called operations.
     pub worst_ns: u64,
 }
 
-/// A schedule with what was found on the way.
+/// A schedule with its analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computation {
     /// Bounds, verdicts and anomalies, in the order of the description's operations.
@@ -61,14 +61,14 @@ pub struct Computation {
     pub schedule: Schedule,
 }
 
-/// Why there is no schedule.
+/// Why a schedule cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError {
-    /// No tasks follow from the operations and their calls.
+    /// The operations and their calls do not define tasks.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// More levels than priorities.
+    /// There are more levels than priorities.
     #[error(transparent)]
     Levels(#[from] InsufficientLevels),
 }
@@ -76,7 +76,7 @@ pub enum ComputeError {
 impl Schedule {
     /// Computes the priorities of a description.
     ///
-    /// A schedule that does not hold is one all the same: [`Computation::analysis`] says what is wrong with it.
+    /// A schedule that misses deadlines is returned too: [`Computation::analysis`] has the verdicts.
     ///
     /// # Errors
     /// [`ComputeError`].
@@ -127,8 +127,8 @@ impl Schedule {
         Ok(Computation { analysis, schedule })
     }
 
-    /// The priorities that a model gave its behaviours: of those that have one of their own, for a two-way call has its caller's. A
-    /// lane has as many threads as the component has there that needs the most.
+    /// The priorities of a model's behaviours that have their own (a two-way call has its caller's). A lane has the greatest
+    /// number of threads that a component needs there.
     #[must_use]
     pub fn of_model(system: &System, checked: &CheckReport) -> Self {
         let loading = &checked.loading;
@@ -191,7 +191,7 @@ impl Schedule {
         }
     }
 
-    /// Reads a file that [`write`](Self::write) or `rtorb scheduling compute --out` has written.
+    /// Reads a file of [`write`](Self::write) or of `rtorb scheduling compute --out`.
     ///
     /// # Errors
     /// [`FileError`] with the line.
@@ -205,22 +205,22 @@ impl Schedule {
         })
     }
 
-    /// Writes it to a file, in whole or not at all.
+    /// Writes it to a file, as a whole or not at all.
     ///
     /// # Errors
-    /// What the host says.
+    /// An error of the host.
     pub fn write(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.new", std::process::id()));
         std::fs::write(&beside, self.to_toml())?;
         std::fs::rename(&beside, path).inspect_err(|_| {
-            // The reason that is told is that of the rename.
+            // Report the error of the rename.
             let _ = std::fs::remove_file(&beside);
         })
     }
 
-    /// The text of such a file.
+    /// The text of the file.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let file = ScheduleFile {
@@ -234,19 +234,19 @@ impl Schedule {
         text
     }
 
-    /// The CORBA priority of an operation; `None` if it is not in the schedule, or has a priority that is none of CORBA's.
+    /// The CORBA priority of an operation by name; `None` if it is not in the schedule or its priority is not a CORBA priority.
     #[must_use]
     pub fn priority(&self, name: &str) -> Option<Priority> {
         self.corba_priority(*self.by_name.get(name)?)
     }
 
-    /// The same by handle, as in the `rt_info` of a subscription.
+    /// The CORBA priority of an operation by handle, as in the `rt_info` of a subscription.
     #[must_use]
     pub fn priority_of(&self, handle: i32) -> Option<Priority> {
         self.corba_priority(*self.by_handle.get(&handle)?)
     }
 
-    /// An operation's place, by handle.
+    /// An operation by handle.
     #[must_use]
     pub fn placed(&self, handle: i32) -> Option<&ScheduledOperation> {
         self.by_handle
@@ -254,7 +254,7 @@ impl Schedule {
             .map(|&index| &self.operations[index])
     }
 
-    /// An operation's place, by name.
+    /// An operation by name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&ScheduledOperation> {
         self.by_name.get(name).map(|&index| &self.operations[index])
@@ -272,14 +272,14 @@ impl Schedule {
         &self.levels
     }
 
-    /// How the levels were made; a Scheduler does not tell.
+    /// The strategy, if known: a Scheduler does not tell.
     #[must_use]
     pub fn strategy(&self) -> Option<Strategy> {
         self.strategy
     }
 
-    /// A lane for each level, with as many threads as its operations ask for: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes)
-    /// and for thread pools. Levels whose priority is none of CORBA's have none.
+    /// A lane for each level with the threads of its operations: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes) and for
+    /// thread pools. Levels without a CORBA priority are omitted.
     #[must_use]
     pub fn lanes(&self) -> Vec<ThreadpoolLane> {
         let lane = |level: &Level| {
@@ -332,7 +332,7 @@ impl Schedule {
     }
 }
 
-/// The most threads that a lane of this priority has anywhere: at least 1.
+/// The greatest number of threads of a lane with this priority, at least 1.
 fn threads_at(loading: &Loading, priority: i16) -> u32 {
     let components = loading.components.iter().flat_map(|one| &one.lanes);
     let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);

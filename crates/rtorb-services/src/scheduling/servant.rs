@@ -1,4 +1,4 @@
-//! The operations of RtecScheduler::Scheduler, over what the service knows.
+//! The servant of a Scheduler.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::stubs::rtec_scheduler::rtec_base::{
 };
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
 
-/// Serves the Scheduler.
+/// The servant of a Scheduler.
 #[derive(Debug)]
 pub(super) struct SchedulerObject(pub(super) Arc<SchedulerState>);
 

@@ -24,9 +24,9 @@ pub struct Scheduling {
 }
 
 impl Scheduling {
-    /// Serves a Scheduler; it becomes the ORB's initial reference `ScheduleService`, and `corbaloc::HOST:PORT/ScheduleService`.
+    /// Serves a Scheduler. It becomes the ORB's initial reference `ScheduleService`, and `corbaloc::HOST:PORT/ScheduleService`.
     ///
-    /// Requests are let in by the ORB's root adapter's manager, as for every object.
+    /// The manager of the ORB's root adapter lets requests in, as for every object.
     ///
     /// # Errors
     /// [`SchedulingError`].
@@ -87,27 +87,27 @@ impl Scheduling {
         &self.reference
     }
 
-    /// The schedule that was computed last.
+    /// The last computed schedule.
     #[must_use]
     pub fn schedule(&self) -> Option<Schedule> {
         let published = self.shared.published().ok()?;
         Some(published.schedule.clone())
     }
 
-    /// The CORBA priority of an operation in it; does not wait for whoever computes.
+    /// The CORBA priority of an operation, by handle. Does not wait for a computation.
     #[must_use]
     pub fn priority_of(&self, handle: i32) -> Option<Priority> {
         self.shared.published().ok()?.schedule.priority_of(handle)
     }
 
-    /// The same by name.
+    /// The CORBA priority of an operation, by name.
     #[must_use]
     pub fn priority(&self, name: &str) -> Option<Priority> {
         self.shared.published().ok()?.schedule.priority(name)
     }
 }
 
-/// By what the service has computed last.
+/// Uses the last computed schedule.
 impl PrioritySource for Scheduling {
     fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
         let published = self.shared.published();

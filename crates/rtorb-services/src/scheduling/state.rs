@@ -12,24 +12,24 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
     AnomalySeverity, ConfigInfo, DispatchingTypeT, SchedulingAnomaly,
 };
 
-/// What the service's threads share.
+/// The shared state of the threads.
 #[derive(Debug)]
 pub(super) struct SchedulerState {
     pub(super) strategy: Strategy,
     pub(super) table: Mutex<Table>,
-    /// Held while a schedule is computed: one at a time, and the last begun is the last published.
+    /// Held during a computation: one at a time, so the last started is the last published.
     pub(super) computing: Mutex<()>,
     pub(super) published: ArcSwapOption<Published>,
 }
 
-/// The schedule that was computed last.
+/// The last computed schedule.
 #[derive(Debug)]
 pub(super) struct Published {
     pub(super) schedule: Schedule,
 }
 
 impl SchedulerState {
-    /// What was computed last. A reader never waits for a writer.
+    /// The last computed schedule. A reader never waits for a writer.
     pub(super) fn published(&self) -> Result<Arc<Published>, SchedulerException> {
         self.published
             .load_full()
@@ -40,8 +40,8 @@ impl SchedulerState {
         self.published.store(Some(Arc::new(Published { schedule })));
     }
 
-    /// Computes a schedule of what is known, and publishes it. What cannot be scheduled is told as fatal, and the schedule
-    /// before stays: what runs by it must not lose its priorities.
+    /// Computes and publishes a schedule. If that is impossible, it returns a fatal anomaly and keeps the former schedule, so
+    /// that running programs keep their priorities.
     pub(super) fn compute(
         &self,
         least_urgent: i32,
@@ -75,7 +75,7 @@ impl SchedulerState {
     }
 }
 
-/// The levels as the interface tells them.
+/// The levels in the form of the interface.
 pub(super) fn configs(schedule: &Schedule) -> Vec<ConfigInfo> {
     let units = |ns: u64| i32::try_from(ns / UNIT_NS).unwrap_or(i32::MAX);
     let config = |(place, level): (i32, &Level)| ConfigInfo {

@@ -1,4 +1,4 @@
-//! What a scheduling service knows: operations by handle and by name, and what depends on what.
+//! The operations of a scheduling service by handle and by name, and their dependencies.
 
 use rtorb::ExceptionKind;
 use rtorb_sched::{
@@ -26,7 +26,7 @@ pub(super) struct Table {
     entries: BTreeMap<i32, Entry>,
     by_name: HashMap<String, i32>,
     dependencies: Vec<DependencyInfo>,
-    /// Handles count upwards and are never given twice: one that somebody keeps never means another operation.
+    /// Handles count upwards and are never reused: an old handle never means another operation.
     next_handle: i32,
     infos_max: usize,
     dependencies_max: usize,
@@ -36,13 +36,13 @@ pub(super) struct Table {
 struct Entry {
     operation: Operation,
     threads: i32,
-    /// In units of 100 ns; kept for those who ask, and of no meaning here.
+    /// In units of 100 ns. Stored for clients, not used.
     cached: u64,
     enabled: RtInfoEnabledTypeT,
     volatile_token: u64,
 }
 
-/// The numbers of an operation as the interface has them.
+/// The numbers of an operation in the interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Characteristics {
     pub(super) criticality: CriticalityT,
@@ -68,7 +68,7 @@ impl Table {
         }
     }
 
-    /// Takes in what a file describes; the table is empty.
+    /// Loads a description into the empty table.
     pub(super) fn load(&mut self, description: &Description) -> Result<(), SchedulerException> {
         let graph = &description.graph;
         for (operation, threads) in graph.operations.iter().zip(&description.threads) {
@@ -118,7 +118,7 @@ impl Table {
             .ok_or(SchedulerException::UnknownTask)
     }
 
-    /// What is known of an operation, with the priority that the schedule gives it.
+    /// An operation with its priority in the schedule.
     pub(super) fn info(
         &self,
         handle: i32,
@@ -135,7 +135,7 @@ impl Table {
         Ok(entry.info(handle, mine.copied().collect(), schedule))
     }
 
-    /// All of them, by handle.
+    /// All operations, by handle.
     pub(super) fn infos(&self, schedule: Option<&Schedule>) -> Vec<RtInfo> {
         let mut dependencies: BTreeMap<i32, Vec<DependencyInfo>> = BTreeMap::new();
         for known in &self.dependencies {
@@ -162,7 +162,7 @@ impl Table {
         Ok(())
     }
 
-    /// All of these, or none: the infos name their operations by handle.
+    /// Changes all these operations or none. The infos identify them by handle.
     pub(super) fn set_all(&mut self, infos: &[RtInfo]) -> Result<(), SchedulerException> {
         let mut changed = Vec::with_capacity(infos.len());
         for info in infos {
@@ -176,7 +176,7 @@ impl Table {
         Ok(())
     }
 
-    /// As [`set_all`](Self::set_all), and every other operation is as it was when it was created.
+    /// Does the same as [`set_all`](Self::set_all) and resets all other operations to their state at creation.
     pub(super) fn replace_all(&mut self, infos: &[RtInfo]) -> Result<(), SchedulerException> {
         self.set_all(infos)?;
         let named: std::collections::BTreeSet<i32> = infos.iter().map(|info| info.handle).collect();
@@ -198,7 +198,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether there is such an operation.
+    /// Checks that an operation exists.
     pub(super) fn check(&self, handle: i32) -> Result<(), SchedulerException> {
         if self.entries.contains_key(&handle) {
             Ok(())
@@ -234,7 +234,7 @@ impl Table {
         Ok(())
     }
 
-    /// The place of a dependency, whatever its state.
+    /// The index of a dependency, in any state.
     pub(super) fn place_of(&self, wanted: &DependencyInfo) -> Result<usize, SchedulerException> {
         let same = |known: &DependencyInfo| {
             DependencyInfo {
@@ -255,7 +255,7 @@ impl Table {
         Ok(())
     }
 
-    /// Gives these dependencies the states that they say, all or none.
+    /// Sets the states of dependencies, all or none.
     pub(super) fn enable_dependencies(
         &mut self,
         wanted: &[DependencyInfo],
@@ -268,7 +268,7 @@ impl Table {
         Ok(())
     }
 
-    /// What there is to schedule: operations and dependencies that are not disabled.
+    /// The operations and dependencies to schedule: those that are enabled.
     pub(super) fn description(&self, strategy: Strategy, priorities: PriorityRange) -> Description {
         let enabled = |entry: &Entry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
         let taken: Vec<(i32, &Entry)> = self
@@ -285,7 +285,7 @@ impl Table {
         let calls = self.dependencies.iter().filter_map(|known| {
             let own = index(known.rt_info)?;
             let other = index(known.rt_info_depended_on)?;
-            // Who depends on whom by a oneway is told from the receiving side.
+            // A one-way dependency is declared by the receiver.
             let (kind, caller, callee) = match known.dependency_type {
                 DependencyTypeT::TwoWayCall => (CallKind::TwoWay, own, other),
                 DependencyTypeT::OneWayCall => (CallKind::OneWay, other, own),
@@ -420,7 +420,7 @@ impl Characteristics {
     }
 }
 
-/// A level or a place as the interface has it.
+/// A level or a subpriority in the interface.
 pub(super) fn number(place: u32) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }

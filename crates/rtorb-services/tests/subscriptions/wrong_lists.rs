@@ -159,7 +159,7 @@ const MISTAKES: &[Mistake] = &[
     (
         FilterKind::Basic,
         &[(16, 1); 13],
-        "13 dependencies, 12 are allowed",
+        "13 dependencies, and 12 are allowed",
     ),
     (
         FilterKind::Basic,
@@ -224,12 +224,12 @@ const MISTAKES: &[Mistake] = &[
     (
         FilterKind::Basic,
         &[(9, 1), (10, 0), (8, 1), (16, 1)],
-        "dependency 2 (type 8, conjunction): a group cannot stand inside a group here",
+        "dependency 2 (type 8, conjunction): a group cannot be inside a group here",
     ),
     (
         FilterKind::Prefix,
         &[(9, 2), (7, 0), (16, 1)],
-        "dependency 1 (type 7, global designator): it begins what stands outside",
+        "dependency 1 (type 7, global designator): it ends all groups",
     ),
     (
         FilterKind::Basic,
@@ -239,22 +239,22 @@ const MISTAKES: &[Mistake] = &[
     (
         FilterKind::Prefix,
         &[(10, 0), (8, 1), (16, 1)],
-        "dependency 1 (type 8, conjunction): it cannot stand below",
+        "dependency 1 (type 8, conjunction): it cannot be below",
     ),
     (
         FilterKind::Prefix,
         &[(11, 1), (9, 1), (8, 1), (16, 1)],
-        "dependency 2 (type 8, conjunction): it cannot stand below",
+        "dependency 2 (type 8, conjunction): it cannot be below",
     ),
     (
         FilterKind::Basic,
         &[(11, 1), (5, 0)],
-        "dependency 1 (type 5, interval timeout): it cannot stand below",
+        "dependency 1 (type 5, interval timeout): it cannot be below",
     ),
     (
         FilterKind::Basic,
         &[(12, 0), (1, 1), (6, 0)],
-        "dependency 2 (type 6, deadline timeout): it cannot stand below",
+        "dependency 2 (type 6, deadline timeout): it cannot be below",
     ),
     (
         FilterKind::Basic,

@@ -33,7 +33,7 @@ pub enum Reply<'m> {
     /// The operation ended with a system exception.
     SystemException(SystemExceptionBody<'m>),
     /// The object is elsewhere; the operation did not run.
-    Forward(Ior),
+    Forward(Box<Ior>),
     /// The server wants another form of target address; the operation did not run.
     NeedsAddressingMode,
 }
@@ -166,7 +166,8 @@ impl<'m> Reply<'m> {
     ///
     /// # Errors
     /// When the bytes are not such a reply.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn decode(
         kind: MessageType,
         r: &mut Reader<'m>,
@@ -185,7 +186,7 @@ impl<'m> Reply<'m> {
             ReplyStatus::NoException | ReplyStatus::UserException => Self::Results(reply.status),
             ReplyStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
             ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-                Self::Forward(Ior::decode(r)?)
+                Self::Forward(Box::new(Ior::decode(r)?))
             }
             ReplyStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
         }))
@@ -204,7 +205,7 @@ impl<'m> Reply<'m> {
             LocateStatus::ObjectHere => Self::ObjectHere,
             LocateStatus::UnknownObject => Self::UnknownObject,
             LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
-                Self::Forward(Ior::decode(r)?)
+                Self::Forward(Box::new(Ior::decode(r)?))
             }
             LocateStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
             LocateStatus::NeedsAddressingMode => Self::NeedsAddressingMode,

@@ -128,19 +128,12 @@ impl Receiver {
     /// When the bytes are not a message, break a limit, or are a message that the peer must not send; and for
     /// CloseConnection and MessageError. Nothing that follows on the connection is read.
     #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a message borrows from the receiver, which an iterator's item cannot"
+    )]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
-        self.release();
-        let Some(header) = self.header()? else {
-            return Ok(None);
-        };
-        if self.end < header.message_octets() {
-            self.make_room(header.message_octets());
-            return Ok(None);
-        }
-        if self.is_plain(&header) {
-            return Ok(Some(self.buffered(header)));
-        }
-        self.next_unusual(header)
+        self.next_at_least::<false>()
     }
 
     /// As [`next`](Self::next), but of a reply larger than the buffer the beginning is enough.
@@ -152,14 +145,7 @@ impl Receiver {
     /// As [`next`](Self::next).
     #[inline]
     pub fn next_or_beginning(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
-        self.release();
-        let Some(header) = self.header()? else {
-            return Ok(None);
-        };
-        if self.is_plain(&header) && header.message_octets() > self.buffer.len() {
-            return Ok(Some(self.buffered(header)));
-        }
-        self.next()
+        self.next_at_least::<true>()
     }
 
     /// Moves the whole message that was returned last to the start of `into`, which may be longer; returns its size.
@@ -198,20 +184,44 @@ impl Receiver {
         self.end == self.free_end
     }
 
+    // Always: it is in the path of every call, and parses the header once.
+    #[inline(always)]
+    fn next_at_least<const BEGINNING: bool>(
+        &mut self,
+    ) -> Result<Option<Message<'_>>, ReceiveError> {
+        self.release();
+        let Some(header) = self.header()? else {
+            return Ok(None);
+        };
+        let is_plain = self.is_plain(&header);
+        let bytes = header.message_octets();
+        if self.end < bytes && !(BEGINNING && is_plain && bytes > self.buffer.len()) {
+            self.make_room(bytes);
+            return Ok(None);
+        }
+        if is_plain {
+            return Ok(Some(self.buffered(header)));
+        }
+        self.next_unusual(header)
+    }
+
     /// Drops the message returned last and moves up what lies behind it.
     #[inline]
     fn release(&mut self) {
         if self.used == 0 {
             return;
         }
-        if self.used < self.end {
-            self.buffer.copy_within(self.used..self.end, 0);
+        if self.used < self.end || !self.assembled.is_empty() {
+            self.move_up();
         }
         self.end -= self.used;
         self.used = 0;
-        if !self.assembled.is_empty() {
-            self.assembled = Vec::new();
-        }
+    }
+
+    #[cold]
+    fn move_up(&mut self) {
+        self.buffer.copy_within(self.used..self.end, 0);
+        self.assembled = Vec::new();
     }
 
     #[inline]
@@ -286,6 +296,7 @@ impl Receiver {
     /// Makes room for the rest of a message.
     ///
     /// The buffer at most doubles: a peer must send bytes to make it grow, not just announce them.
+    #[cold]
     fn make_room(&mut self, message_bytes: usize) {
         self.expected = message_bytes;
         if self.end == self.buffer.len() {

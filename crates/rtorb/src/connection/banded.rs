@@ -1,6 +1,6 @@
 //! Which of several connections to one endpoint a priority takes: that of its band.
 
-use crate::rt::{Priority, PriorityBand};
+use crate::realtime::{Priority, PriorityBand};
 
 /// The priorities that have connections of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
-use crate::rt::RtCore;
+use crate::realtime::RtCore;
 use crate::strategies::ConnectionStrategy;
 use crate::timing::Watch;
 use crate::wait::watchdog::Watchdog;

@@ -46,6 +46,15 @@ pub(crate) fn call<'a>(
             ended => return keep_after(own, invocation, deadline, ended),
         }
     }
+    call_on_new(invocation, arguments, results)
+}
+
+#[cold]
+fn call_on_new<'a>(
+    invocation: &Invocation<'_>,
+    arguments: Arguments<'_, 'a>,
+    results: Results<'_>,
+) -> Result<Outcome, SystemException> {
     let mut own = Own::open(invocation)?;
     let deadline = wait::deadline(invocation.timeout);
     let ended = own
@@ -115,7 +124,8 @@ fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
 }
 
 /// Keeps the connection for the next call unless it failed.
-#[inline]
+// Always: it is in the path of every call, and its other caller is rare.
+#[inline(always)]
 fn keep_after(
     own: Box<Own>,
     invocation: &Invocation<'_>,
@@ -125,7 +135,10 @@ fn keep_after(
     if own.connection.is_sound_after(&ended) {
         keep(own, invocation.core.limits.thread_connections_max);
     }
-    ended.map_err(|error| error.into_exception(&invocation.route.endpoint.endpoint, deadline))
+    match ended {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline)),
+    }
 }
 
 /// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one

@@ -63,9 +63,13 @@ pub(super) fn call<'a>(
 /// Uses the connection that all threads use, if it is open and no other thread uses it now.
 #[inline]
 pub(super) fn at_once<T>(
+    multiplexed: &Multiplexed,
     invocation: &Invocation<'_>,
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Result<T, Unavailable> {
+    if !matches!(multiplexed.wait, SharedWait::Read) {
+        return Err(Unavailable::Shared);
+    }
     let connections = &invocation.route.endpoint.connections;
     let slot = connections
         .known(invocation.channel)

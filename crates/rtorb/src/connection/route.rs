@@ -2,7 +2,7 @@
 
 use super::multiplexed::SharedConnections;
 use crate::endpoint::Endpoint;
-use crate::rt::{Priority, Protocol};
+use crate::realtime::{Priority, Protocol};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{RequestPrefix, Version};

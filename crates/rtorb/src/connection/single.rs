@@ -12,7 +12,7 @@ use rtorb_wire::connection::{
     ClientState, Deadline, Outbox, OutboxError, Receiver, ReplyError, Side,
 };
 use rtorb_wire::giop::Response;
-use rtorb_wire::{DecodeError, Writer};
+use rtorb_wire::{DecodeError, EncodeError, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,13 @@ pub(super) enum SendNowError {
     BehindAnother,
     /// The connection failed, or the request could not be made.
     Failed(CallError),
+}
+
+/// Why a request was not sent.
+enum SendError {
+    /// It could not be written; the connection is as good as before.
+    Encode(EncodeError),
+    Transport(Errno),
 }
 
 impl SingleConnection {
@@ -109,14 +116,18 @@ impl SingleConnection {
             return Err(SendNowError::BehindAnother);
         }
         let mut w = invocation.writer(core::mem::take(&mut self.out));
-        let written = self.write(invocation, &mut w, arguments).map(|_| ());
-        let sent = written.and_then(|()| {
-            let fragment_bytes = invocation.core.fragment_bytes;
-            self.offer(&w, fragment_bytes)
-                .map_err(|errno| self.broken_by(errno))
-        });
+        let request_id = self.state.next_request_id();
+        let sent = match self.write(invocation, &mut w, request_id, arguments) {
+            Ok(()) => self
+                .offer(&w, invocation.core.fragment_bytes)
+                .map_err(SendError::Transport),
+            Err(error) => Err(SendError::Encode(error)),
+        };
         self.out = w.into_buffer();
-        sent.map_err(SendNowError::Failed)?;
+        if let Err(error) = sent {
+            self.is_shut |= matches!(error, SendError::Transport(_));
+            return Err(SendNowError::Failed(self.not_sent(error)));
+        }
         Ok(self.is_flushed())
     }
 
@@ -159,35 +170,39 @@ impl SingleConnection {
             self.finish_outbox()?;
         }
         let mut w = invocation.writer(core::mem::take(&mut self.out));
-        let written = self.write(invocation, &mut w, arguments);
-        let sent = written.and_then(|request_id| {
-            let fragment_bytes = invocation.core.fragment_bytes;
-            outgoing::send(&self.wait.stream, &w, fragment_bytes)
-                .map(|()| request_id)
-                .map_err(|errno| send_error(&self.state, errno).into())
-        });
+        let request_id = self.state.next_request_id();
+        let sent = match self.write(invocation, &mut w, request_id, arguments) {
+            Ok(()) => outgoing::send(&self.wait.stream, &w, invocation.core.fragment_bytes)
+                .map_err(SendError::Transport),
+            Err(error) => Err(SendError::Encode(error)),
+        };
         self.out = w.into_buffer();
-        let request_id = sent?;
+        if let Err(error) = sent {
+            return Err(self.not_sent(error));
+        }
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
         self.read_reply(invocation, request_id, deadline, results)
     }
 
-    /// Writes the request and returns its id. If that fails, the connection is as good as before.
     #[inline(always)]
     fn write<'a>(
-        &mut self,
+        &self,
         invocation: &Invocation<'_>,
         w: &mut Writer<'a>,
+        request_id: u32,
         arguments: Arguments<'_, 'a>,
-    ) -> Result<u32, CallError> {
-        let request_id = self.state.next_request_id();
-        let needs_code_sets = self.state.needs_code_sets();
-        invocation
-            .encode(w, request_id, needs_code_sets, arguments)
-            .map_err(SystemException::from_encode)?;
-        Ok(request_id)
+    ) -> Result<(), EncodeError> {
+        invocation.encode(w, request_id, self.state.needs_code_sets(), arguments)
+    }
+
+    #[cold]
+    fn not_sent(&self, error: SendError) -> CallError {
+        match error {
+            SendError::Encode(error) => SystemException::from_encode(error).into(),
+            SendError::Transport(errno) => send_error(&self.state, errno).into(),
+        }
     }
 
     fn read_reply(
@@ -197,18 +212,15 @@ impl SingleConnection {
         deadline: Deadline,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
-        let mut has_begun = !self.receiver.is_empty();
+        if self.receiver.is_empty() {
+            let received = read::first(&self.wait.stream, self.receiver.free())?;
+            self.receiver.advance(received);
+        }
         loop {
             let message = self.receiver.next_or_beginning();
             let Some(message) = message.map_err(ReplyError::from)? else {
-                let (stream, free) = (&self.wait.stream, self.receiver.free());
-                let received = if has_begun {
-                    read::more(stream, free, deadline)
-                } else {
-                    read::first(stream, free)
-                };
-                self.receiver.advance(received?);
-                has_begun = true;
+                let received = read::more(&self.wait.stream, self.receiver.free(), deadline)?;
+                self.receiver.advance(received);
                 continue;
             };
             let mut unread = Unread {
@@ -230,19 +242,23 @@ impl SingleConnection {
             let (left, error) = (unread.left, unread.error);
             self.is_shut = left > 0;
             self.state.note_reply(kind);
-            match (ended, error) {
-                (Err(CallError::NoReply(_)), Some(error)) => return Err(error.into()),
-                // What was left unread would be taken for the next message.
-                (Ok(None), _) if left > 0 => {
-                    let error = DecodeError::BadTag {
-                        what: "the size of a reply to another request",
-                        value: left as u32,
-                    };
-                    return Err(ReplyError::Malformed(error).into());
-                }
-                (Ok(None), _) => {}
-                (Ok(Some(outcome)), _) => return Ok(outcome),
-                (Err(error), _) => return Err(error),
+            if let Some(error) = error
+                && matches!(ended, Err(CallError::NoReply(_)))
+            {
+                return Err(error.into());
+            }
+            match ended {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Err(error) => return Err(error),
+                Ok(None) => {}
+            }
+            // What was left unread would be taken for the next message.
+            if left > 0 {
+                let error = DecodeError::BadTag {
+                    what: "the size of a reply to another request",
+                    value: left as u32,
+                };
+                return Err(ReplyError::Malformed(error).into());
             }
         }
     }

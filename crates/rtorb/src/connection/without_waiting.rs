@@ -65,7 +65,9 @@ fn at_once<T>(
 ) -> Result<T, Unavailable> {
     match &invocation.core.sharing {
         Sharing::Exclusive => exclusive::at_once(invocation, act).ok_or(Unavailable::Unconnected),
-        Sharing::Multiplexed(_) | Sharing::Banded(_) => multiplexed::at_once(invocation, act),
+        Sharing::Multiplexed(shared) | Sharing::Banded(shared) => {
+            multiplexed::at_once(shared, invocation, act)
+        }
     }
 }
 

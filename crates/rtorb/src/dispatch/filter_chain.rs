@@ -8,10 +8,9 @@
 use super::DispatchError;
 use super::stations::{self, Station};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{CallPriority, Priority, ThreadpoolLane};
+use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
 use crate::server::ActiveObject;
-use crate::server::ServerCore;
-use crate::server::{Server, Session, TakenRequest, Workspace, propagated};
+use crate::server::{Server, ServerCore, Session, TakenRequest, Workspace, propagated};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
 use rustix::io::Errno;

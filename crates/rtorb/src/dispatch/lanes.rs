@@ -6,7 +6,7 @@
 use super::pool::{LaneConfig, Pool, PoolConfig};
 use super::{DispatchError, Pools, await_connection};
 use crate::exception::SystemException;
-use crate::rt::{ThreadpoolId, ThreadpoolLane};
+use crate::realtime::{ThreadpoolId, ThreadpoolLane};
 use crate::server::{Server, ServerCore, not_opened};
 use std::sync::{Arc, OnceLock};
 

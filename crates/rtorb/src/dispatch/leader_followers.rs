@@ -6,9 +6,8 @@
 
 use super::reactor::Reactor;
 use super::{DispatchError, join};
-use crate::server::ServerCore;
 use crate::server::{
-    Next, Served, Server, Session, TakenRequest, ThreadPriority, Token, Workspace,
+    Next, Served, Server, ServerCore, Session, TakenRequest, ThreadPriority, Token, Workspace,
 };
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};

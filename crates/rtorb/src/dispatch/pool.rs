@@ -19,7 +19,7 @@ pub(crate) use lane::Lane;
 pub(crate) use threads::would_wait_for_itself;
 
 use super::DispatchError;
-use crate::rt::{Priority, ThreadpoolId};
+use crate::realtime::{Priority, ThreadpoolId};
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};

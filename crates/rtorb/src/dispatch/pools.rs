@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{InvalidThreadpool, ThreadpoolId};
+use crate::realtime::{InvalidThreadpool, ThreadpoolId};
 use crate::server::bind;
 use crate::transport::Listener;
 use core::fmt;

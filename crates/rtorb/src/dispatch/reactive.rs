@@ -2,8 +2,7 @@
 
 use super::DispatchError;
 use super::reactor::Reactor;
-use crate::server::ServerCore;
-use crate::server::{Server, ThreadPriority, Workspace};
+use crate::server::{Server, ServerCore, ThreadPriority, Workspace};
 use std::sync::Arc;
 
 /// Serves on the calling thread, with the scheduling of the server's threads, until the ORB is stopped.

@@ -1,8 +1,8 @@
 //! One thread that waits for all connections of a server; what it does with those that have bytes is a strategy's.
 
-use crate::server::ServerCore;
 use crate::server::{
-    Event, EventLoop, EventRoom, Served, ServedConnection, Server, Token, Trigger, refuse,
+    Event, EventLoop, EventRoom, Served, ServedConnection, Server, ServerCore, Token, Trigger,
+    refuse,
 };
 use core::mem::MaybeUninit;
 use rustix::io::Errno;

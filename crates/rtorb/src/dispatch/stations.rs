@@ -4,10 +4,10 @@ use super::reactor::Reactor;
 use super::request_queue::{Buffering, Job, RequestQueue};
 use super::{DispatchError, join};
 use crate::exception::SystemException;
-use crate::rt::Priority;
-use crate::server::ServerCore;
+use crate::realtime::Priority;
 use crate::server::{
-    Next, Served, ServedConnection, Server, Session, TakenRequest, ThreadPriority, Workspace,
+    Next, Served, ServedConnection, Server, ServerCore, Session, TakenRequest, ThreadPriority,
+    Workspace,
 };
 use rtorb_os::Refused;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};

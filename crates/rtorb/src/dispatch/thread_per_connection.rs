@@ -1,8 +1,7 @@
 //! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
 
 use super::{DispatchError, await_connection, join};
-use crate::server::ServerCore;
-use crate::server::{Admission, Server, ThreadPriority, Workspace, refuse};
+use crate::server::{Admission, Server, ServerCore, ThreadPriority, Workspace, refuse};
 use rtorb_os::Resource;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::{JoinHandle, spawn};

@@ -10,7 +10,7 @@ use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError};
-use crate::rt::{
+use crate::realtime::{
     BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
     RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
 };
@@ -30,6 +30,23 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
+///
+/// ```
+/// use rtorb::{DispatchStrategy, Limits, Orb};
+/// use std::time::Duration;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = Orb::builder()
+///     .dispatch(DispatchStrategy::Reactive)
+///     .round_trip_timeout(Some(Duration::from_secs(2)))
+///     .limits(Limits::with(|limits| limits.connections_max = 16))
+///     .listen("iiop://127.0.0.1:0")?
+///     // What is chosen later wins: here the command line.
+///     .args(["program", "-ORBDispatch", "worker_pool"].map(str::to_owned))?
+///     .build()?;
+/// assert_eq!(orb.strategies().dispatch, DispatchStrategy::WorkerPool);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct OrbBuilder {
     pub(super) limits: Limits,
@@ -194,7 +211,7 @@ impl OrbBuilder {
 
     /// What packets of a CORBA priority are marked with, on connections whose protocol properties say
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
-    /// ([`NetworkPriorityTable::even`](crate::rt::NetworkPriorityTable::even)).
+    /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
     #[must_use]
     pub fn network_priority_mapping(
         mut self,

@@ -4,7 +4,7 @@ use super::builder::OrbError;
 use super::settings::{Choice, Settings, check_bands, check_lanes, check_protocols};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
-use crate::rt::{
+use crate::realtime::{
     Priority, PriorityBand, Protocol, TcpProtocolProperties, ThreadpoolLane,
     UnixDomainProtocolProperties,
 };

@@ -3,7 +3,7 @@
 use super::builder::{OrbBuilder, OrbError};
 use super::config_file;
 use super::settings::{Settings, check_bands, check_lanes};
-use crate::rt::{Priority, PriorityBand, ThreadpoolLane};
+use crate::realtime::{Priority, PriorityBand, ThreadpoolLane};
 use core::fmt;
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_clients_bands_that_hold_nothing_are_refused_in_code_too() {
         let band = PriorityBand { low: 9, high: 1 };
-        let policy = crate::rt::Policy::PriorityBandedConnection(vec![band]);
+        let policy = crate::realtime::Policy::PriorityBandedConnection(vec![band]);
         let built = OrbBuilder::default().client_policies([policy]).build();
         let text = built.map(|_| ()).expect_err("nothing in it").to_string();
         assert!(text.contains("9 to 1"), "{text}");
@@ -280,7 +280,7 @@ mod tests {
             &["-ORBLaneListenEndpoints", "1:0", "iiop://127.0.0.1:2810"],
         ] {
             let endpoints = builder(arguments).lane_endpoints;
-            let of_lane = endpoints.of_lane(&[], crate::rt::ThreadpoolId(1), 0);
+            let of_lane = endpoints.of_lane(&[], crate::realtime::ThreadpoolId(1), 0);
             let expected = "iiop://127.0.0.1:2810".parse().expect("an endpoint");
             assert_eq!(of_lane, [expected], "{arguments:?}");
         }

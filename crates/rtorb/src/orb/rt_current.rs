@@ -2,7 +2,7 @@
 
 use super::Orb;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{Priority, set_thread_priority, thread_priority};
+use crate::realtime::{Priority, set_thread_priority, thread_priority};
 
 /// The priority of the calling thread (RTCORBA::Current), by the mapping of one ORB.
 ///
@@ -51,7 +51,7 @@ impl RtCurrent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::{NativePriority, PriorityMapping, caller_priority};
+    use crate::realtime::{NativePriority, PriorityMapping, caller_priority};
 
     #[derive(Debug)]
     struct AllSevens;

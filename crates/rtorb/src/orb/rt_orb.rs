@@ -4,7 +4,7 @@ use super::Orb;
 use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
 use crate::dispatch::{DestroyThreadpoolError, DispatchError};
 use crate::exception::{ExceptionKind, SystemException};
-use crate::rt::{
+use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
     RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
     UnixDomainProtocolProperties, refusal,
@@ -233,7 +233,7 @@ fn not_started(error: DispatchError) -> SystemException {
 mod tests {
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
-    use crate::rt::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::realtime::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
     use crate::strategies::DispatchStrategy;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use rtorb_os::sched::SchedPolicy;

@@ -8,7 +8,7 @@ use super::config_file::{
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
-use crate::rt::{
+use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, Protocol, ThreadpoolLane,
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};

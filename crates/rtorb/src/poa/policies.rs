@@ -1,6 +1,6 @@
 //! The policies of an adapter.
 
-use crate::rt::Policy;
+use crate::realtime::Policy;
 
 /// What an adapter is made with; the default is the root adapter's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::adapters::Adapters;
 use super::rt_policies::{RtPolicies, goes_by};
 use crate::dispatch::pool::Lane;
 use crate::endpoint::{Endpoint, host_name};
-use crate::rt::{Priority, PriorityModel, Protocol};
+use crate::realtime::{Priority, PriorityModel, Protocol};
 use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;

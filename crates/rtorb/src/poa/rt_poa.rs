@@ -4,7 +4,7 @@ use super::adapter::{Activation, Poa, PoaError};
 use super::{IdAssignment, Lifespan, ServedBy, Tie};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
-use crate::rt::Priority;
+use crate::realtime::Priority;
 
 /// All of this needs SERVER_DECLARED, and raises [`PoaError::WrongPolicy`] without it; BAD_PARAM for a priority that no lane
 /// of the adapter's pool has, or that is in no band; DATA_CONVERSION 2 for one that this host has not.

@@ -7,7 +7,7 @@ use crate::dispatch::pool::Pool;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::poa::Adapters;
-use crate::rt::{
+use crate::realtime::{
     CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
 use chosen::{Chosen, invalid};

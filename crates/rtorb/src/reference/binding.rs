@@ -4,7 +4,7 @@ use super::routes::{Profile, Wanted};
 use crate::connection::banded::{Bands, NoBand};
 use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
-use crate::rt::{
+use crate::realtime::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
     UnixDomainProtocolProperties, caller_priority,
 };

@@ -2,7 +2,7 @@
 
 use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::{Endpoint, host_name};
-use crate::rt::{Priority, Protocol};
+use crate::realtime::{Priority, Protocol};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};

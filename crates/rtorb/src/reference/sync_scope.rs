@@ -1,7 +1,7 @@
 //! How long a oneway waits before its caller goes on: until the transport has it, or not at all.
 
 use super::{Inner, ObjectRef, is_unconnected};
-use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
+use crate::connection::{Arguments, Channel, Invocation, InvocationKind, without_waiting};
 use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
@@ -25,7 +25,7 @@ pub enum SyncScope {
     ///
     /// It needs a connection that one thread uses at a time: with the wait strategies `reactor` and `leader_followers` it is
     /// INV_POLICY. With connections by thread (`exclusive`) a thread has to open its own; with `multiplexed`, or `banded`,
-    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::rt::Policy::PrivateConnection) it is this
+    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::realtime::Policy::PrivateConnection) it is this
     /// reference's alone. What is kept goes with the connection: when it breaks, when the last reference with a private one is
     /// dropped, or when the ORB has so many that one is closed for another ([`Limits`](crate::Limits)), which is one that
     /// keeps nothing as long as there is one.
@@ -101,16 +101,28 @@ impl ObjectRef {
         self.inner.client.core.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-        let (kind, response) = (InvocationKind::Operation, Response::None);
-        let template = inner.invocation(kind, operation, response)?;
+        let Some(route) = inner.routes.first() else {
+            return Err(inner.unusable());
+        };
+        let mut invocation = Invocation {
+            core: &inner.client.core,
+            client: &inner.client,
+            kind: InvocationKind::Operation,
+            operation,
+            response: Response::None,
+            timeout: None,
+            route,
+            channel: Channel::ANY,
+            priority: None,
+        };
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
         for step in 0..inner.routes.len() {
             let index = inner.index(preferred, step);
-            let Some(invocation) = inner.by_route(&template, priority.as_ref(), index) else {
+            if !inner.take_route(&mut invocation, priority.as_ref(), index) {
                 continue;
-            };
+            }
             match act(&invocation) {
                 Err(exception) if is_unconnected(&exception) => {
                     unconnected.get_or_insert(exception);

@@ -6,7 +6,7 @@ use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
-use crate::rt::{RtCore, ThreadpoolId};
+use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
 use crate::transport::Listener;
 use core::fmt;

@@ -3,7 +3,7 @@
 use super::manager_state::ManagerState;
 use super::names::{NameCache, Names, Unbindable};
 use super::servant::{ObjectAdapter, Servant};
-use crate::rt::{CallPriority, ThreadpoolId};
+use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_os::slab::{Entered, Key, Slab};
 use std::sync::Arc;
 

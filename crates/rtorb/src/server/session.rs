@@ -1,7 +1,7 @@
 //! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
 
 use super::event_loop::{EventLoop, Token};
-use crate::rt::ThreadpoolId;
+use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

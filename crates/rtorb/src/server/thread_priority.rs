@@ -1,12 +1,12 @@
 //! Which priority a serving thread has: before, in and after an upcall.
 
 use crate::exception::SystemException;
-use crate::rt::{NativePriority, Priority, RtCore, Running};
+use crate::realtime::{NativePriority, Priority, RtCore, Running};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
 /// The priority of one serving thread, so that the kernel is told only what it does not know.
 ///
-/// It is right as long as nobody but the ORB and [`RtCurrent`](crate::rt::RtCurrent) changes it.
+/// It is right as long as nobody but the ORB and [`RtCurrent`](crate::realtime::RtCurrent) changes it.
 #[derive(Debug)]
 pub(crate) struct ThreadPriority {
     way: Way,
@@ -78,7 +78,7 @@ impl ThreadPriority {
     /// Lets the calling thread serve a lane of another priority from now on: it takes that one.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 or NO_PERMISSION, as for [`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority);
+    /// DATA_CONVERSION 2 or NO_PERMISSION, as for [`RtCurrent::set_the_priority`](crate::realtime::RtCurrent::set_the_priority);
     /// all is as it was then.
     pub(crate) fn move_to_lane(
         &mut self,

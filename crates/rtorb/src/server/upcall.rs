@@ -6,7 +6,7 @@ use super::session::Session;
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::rt::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
+use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
 use crate::server::ActiveObject;
 use crate::server::ServerCore;
 use crate::server::object_key::ObjectKey;

@@ -2,7 +2,7 @@
 
 use super::counts::{Entry, OperationCounts, Table};
 use super::operation::OperationTiming;
-use crate::rt::{Priority, RtCore, caller_priority};
+use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

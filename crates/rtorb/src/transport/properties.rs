@@ -1,7 +1,7 @@
 //! How a connected socket is set up beyond what its transport needs: the properties of RT-CORBA's protocol policies, and
 //! the marks of its packets.
 
-use crate::rt::{NetworkPriority, Protocol};
+use crate::realtime::{NetworkPriority, Protocol};
 use rtorb_os::socket::{set_dont_route, set_priority};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
@@ -51,7 +51,7 @@ pub(crate) fn mark(socket: impl AsFd, marks: NetworkPriority) -> Result<(), Errn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::TcpProtocolProperties;
+    use crate::realtime::TcpProtocolProperties;
     use std::net::{TcpListener, TcpStream};
 
     //= RT-CORBA 1.2 §Protocol Configuration

@@ -21,13 +21,15 @@ pub enum ConnectError {
     #[error(transparent)]
     Poa(#[from] PoaError),
     /// The channel returned a proxy that is in use: an error of the channel.
-    #[error("the channel gave out a proxy that is in use")]
+    #[error("the channel returned a proxy that is in use: report this to its operator")]
     AlreadyConnected,
     /// The channel refuses the subscription.
-    #[error("the channel refuses the subscription (TypeError): its filters do not know it")]
+    #[error(
+        "the channel refuses the subscription (TypeError): check the entries and the form of its filter"
+    )]
     TypeError,
     /// The channel returned a nil reference instead of a proxy or an administration.
-    #[error("the channel answered a nil reference")]
+    #[error("the channel returned a nil reference")]
     Nil,
 }
 

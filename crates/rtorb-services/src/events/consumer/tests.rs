@@ -1,4 +1,4 @@
-//! A consumer whose connection clogs, breaks and delays as a test says.
+//! Tests of a consumer with a simulated connection, which blocks, breaks and delays as the test says.
 
 use super::*;
 use crate::events::connection::{NotSent, Progress};
@@ -16,22 +16,22 @@ use rtorb::rt::Priority;
 use rtorb_os::heap::heap_calls;
 use rtorb_os::sync::lock_calls;
 
-/// How a connection behaves.
+/// The behaviour of a simulated connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It takes all.
+    /// Takes everything.
     #[default]
     Takes,
-    /// It takes a part of one message, and no more.
+    /// Takes a part of one message.
     Clogged,
-    /// Somebody else has it.
+    /// Another thread uses it.
     Busy,
     Broken,
     BrokenMeanwhile,
     Refuses,
 }
 
-/// A connection that does as it is told, and remembers the sources of the events that it took whole.
+/// A simulated connection. It records the sources of events that it took whole.
 #[derive(Debug, Default)]
 pub(crate) struct FakeConnection(Mutex<FakeConnectionState>);
 
@@ -40,9 +40,9 @@ struct FakeConnectionState {
     manner: Manner,
     taken: Vec<Vec<i32>>,
     rest: Option<Vec<i32>>,
-    /// True from when it broke with a rest until somebody found out.
+    /// True after it broke with a rest, until the next flush.
     has_lost: bool,
-    /// Memory for one more, so that what counts heap calls counts none of the fake's.
+    /// Memory for one more message, so that heap-call counts do not include this.
     spare: Vec<i32>,
 }
 
@@ -55,7 +55,7 @@ impl FakeConnection {
         }
     }
 
-    /// Memory for one more message of one event.
+    /// Reserves memory for one more message of one event.
     pub(crate) fn reserve(&self) {
         let mut state = self.0.lock();
         state.spare = Vec::with_capacity(1);
@@ -67,7 +67,7 @@ impl FakeConnection {
     }
 }
 
-/// The source of the first event, which is its third number of four octets.
+/// The source of the first event: its third 4-byte number.
 fn first_source(message: &Message<'_>) -> i32 {
     let octets = message.octets[4..].first_chunk().expect("a header");
     i32::from_ne_bytes(*octets)
@@ -76,7 +76,7 @@ fn first_source(message: &Message<'_>) -> i32 {
 impl ConsumerConnection for FakeConnection {
     fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
         let mut state = self.0.lock();
-        assert_eq!(state.rest, None, "the rest of another one goes first");
+        assert_eq!(state.rest, None, "the rest of the last message goes first");
         let mut sources = core::mem::take(&mut state.spare);
         match message.form.events {
             1 => sources.push(first_source(&message)),
@@ -131,7 +131,7 @@ impl ConsumerConnection for FakeConnection {
     fn notify_disconnected(&self) {}
 }
 
-/// A consumer with its lane, which the test steps.
+/// A consumer and its lane, which the test steps.
 struct Bench {
     consumer: Arc<Consumer>,
     fake: Arc<FakeConnection>,
@@ -173,12 +173,12 @@ impl Bench {
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
 
-    /// Lets the lane do all that is to be done now.
+    /// Does all current work of the lane.
     fn step(&mut self) {
         while self.step_once() {}
     }
 
-    /// Lets the lane do one thing; false if there was nothing to do.
+    /// Does one step of the lane. Returns false if there was no work.
     fn step_once(&mut self) -> bool {
         let nobody = Subscriptions::new();
         self.consumer.lane().step(&mut self.timers, &nobody)
@@ -188,13 +188,13 @@ impl Bench {
         assert!(self.consumer.resubscribe(service(qos, None)));
     }
 
-    /// Lets the lane do all that is to be done, until nothing waits.
+    /// Works until no event waits.
     fn drain(&mut self) {
         let late_ns = monotonic_ns() + 5_000_000_000;
         self.step();
         while self.consumer.counts().waiting > 0 {
             assert!(monotonic_ns() < late_ns, "{:?}", self.consumer);
-            // As the keeper would.
+            // As the keeper does.
             self.consumer.opened();
             self.step();
         }
@@ -205,7 +205,7 @@ impl Bench {
     }
 
     fn is_without_timer(&self) {
-        assert_eq!(self.timers.next_ns(), None, "nobody waits for it any more");
+        assert_eq!(self.timers.next_ns(), None, "it has no timer");
     }
 
     fn balanced(&self) -> Counts {
@@ -257,7 +257,7 @@ fn consumer(
     consumer_at(registration, service(qos, None), connection, config)
 }
 
-/// A consumer that is neither started nor opened.
+/// A consumer that is not started and not opened.
 pub(crate) fn consumer_at(
     registration: Registration,
     service: Service,
@@ -279,7 +279,7 @@ pub(crate) fn service(qos: &ConsumerQos, turn_after_ns: Option<u64>) -> Service 
 }
 
 #[test]
-fn in_place_or_by_the_lane_events_keep_their_order() {
+fn events_keep_their_order_in_place_and_by_lane() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 256);
     for source in 1..=90 {
         let dispatch = match source % 3 {
@@ -297,7 +297,7 @@ fn in_place_or_by_the_lane_events_keep_their_order() {
 }
 
 #[test]
-fn what_is_discarded_when_full_is_what_was_chosen_and_is_counted() {
+fn a_full_queue_discards_as_configured_and_counts() {
     let cases = [
         (WhenFull::DiscardOldest, vec![1, 7, 8, 9, 10]),
         (WhenFull::DiscardNewest, vec![1, 2, 3, 4, 5]),
@@ -324,7 +324,7 @@ fn what_is_discarded_when_full_is_what_was_chosen_and_is_counted() {
 }
 
 #[test]
-fn who_has_no_room_is_disconnected_if_that_was_chosen() {
+fn a_consumer_with_a_full_queue_is_disconnected_if_configured() {
     let mut bench = Bench::of(WhenFull::Disconnect, 4);
     bench.fake.behave(Manner::Clogged);
     for source in 1..=10 {
@@ -337,7 +337,7 @@ fn who_has_no_room_is_disconnected_if_that_was_chosen() {
 }
 
 #[test]
-fn a_suspended_consumer_gets_nothing_and_then_what_waited_before() {
+fn a_resumed_consumer_gets_the_events_from_before_its_suspension() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Busy);
     bench.offer(1, Dispatch::InPlace);
@@ -355,7 +355,7 @@ fn a_suspended_consumer_gets_nothing_and_then_what_waited_before() {
 }
 
 #[test]
-fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
+fn a_broken_connection_is_reopened_and_no_event_is_sent_twice() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Broken);
     bench.offer(1, Dispatch::InPlace);
@@ -374,7 +374,7 @@ fn a_broken_connection_is_opened_again_and_nothing_is_sent_twice() {
 }
 
 #[test]
-fn a_connection_that_breaks_all_the_time_is_given_up() {
+fn a_connection_that_breaks_too_often_ends_the_consumer() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Broken);
     bench.offer(1, Dispatch::InPlace);
@@ -387,7 +387,7 @@ fn a_connection_that_breaks_all_the_time_is_given_up() {
 }
 
 #[test]
-fn what_cannot_be_written_for_a_consumer_holds_up_nothing() {
+fn an_unsendable_event_does_not_delay_others() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Refuses);
     bench.offer(1, Dispatch::InPlace);
@@ -399,7 +399,7 @@ fn what_cannot_be_written_for_a_consumer_holds_up_nothing() {
 }
 
 #[test]
-fn who_takes_nothing_hangs_until_it_takes_something() {
+fn a_consumer_that_takes_nothing_hangs() {
     let config = ChannelConfig {
         hang_timeout: Duration::from_millis(10),
         retry: RETRY,
@@ -444,7 +444,7 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
     while !supplier.is_finished() {
         assert!(monotonic_ns() < late_ns, "{:?}", bench.consumer);
         bench.step();
-        // What blocks it is over when it is looked at again.
+        // Unblock the connection.
         if bench.consumer.counts().waiting > 2 {
             bench.fake.behave(Manner::Takes);
         }
@@ -455,7 +455,7 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
 }
 
 #[test]
-fn the_events_of_a_conjunction_go_together() {
+fn the_events_of_a_conjunction_go_in_one_push() {
     let qos = wanting(&[(types::CONJUNCTION, 0), (16, 1), (16, 2)]);
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
     for source in [2, 2, 1, 1, 2] {
@@ -467,7 +467,7 @@ fn the_events_of_a_conjunction_go_together() {
 }
 
 #[test]
-fn timeouts_are_the_lanes() {
+fn the_lane_sends_timeouts() {
     let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
     // 200 us.
     qos.dependencies[0].event.header.creation_time = 2000;
@@ -485,14 +485,14 @@ fn timeouts_are_the_lanes() {
 }
 
 #[test]
-fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_asked_for() {
+fn a_new_subscription_keeps_waiting_events_and_ignores_stale_ones() {
     let mut bench = Bench::of(WhenFull::DiscardOldest, 16);
     bench.fake.behave(Manner::Busy);
     for source in 1..=3 {
         bench.offer(source, Dispatch::ByLane);
     }
     bench.resubscribe(&wanting(&[(16, 4), (16, 5)]));
-    // Source 6 came through the former lookup table.
+    // Source 6 comes through the former lookup table.
     for source in [4, 6, 5] {
         bench.offer(source, Dispatch::ByLane);
     }
@@ -503,9 +503,9 @@ fn another_subscription_keeps_what_waits_and_takes_nothing_that_only_the_former_
 }
 
 #[test]
-fn another_subscription_has_its_own_timeouts() {
+fn a_new_subscription_has_its_own_timeouts() {
     let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0)]);
-    // A minute, which this test does not last.
+    // A minute, longer than this test.
     qos.dependencies[0].event.header.creation_time = 600_000_000;
     let mut bench = Bench::new(&ChannelConfig::default(), &qos);
     let due_ns = bench.timers.next_ns().expect("a timeout");
@@ -537,7 +537,7 @@ fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
         let offer = || bench.consumer.offer(&incoming, Dispatch::InPlace, 1);
         let ((_, locks), heap) = heap_calls(|| lock_calls(offer));
         assert_eq!(heap, 0);
-        // To begin, in the fake, and to note what became of it.
+        // To begin, in the simulated connection, and to note the result.
         assert_eq!((locks.all, locks.contended), (3, 0));
     }
 }
@@ -547,7 +547,7 @@ enum Step {
     Offer(Dispatch),
     Behave(Manner),
     Lane,
-    /// To the same events.
+    /// With the same keys.
     Resubscribe,
     Suspend,
     Resume,
@@ -578,7 +578,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn whatever_happens_every_event_is_accounted_for_and_none_goes_twice(
+    fn random_steps_account_for_every_event_and_send_none_twice(
         steps in steps(),
         when_full in prop_oneof![Just(WhenFull::DiscardOldest), Just(WhenFull::DiscardNewest), Just(WhenFull::Disconnect)],
         queue_events in 1usize..6,

@@ -13,7 +13,7 @@ pub enum SubscriptionError {
     Empty,
     /// More entries than [`FilterLimits::entries_max`](super::FilterLimits::entries_max).
     #[error(
-        "{entries} dependencies, {max} are allowed: subscribe by type or source alone, or with several consumers"
+        "{entries} dependencies, and {max} are allowed: subscribe by type or source only, or use several consumers"
     )]
     TooManyEntries {
         /// The number of entries.
@@ -58,17 +58,13 @@ pub enum Problem {
         needed: Needed,
     },
     /// A group inside a construct that cannot contain one in the form `basic`.
-    #[error(
-        "a group cannot stand inside a group here: a channel with the filter `prefix` has groups in groups"
-    )]
+    #[error("a group cannot be inside a group here: use a channel with the filter `prefix`")]
     Nested,
     /// A global designator inside a group.
-    #[error("it begins what stands outside of all groups, so it cannot stand inside one")]
+    #[error("it ends all groups, so it cannot be inside one")]
     GlobalInside,
     /// A construct that needs more than one event, where one event is checked.
-    #[error(
-        "it cannot stand below a logical AND, a negation or a bitmask, which look at one event alone"
-    )]
+    #[error("it cannot be below a logical AND, a negation or a bitmask, which check one event")]
     OneEvent,
     /// Deeper than [`FilterLimits::depth_max`](super::FilterLimits::depth_max).
     #[error("designators inside each other more than {max} deep")]

@@ -118,18 +118,18 @@ impl fmt::Display for News {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connected => f.write_str("connected to both channels"),
-            Self::Subscribed { entries: 0 } => f.write_str("no consumer there wants anything"),
+            Self::Subscribed { entries: 0 } => f.write_str("no consumer subscribes to anything"),
             Self::Subscribed { entries } => write!(f, "subscribed, with {entries} entries"),
-            Self::Failed { end, error, tries } => write!(f, "{end}, try {tries}: {error}"),
+            Self::Failed { end, error, tries } => write!(f, "{end}, attempt {tries}: {error}"),
             Self::Lost {
                 end,
                 exception: None,
-            } => write!(f, "{end} has said goodbye"),
+            } => write!(f, "{end} has disconnected the gateway"),
             Self::Lost {
                 end,
                 exception: Some(exception),
             } => write!(f, "{end} is lost: {exception}"),
-            Self::GaveUp => f.write_str("tried often enough, and gives up"),
+            Self::GaveUp => f.write_str("gives up after the configured number of attempts"),
         }
     }
 }

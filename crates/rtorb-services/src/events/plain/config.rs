@@ -94,7 +94,7 @@ pub struct PlainStatistics {
 #[non_exhaustive]
 pub enum PlainError {
     /// A value is out of its range.
-    #[error("plain face: {name} must be {right}")]
+    #[error("plain channel: {name} must be {right}")]
     Config {
         /// The field of [`PlainConfig`].
         name: &'static str,
@@ -102,13 +102,13 @@ pub enum PlainError {
         right: &'static str,
     },
     /// An error of the object adapter.
-    #[error("plain face: {0}")]
+    #[error("plain channel: {0}")]
     Poa(#[from] PoaError),
     /// An error of the ORB.
-    #[error("plain face: {0}")]
+    #[error("plain channel: {0}")]
     System(#[from] SystemException),
     /// The host refuses its thread.
-    #[error("plain face: {0}")]
+    #[error("plain channel: {0}")]
     Thread(#[from] Refused),
 }
 

@@ -1,7 +1,7 @@
 //! Where the lanes of a pool listen.
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::rt::ThreadpoolId;
+use crate::realtime::ThreadpoolId;
 
 /// Endpoints that were given for lanes by hand, as `-ORBLaneListenEndpoints` does; the others are made from the ORB's own.
 #[derive(Clone, Debug, Default)]

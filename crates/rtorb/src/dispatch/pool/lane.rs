@@ -4,10 +4,10 @@ use super::super::request_queue::RequestQueue;
 use super::connection::Connection;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
-use crate::rt::Priority;
-use crate::server::ServerCore;
+use crate::realtime::Priority;
 use crate::server::{
-    Event, EventLoop, EventRoom, Server, ThreadPriority, Token, Trigger, Workspace, refuse,
+    Event, EventLoop, EventRoom, Server, ServerCore, ThreadPriority, Token, Trigger, Workspace,
+    refuse,
 };
 use crate::transport::Listener;
 use core::mem::MaybeUninit;

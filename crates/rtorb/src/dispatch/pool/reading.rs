@@ -4,8 +4,7 @@ use super::super::request_queue::RequestQueue;
 use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
-use crate::server::ServerCore;
-use crate::server::{Event, Session, TakenRequest, Workspace};
+use crate::server::{Event, ServerCore, Session, TakenRequest, Workspace};
 use std::sync::Arc;
 
 /// That thread at work.

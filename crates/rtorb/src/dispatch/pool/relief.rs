@@ -7,7 +7,7 @@
 use super::lane::Lane;
 use super::waiting::Waiting;
 use super::{Pool, PoolConfig, threads};
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use crate::server::ServerCore;
 use core::cmp::Ordering;
 use core::mem::MaybeUninit;
@@ -314,7 +314,7 @@ fn data(lane: &Lane) -> EventData {
 mod tests {
     use super::*;
     use crate::dispatch::pool::LaneConfig;
-    use crate::rt::{Priority, ThreadpoolId};
+    use crate::realtime::{Priority, ThreadpoolId};
 
     fn standby(lanes: &[(i16, u32)], number: usize, allow_borrowing: bool) -> Option<Standby> {
         let lanes = lanes.iter().map(|&(priority, dynamic_threads)| LaneConfig {

@@ -3,7 +3,7 @@
 //! A thread that raised itself only after it woke would be kept from it by any thread between the two priorities. So who
 //! calls raises it first; and since it may be woken by something else, it asks whether it was raised whenever it wakes.
 
-use crate::rt::Priority;
+use crate::realtime::Priority;
 use rtorb_os::sched::{SchedPolicy, apply_policy_to};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::thread_id;

@@ -6,8 +6,7 @@ use super::connection::Connection;
 use super::lane::Lane;
 use super::relief::Standby;
 use super::threads::Stay;
-use crate::server::ServerCore;
-use crate::server::{Event, TakenRequest, Workspace};
+use crate::server::{Event, ServerCore, TakenRequest, Workspace};
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::{goes_by, has_lane, in_a_band, laned};
 use crate::dispatch::pool::Pool;
 use crate::poa::Adapters;
 use crate::poa::PoaError;
-use crate::rt::{
+use crate::realtime::{
     NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
 use crate::transport::SetUp;

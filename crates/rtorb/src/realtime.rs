@@ -1,7 +1,4 @@
-//! Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
-//!
-//! [`RtOrb`] makes policies, mutexes and thread pools. [`RtCurrent`] is the priority of the calling thread. The other items are
-//! values: priorities and their mappings, policies, protocol properties.
+//! Values of RT-CORBA: priorities and their mappings, policies, protocol properties, mutexes, the calling thread's priority.
 
 mod best_effort;
 mod call_priority;
@@ -15,8 +12,6 @@ mod priority;
 pub(crate) mod threadpool;
 mod transform;
 
-pub use crate::dispatch::DestroyThreadpoolError;
-pub use crate::orb::{RtCurrent, RtOrb};
 pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;

@@ -84,7 +84,7 @@ impl Running {
         }
     }
 
-    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`](super::RtCurrent::set_the_priority)).
+    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
     #[inline]
     pub(crate) fn was_changed(&self) -> bool {
         CURRENT.get() != self.begun
