@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+pub mod alone;
 pub mod asleep;
 pub mod clockwork;
 pub mod fake;

@@ -139,9 +139,10 @@ pub fn outcome_of(command: &mut Command) -> Result<String, String> {
         out.join().expect("reading does not panic"),
         err.join().expect("reading does not panic"),
     );
-    match status.success() {
-        true => Ok(out),
-        false => Err(format!("{status}\n{out}{err}")),
+    if status.success() {
+        Ok(out)
+    } else {
+        Err(format!("{status}\n{out}{err}"))
     }
 }
 

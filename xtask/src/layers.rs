@@ -222,8 +222,6 @@ const ACYCLIC: &[&str] = &[
     "rtorb-os",
     "rtorb-idl",
 ];
-/// Those of [`ACYCLIC`] that still have cycles. This list only shrinks.
-const CYCLES_LEFT: &[&str] = &["rtorb"];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
     let metadata = Metadata::of(workspace)?;
@@ -337,13 +335,6 @@ fn acyclic(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
         .parent()
         .context("a manifest is in a folder")?;
     let cycles = cycles(&folder.join("src"))?;
-    if CYCLES_LEFT.contains(&name) {
-        match cycles.len() {
-            0 => println!("{name} has no cycle: take it out of CYCLES_LEFT in xtask/src/layers.rs"),
-            edges => println!("{name} may still have cycles: {edges} uses"),
-        }
-        return Ok(());
-    }
     broken.extend(cycles.iter().map(|edge| {
         breach(
             &format!("{}:{}", edge.file.display(), edge.line),

@@ -83,12 +83,26 @@ fn main() -> ExitCode {
         Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("rtorb: {error:#}");
+        eprintln!("rtorb: {}", text(&error));
         ExitCode::from(if is_usage_error(&error) {
             USAGE_ERROR
         } else {
             FAILED
         })
+    })
+}
+
+/// Joins the texts of an error and of its sources, without those that the error's own text already contains.
+fn text(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, source| {
+        let source = source.to_string();
+        if text.is_empty() {
+            source
+        } else if text.contains(&source) {
+            text
+        } else {
+            format!("{text}: {source}")
+        }
     })
 }
 

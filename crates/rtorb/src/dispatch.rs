@@ -10,7 +10,6 @@ mod pools;
 mod reactive;
 mod reactor;
 mod request_queue;
-mod spare_requests;
 mod stations;
 mod thread_per_connection;
 mod worker_pool;

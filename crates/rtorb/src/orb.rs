@@ -33,8 +33,20 @@ use std::sync::Arc;
 
 /// An object request broker; cheap to clone.
 ///
-/// A program that only calls needs nothing but [`string_to_object`](Self::string_to_object). One that serves takes the
-/// root adapter, activates servants and [runs](Self::run).
+/// A client needs [`string_to_object`](Self::string_to_object) alone. A server takes the root adapter, activates servants and
+/// [runs](Self::run).
+///
+/// ```
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let object = orb.string_to_object("corbaloc:iiop:127.0.0.1:2809/NameService")?;
+/// assert_eq!(orb.string_to_object(&orb.object_to_string(&object))?, object);
+/// orb.root_poa()?; // from here on the ORB listens
+/// assert_eq!(orb.endpoints().len(), 1);
+/// orb.destroy()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Orb {
     pub(crate) core: Arc<OrbCore>,

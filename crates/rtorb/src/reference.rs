@@ -31,6 +31,19 @@ pub use sync_scope::SyncScope;
 /// A reference to an object, of whatever interface; cheap to clone.
 ///
 /// Two references are equal if their IORs are: that is `is_equivalent` of the standard, which never asks the object.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let object = orb.string_to_object("corbaloc:iiop:plant:2809/Valve")?;
+/// let object = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+/// // Without generated code: `long setting(in long wanted)`.
+/// let setting: i32 = object.invoke("setting", |w| w.primitive(7_i32), |r| r.primitive())?;
+/// # let _ = setting;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ObjectRef {
     inner: Arc<Inner>,
@@ -201,7 +214,6 @@ impl ObjectRef {
             InvocationKind::Operation,
             operation,
             Response::FromTarget,
-            None,
             &arguments,
             &mut |status, r| {
                 answer = match (status, result.take(), raised.take()) {
@@ -237,7 +249,7 @@ impl ObjectRef {
             SyncScope::WithTransport => {
                 let kind = InvocationKind::Operation;
                 let none = Response::None;
-                self.invoke_at(kind, operation, none, None, &arguments, &mut |_, _| Ok(()))
+                self.invoke_at(kind, operation, none, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -257,18 +269,20 @@ impl ObjectRef {
         self.send_at_once(operation, &arguments)
     }
 
-    /// Does a call of an annotated operation, and counts how long it took.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this.
+    /// Calls an annotated operation, and counts how long it takes.
+    #[doc(hidden)]
     #[inline]
     pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
         let core = &self.inner.client.core;
         core.timing.call(operation, &core.rt, call)
     }
 
-    /// The same reference, once its ORB has counters for annotated operations that are called through it.
+    /// Support API for generated code. Not public.
     ///
-    /// Generated code calls this when it makes its own reference of it, so that no call has to.
+    /// The same reference; its ORB has counters for these operations from now on, so that no call makes them.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
         self.inner.client.core.timing.prepare(operations);
@@ -281,7 +295,6 @@ impl ObjectRef {
         kind: InvocationKind,
         operation: &str,
         response: Response,
-        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
@@ -310,7 +323,7 @@ impl ObjectRef {
                 channel: Channel::ANY,
                 priority: None,
             };
-            match inner.try_routes(invocation, at, arguments, results) {
+            match inner.try_routes(invocation, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
@@ -358,10 +371,13 @@ impl Inner {
     fn try_routes<'x, 'a>(
         &'x self,
         mut invocation: Invocation<'x>,
-        at: Option<Priority>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let at = match invocation.kind {
+            InvocationKind::Locate { at } => at,
+            _ => None,
+        };
         let priority = self.call_priority(at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;

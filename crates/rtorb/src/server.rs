@@ -16,7 +16,6 @@ mod manager_state;
 mod names;
 pub(crate) mod object_key;
 mod object_table;
-mod outbox;
 mod reading;
 mod request;
 mod servant;

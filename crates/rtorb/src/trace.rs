@@ -5,8 +5,10 @@
 /// Nothing on the call path emits events: connections and listeners do, when they open, fail and close.
 macro_rules! trace_event {
     ($level:ident, $($event:tt)+) => {
-        #[cfg(feature = "tracing")]
-        tracing::event!(tracing::Level::$level, $($event)+);
+        {
+            #[cfg(feature = "tracing")]
+            tracing::event!(tracing::Level::$level, $($event)+);
+        }
     };
 }
 

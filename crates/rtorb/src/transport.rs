@@ -138,8 +138,20 @@ impl Stream {
         lent: &[Segment<'_>],
         deadline_ns: Option<u64>,
     ) -> Result<(), Unsent> {
+        self.send_rest_by(own, lent, 0, deadline_ns)
+    }
+
+    /// As [`send_message_by`](Self::send_message_by) for a message whose first `sent` bytes went already.
+    pub(crate) fn send_rest_by(
+        &self,
+        own: &[u8],
+        lent: &[Segment<'_>],
+        sent: usize,
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Unsent> {
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
+        IoSlice::advance_slices(&mut parts, sent);
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let mut has_begun = false;
         loop {
@@ -231,11 +243,6 @@ impl Stream {
                 Err(errno) => return Err(errno),
             }
         }
-    }
-
-    /// Waits until something can be sent; false if `deadline_ns` of the monotonic clock passes first.
-    pub(crate) fn await_writable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        self.await_ready(PollFlags::OUT, deadline_ns)
     }
 
     /// Receives what is there and forgets it, up to a bound.

@@ -17,8 +17,14 @@ const WARM_UP: i32 = 300;
 const CALLS: i32 = 1000;
 const THREADS: usize = 4;
 
+fn main() {
+    rtorb_tests::alone::run(
+        "warm_calls_make_no_heap_call_whoever_reads_their_replies",
+        warm_calls_make_no_heap_call_whoever_reads_their_replies,
+    );
+}
+
 /// One test, since the counter of the process counts whatever runs beside it.
-#[test]
 fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
     let scratch = Scratch::new();
     let unix = format!("uiop://{}", scratch.join("socket").display());

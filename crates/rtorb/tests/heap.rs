@@ -14,8 +14,14 @@ static HEAP: CountingAllocator = CountingAllocator;
 const WARM_UP: usize = 100;
 const CALLS: usize = 1000;
 
+fn main() {
+    rtorb_tests::alone::run(
+        "warm_calls_make_no_heap_call_beyond_the_owned_result",
+        warm_calls_make_no_heap_call_beyond_the_owned_result,
+    );
+}
+
 /// One test, since the counter of the process counts whatever runs beside it.
-#[test]
 fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     let scratch = Scratch::new();
     let endpoints = [

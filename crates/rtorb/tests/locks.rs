@@ -25,8 +25,14 @@ const CALLS: usize = 1000;
 /// None of ours needs more than this for a request, on either side.
 const LOCKS_MAX: f64 = 16.0;
 
+fn main() {
+    rtorb_tests::alone::run(
+        "warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared",
+        warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared,
+    );
+}
+
 /// One test, since the counters of the process count whatever runs beside it.
-#[test]
 fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
     let scratch = Scratch::new();
     let endpoints = [

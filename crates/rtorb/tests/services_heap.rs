@@ -17,8 +17,14 @@ const CALLS: usize = 1000;
 /// After so many a call waits until the server has read them.
 const ONEWAYS_AHEAD: usize = 50;
 
+fn main() {
+    rtorb_tests::alone::run(
+        "warm_calls_of_services_make_no_heap_call",
+        warm_calls_of_services_make_no_heap_call,
+    );
+}
+
 /// One test, since the counters of the process count whatever runs beside it.
-#[test]
 fn warm_calls_of_services_make_no_heap_call() {
     let ours = Ours::serve();
     oneways_that_wait_for_nothing(&ours);

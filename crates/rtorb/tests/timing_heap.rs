@@ -25,8 +25,14 @@ fn counting(builder: OrbBuilder, told: &Arc<AtomicU64>) -> OrbBuilder {
     })
 }
 
+fn main() {
+    rtorb_tests::alone::run(
+        "warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock",
+        warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock,
+    );
+}
+
 /// One test, since the counters of the process count whatever runs beside it.
-#[test]
 fn warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock() {
     let told = Arc::new(AtomicU64::new(0));
     let orb = counting(Orb::builder(), &told);

@@ -51,7 +51,7 @@ impl Loading {
         let begun = Instant::now();
         let resolve = {
             let orb = orb.clone();
-            move |text: &str| reference::object(&orb, text).map_err(|error| format!("{error:#}"))
+            move |text: &str| reference::object(&orb, text).map_err(|error| crate::text(&error))
         };
         let loaded = load.run(context, input, resolve, &mut |progress| {
             let text = so_far(progress, begun.elapsed());

@@ -128,6 +128,10 @@ impl Receiver {
     /// When the bytes are not a message, break a limit, or are a message that the peer must not send; and for
     /// CloseConnection and MessageError. Nothing that follows on the connection is read.
     #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a message borrows from the receiver, which an iterator's item cannot"
+    )]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
         self.next_at_least::<false>()
     }

@@ -34,7 +34,10 @@ pub(crate) enum InvocationKind {
     Operation,
     /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
     /// LocateRequest has no service contexts.
-    Locate,
+    Locate {
+        /// The priority to call with, if not the calling thread's.
+        at: Option<Priority>,
+    },
     /// `_bind_priority_band`: the connection is for the priorities of its band.
     BindBand,
 }
@@ -76,7 +79,7 @@ impl Invocation<'_> {
                     priority,
                 )?;
             }
-            (_, InvocationKind::Locate, _) if !needs_code_sets => {
+            (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
                 return giop::write_locate_request(w, route.version, request_id, &route.object_key);
             }
             _ => self.begin(w, request_id, needs_code_sets)?,

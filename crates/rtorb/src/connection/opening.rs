@@ -4,6 +4,7 @@ use super::invocation::{Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::trace::trace_event;
 use crate::transport::{Stream, properties, tcp, unix};
 use crate::wait;
 use rtorb_wire::connection::Deadline;
@@ -20,7 +21,7 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
         return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
     }
     let begun = Instant::now();
-    connect(invocation).map_err(|(phase, errno)| {
+    let opened = connect(invocation).map_err(|(phase, errno)| {
         let exception = match phase {
             // Whatever was refused, waiting or another endpoint does not help.
             Phase::SetUp => ExceptionKind::NoResources.into(),
@@ -32,7 +33,14 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
             elapsed: begun.elapsed(),
             errno: Some(errno.into()),
         })
-    })
+    });
+    match &opened {
+        Ok(_) => trace_event!(DEBUG, %endpoint, "connected"),
+        Err(_exception) => {
+            trace_event!(WARN, %endpoint, exception = %_exception, "cannot connect");
+        }
+    }
+    opened
 }
 
 fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {

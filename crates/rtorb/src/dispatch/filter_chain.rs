@@ -136,7 +136,7 @@ fn station(orb: &ServerCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
     };
     Ok(Station {
         name: format!("rtorb-s{priority}"),
-        threads: lane.static_threads.max(1) as usize,
+        threads: lane.static_threads.max(1),
         config: orb.rt.obtainable(&config),
         priority: Some(priority),
     })

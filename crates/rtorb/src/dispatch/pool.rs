@@ -1,20 +1,20 @@
 //! A thread pool at work: lanes with their own listening endpoints, connections and threads.
 //!
 //! `lane` is what belongs to one priority, `work` what its threads do, `connection` how they serve a client that several of
-//! them may be told of, `queue` and `reading` the lanes that buffer requests, `relief` what helps a lane whose threads are
+//! them may be told of, `reading` fills the queue of a lane that buffers requests, `relief` what helps a lane whose threads are
 //! all busy, `waiting` what makes a thread urgent before it is called to do so, `threads` how all of these begin and end,
 //! `endpoints` where lanes listen.
 
 mod connection;
 pub(crate) mod endpoints;
 mod lane;
-mod queue;
 mod reading;
 mod relief;
 mod threads;
 mod waiting;
 mod work;
 
+pub(crate) use super::request_queue::Buffering;
 pub(crate) use lane::Lane;
 pub(crate) use threads::would_wait_for_itself;
 
@@ -51,13 +51,6 @@ pub(crate) struct LaneConfig {
     pub(crate) dynamic_threads: u32,
     /// How its threads run; the policy is that of `priority` where there is one.
     pub(crate) threads: ThreadConfig,
-}
-
-/// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Buffering {
-    pub(crate) requests_max: u32,
-    pub(crate) octets_max: u32,
 }
 
 /// A running pool.

@@ -1,82 +1,241 @@
-//! Requests that wait for a thread to serve them.
+//! The bounded queue between the thread that reads requests and the threads that serve them.
 
-use super::spare_requests::SpareRequests;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
-use core::sync::atomic::{AtomicUsize, Ordering};
-use rtorb_os::ring::{PushError, Ring};
+use core::mem;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use rtorb_os::ring::{PopError, Ring};
 use std::sync::Arc;
 
-/// A bounded queue of requests, and memory for those that it holds.
+/// The requests that wait while all threads are busy, and memory for as many, so that none makes a heap call.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
-    waiting: Ring<Waiting>,
-    waiting_octets: AtomicUsize,
-    octets_max: usize,
-    pub(super) spare: SpareRequests,
+    jobs: Ring<Job>,
+    /// A call for help is in the queue.
+    is_called: AtomicBool,
+    /// Memory of requests that were served.
+    spare: Ring<TakenRequest>,
+    /// Requests that were put in and not served yet.
+    accepted: AtomicU32,
+    /// Bytes of those that no thread has taken out yet.
+    bytes: AtomicUsize,
+    requests_max: u32,
+    bytes_max: usize,
 }
 
+/// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Buffering {
+    pub(crate) requests_max: u32,
+    pub(crate) octets_max: u32,
+}
+
+/// What a thread takes out.
 #[derive(Debug)]
-struct Waiting {
-    session: Arc<Session>,
-    request: TakenRequest,
+pub(super) enum Job {
+    /// A request, and where its reply goes.
+    Request(Arc<Session>, TakenRequest),
+    /// A more urgent lane needs a thread.
+    Help,
 }
 
-/// What a request is answered with for which there is no room (as CORBA 3 says of requests that are discarded).
-pub(super) const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
+/// The reply to a request for which there is no room (as CORBA 3 says of requests that are discarded).
+const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
 
 impl RequestQueue {
-    /// An empty queue, served by that many threads.
-    pub(super) fn new(limits: &Limits, threads: usize) -> Self {
-        // One for each that waits or is served, and one for whoever reads.
-        let waiting = limits.queued_requests() as usize;
-        let requests = waiting.saturating_add(threads).saturating_add(1);
+    /// An empty queue for so many threads; its bounds are at most those of the ORB's limits.
+    pub(super) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
+        let limit = limits.queued_requests();
+        let requests_max = match buffering.requests_max {
+            0 => limit,
+            bound => bound.min(limit),
+        };
+        let bytes_max = match buffering.octets_max {
+            0 => limits.queued_octets_max(),
+            bound => limits.queued_octets_max().min(bound as usize),
+        };
+        // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
+        let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
+        let spare = Ring::new(jobs);
+        while spare.push(TakenRequest::with_room()).is_ok() {}
         Self {
-            waiting: Ring::new(waiting),
-            waiting_octets: AtomicUsize::new(0),
-            octets_max: limits.queued_octets_max(),
-            spare: SpareRequests::new(requests),
+            jobs: Ring::new(jobs),
+            is_called: AtomicBool::new(false),
+            spare,
+            accepted: AtomicU32::new(0),
+            bytes: AtomicUsize::new(0),
+            requests_max,
+            bytes_max,
         }
     }
 
-    /// Adds a request behind the others.
+    /// Adds `request` behind the others and leaves memory for the next one in its place; the queue has so many threads now.
     ///
-    /// # Errors
-    /// The request back, when there is no room for it.
+    /// Without room, replies TRANSIENT 1.
     pub(super) fn put(
         &self,
         session: &Arc<Session>,
-        request: TakenRequest,
-    ) -> Result<(), TakenRequest> {
-        let octets = request.octets();
-        let before = self.waiting_octets.fetch_add(octets, Ordering::Relaxed);
-        if before.saturating_add(octets) > self.octets_max {
-            self.waiting_octets.fetch_sub(octets, Ordering::Relaxed);
-            return Err(request);
+        request: &mut TakenRequest,
+        threads: u32,
+        workspace: &mut Workspace,
+    ) {
+        if !self.admit(request.octets(), threads) {
+            //= RT-CORBA 1.2 §Threadpools
+            //# A request for which the buffer has no room is refused with TRANSIENT 1.
+            return request.refuse(session, workspace, &NO_ROOM);
         }
-        let session = Arc::clone(session);
-        let pushed = self.waiting.push(Waiting { session, request });
-        pushed.map_err(|refused| {
-            self.waiting_octets.fetch_sub(octets, Ordering::Relaxed);
-            let (PushError::Full(waiting) | PushError::Closed(waiting)) = refused;
-            waiting.request
-        })
+        let next = self.spare.pop().unwrap_or_default();
+        let job = Job::Request(Arc::clone(session), mem::replace(request, next));
+        let put = self.jobs.push(job);
+        // A pool that is stopped closes its connections.
+        debug_assert!(
+            put.is_ok() || self.jobs.is_closed(),
+            "there is room for what was admitted"
+        );
     }
 
-    /// Serves requests on the calling thread until the queue is closed and empty.
-    pub(super) fn serve(&self, workspace: &mut Workspace) {
-        while let Ok(Waiting { session, request }) = self.waiting.pop_until(None) {
-            self.waiting_octets
-                .fetch_sub(request.octets(), Ordering::Relaxed);
-            // A client that could not be answered has no connection any more, which who reads it is told.
-            let _ = request.serve(&session, workspace);
-            self.spare.keep(request);
+    /// Counts in a request of so many bytes; false if there is no room.
+    ///
+    /// Called by the one thread that reads, so that no other takes the place meanwhile. A request for which there is a thread
+    /// need not fit.
+    fn admit(&self, bytes: usize, threads: u32) -> bool {
+        let accepted = self.accepted();
+        let waiting = self.bytes.load(Ordering::Relaxed);
+        let fits = accepted < threads
+            || accepted - threads < self.requests_max
+                && bytes <= self.bytes_max.saturating_sub(waiting);
+        if fits {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.accepted.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Requests that were put in and not served yet.
+    pub(super) fn accepted(&self) -> u32 {
+        self.accepted.load(Ordering::Acquire)
+    }
+
+    /// Asks one of the threads for help elsewhere.
+    pub(super) fn call(&self) {
+        if !self.is_called.swap(true, Ordering::AcqRel) {
+            // It is refused only when the pool is stopped.
+            let _ = self.jobs.push(Job::Help);
         }
     }
 
-    /// Lets the threads end that serve, when they have served all that waits.
+    /// Takes out the oldest request, waiting until `deadline_ns`.
+    pub(super) fn next(&self, deadline_ns: Option<u64>) -> Result<Job, PopError> {
+        self.jobs
+            .pop_until(deadline_ns)
+            .inspect(|job| self.taken(job))
+    }
+
+    /// Takes out the oldest request if there is one.
+    pub(super) fn next_now(&self) -> Option<Job> {
+        self.jobs.pop().inspect(|job| self.taken(job))
+    }
+
+    /// True if nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Serves a request that was taken out, and takes its memory back; not more of it than a small request may keep.
+    pub(super) fn serve(
+        &self,
+        session: &Session,
+        mut request: TakenRequest,
+        workspace: &mut Workspace,
+    ) {
+        // A connection that breaks is shut, which the thread that reads it finds.
+        let _ = request.serve(session, workspace);
+        self.accepted.fetch_sub(1, Ordering::Release);
+        request.trim();
+        // There is room for all that there are.
+        let _ = self.spare.push(request);
+    }
+
+    /// Takes nothing more in; wakes all threads.
     pub(super) fn close(&self) {
-        self.waiting.close();
+        self.jobs.close();
+    }
+
+    /// Drops the requests that will not be served any more.
+    pub(super) fn clear(&self) {
+        while self.jobs.pop().is_some() {}
+    }
+
+    fn taken(&self, job: &Job) {
+        match job {
+            Job::Request(_, request) => {
+                self.bytes.fetch_sub(request.octets(), Ordering::Relaxed);
+            }
+            // Not a plain store: a thread that finds the queue called already must see what was wanted before.
+            Job::Help => {
+                self.is_called.swap(false, Ordering::AcqRel);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(requests_max: u32, octets_max: u32, limit: usize) -> RequestQueue {
+        let limits = Limits::with(|limits| limits.queued_requests_max = limit);
+        let bounds = Buffering {
+            requests_max,
+            octets_max,
+        };
+        RequestQueue::new(bounds, 2, &limits)
+    }
+
+    /// How many requests of so many octets have room, two threads included.
+    fn room(queue: &RequestQueue, octets: usize) -> usize {
+        (0..1000).take_while(|_| queue.admit(octets, 2)).count()
+    }
+
+    #[test]
+    fn what_threads_are_there_for_needs_no_room_and_the_rest_is_bounded() {
+        assert_eq!(room(&queue(3, 0, 100), 50), 2 + 3);
+        assert_eq!(
+            room(&queue(0, 0, 7), 50),
+            2 + 7,
+            "the limits bound what nothing else does"
+        );
+        assert_eq!(
+            room(&queue(30, 0, 7), 50),
+            2 + 7,
+            "and what is more than they allow"
+        );
+        let small = Limits {
+            message_octets_max: 100,
+            ..Limits::default()
+        };
+        for octets_max in [0, 1_000_000] {
+            let bounds = Buffering {
+                requests_max: 0,
+                octets_max,
+            };
+            let queue = RequestQueue::new(bounds, 2, &small);
+            assert_eq!(room(&queue, 50), 8, "four of the largest messages");
+        }
+        for (limit, waiting) in [(0, 1), (usize::MAX, 998)] {
+            assert_eq!(room(&queue(0, 0, limit), 50), 2 + waiting, "{limit}");
+        }
+        // Those that no thread has taken yet count as waiting.
+        assert_eq!(room(&queue(0, 200, 100), 50), 4);
+        assert_eq!(room(&queue(0, 10, 100), 50), 2);
+    }
+
+    #[test]
+    fn a_request_that_was_served_makes_room() {
+        let queue = queue(1, 0, 100);
+        assert_eq!(room(&queue, 50), 3);
+        queue.accepted.fetch_sub(1, Ordering::Release);
+        assert_eq!(room(&queue, 50), 1);
     }
 }

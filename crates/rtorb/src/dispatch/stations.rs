@@ -1,7 +1,7 @@
 //! One I/O thread that reads all requests into queues, and threads that serve from them.
 
 use super::reactor::Reactor;
-use super::request_queue::{NO_ROOM, RequestQueue};
+use super::request_queue::{Buffering, Job, RequestQueue};
 use super::{DispatchError, join};
 use crate::exception::SystemException;
 use crate::realtime::Priority;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) struct Station {
     /// Their names begin so; a number follows.
     pub(super) name: String,
-    pub(super) threads: usize,
+    pub(super) threads: u32,
     pub(super) config: ThreadConfig,
     /// The CORBA priority that all calls have here; `None` where each has its own.
     pub(super) priority: Option<Priority>,
@@ -39,12 +39,18 @@ pub(super) fn run(
     stations: &[Station],
     choose: Choose,
 ) -> Result<(), DispatchError> {
-    let queue = |station: &Station| Arc::new(RequestQueue::new(&orb.limits, station.threads));
+    let queue = |station: &Station| {
+        let buffering = Buffering::default();
+        Arc::new(RequestQueue::new(buffering, station.threads, &orb.limits))
+    };
     let queues: Vec<_> = stations.iter().map(queue).collect();
     let reactor = Reactor::new(orb, server)?;
     let mut threads = Vec::new();
-    let started = start_serving(stations, &queues, &mut threads)
-        .and_then(|()| start_reading(orb, io_thread, (reactor, choose), &queues));
+    let started = start_serving(stations, &queues, &mut threads).and_then(|()| {
+        let threads = stations.iter().map(|station| station.threads);
+        let queues = queues.iter().cloned().zip(threads).collect();
+        start_reading(orb, io_thread, (reactor, choose), queues)
+    });
     let read = match started {
         Ok(reading) => reading.join().ok().flatten(),
         Err(refused) => {
@@ -72,7 +78,11 @@ fn start_serving(
             let serve = move || {
                 let thread =
                     priority.map_or_else(ThreadPriority::returning, ThreadPriority::of_station);
-                queue.serve(&mut Workspace::new(thread));
+                let mut workspace = Workspace::new(thread);
+                // No lane asks for help here.
+                while let Ok(Job::Request(session, request)) = queue.next(None) {
+                    queue.serve(&session, request, &mut workspace);
+                }
             };
             let name = format!("{}-{number}", station.name);
             threads.push(spawn(&name, &station.config, serve)?);
@@ -85,10 +95,10 @@ fn start_reading(
     orb: &Arc<ServerCore>,
     io_thread: &ThreadConfig,
     (mut reactor, choose): (Reactor, Choose),
-    queues: &[Arc<RequestQueue>],
+    queues: Vec<(Arc<RequestQueue>, u32)>,
 ) -> Result<JoinHandle<Option<(Reactor, Result<(), Errno>)>>, Refused> {
     let mut reader = Reader {
-        queues: queues.to_vec(),
+        queues,
         choose,
         next: TakenRequest::with_room(),
         // What is answered here has no priority: only what was sent wrongly, or too much.
@@ -110,7 +120,8 @@ fn start_reading(
 
 /// The I/O thread's own.
 struct Reader {
-    queues: Vec<Arc<RequestQueue>>,
+    /// Each with the number of its threads.
+    queues: Vec<(Arc<RequestQueue>, u32)>,
     choose: Choose,
     next: TakenRequest,
     /// Made on the thread that it is for.
@@ -139,14 +150,8 @@ impl Reader {
             }
             match (self.choose)(session, &self.next, workspace) {
                 Ok(station) => {
-                    let queue = &self.queues[station];
-                    let request = core::mem::replace(&mut self.next, queue.spare.take());
-                    if let Err(request) = queue.put(session, request) {
-                        request.refuse(session, workspace, &NO_ROOM);
-                        queue
-                            .spare
-                            .keep(core::mem::replace(&mut self.next, request));
-                    }
+                    let (queue, threads) = &self.queues[station];
+                    queue.put(session, &mut self.next, *threads, workspace);
                 }
                 Err(exception) => self.next.refuse(session, workspace, &exception),
             }

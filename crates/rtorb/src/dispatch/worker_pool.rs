@@ -17,7 +17,7 @@ pub(super) fn run(
     let config = orb.rt.obtainable(&orb.server_threads);
     let workers = Station {
         name: "rtorb-worker".to_owned(),
-        threads,
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
         config: config.clone(),
         priority: None,
     };

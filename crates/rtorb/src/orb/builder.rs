@@ -30,6 +30,23 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 /// Collects the choices for an ORB.
+///
+/// ```
+/// use rtorb::{DispatchStrategy, Limits, Orb};
+/// use std::time::Duration;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = Orb::builder()
+///     .dispatch(DispatchStrategy::Reactive)
+///     .round_trip_timeout(Some(Duration::from_secs(2)))
+///     .limits(Limits::with(|limits| limits.connections_max = 16))
+///     .listen("iiop://127.0.0.1:0")?
+///     // What is chosen later wins: here the command line.
+///     .args(["program", "-ORBDispatch", "worker_pool"].map(str::to_owned))?
+///     .build()?;
+/// assert_eq!(orb.strategies().dispatch, DispatchStrategy::WorkerPool);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct OrbBuilder {
     pub(super) limits: Limits,

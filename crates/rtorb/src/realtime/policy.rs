@@ -5,7 +5,7 @@ use super::threadpool::ThreadpoolId;
 use super::{PriorityBand, PriorityModel};
 use rtorb_wire::ior::{self, profile_tag};
 
-/// A policy of RT-CORBA 1.x; made by hand or by [`RtOrb`](super::RtOrb).
+/// A policy of RT-CORBA 1.x; made by hand or by [`RtOrb`](crate::rt::RtOrb).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {

@@ -35,6 +35,24 @@ pub struct ThreadpoolLane {
 }
 
 /// A pool without lanes (RTCORBA::RTORB::create_threadpool): its threads take the priority of the call that they serve.
+///
+/// ```
+/// use rtorb::PoaPolicies;
+/// use rtorb::rt::Threadpool;
+/// # fn main() -> Result<(), rtorb::OrbError> {
+/// let orb = rtorb::Orb::builder().build()?;
+/// let rt_orb = orb.rt_orb();
+/// let pool = rt_orb.create_threadpool(Threadpool {
+///     static_threads: 2,
+///     ..Threadpool::default()
+/// })?;
+/// let policies = PoaPolicies::default().with(rt_orb.create_threadpool_policy(pool));
+/// let valves = orb.root_poa()?.create_poa("Valves", policies)?; // two threads serve its objects
+/// # valves.destroy();
+/// # orb.destroy()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 //= RT-CORBA 1.2 §Threadpools
 //# The threads of a pool without lanes run at the priority of the request that they serve.

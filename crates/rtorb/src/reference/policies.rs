@@ -92,7 +92,7 @@ impl ObjectRef {
     }
 
     fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
-        let (kind, response) = (InvocationKind::Locate, Response::FromTarget);
+        let (kind, response) = (InvocationKind::Locate { at }, Response::FromTarget);
         let mut is_gone = false;
         let mut ask = || {
             // Only a Reply has results: a LocateReply has no more than its status.
@@ -100,7 +100,7 @@ impl ObjectRef {
                 is_gone = bool::decode(r)?;
                 Ok(())
             };
-            self.invoke_at(kind, "_non_existent", response, at, &|_| Ok(()), results)
+            self.invoke_at(kind, "_non_existent", response, &|_| Ok(()), results)
         };
         match ask() {
             // GIOP 1.0 and 1.1 know the operation by an older name; but a server that replied has seen the code sets.

@@ -38,7 +38,7 @@ fn is_ended(session: &Session, is_late: bool) -> bool {
             return false;
         }
     }
-    session.stream.end_sending();
     session.stream.drain();
+    // Sending is not ended before that: Linux resets a connection of which both directions are ended when more bytes come.
     is_late || session.stream.is_acknowledged()
 }

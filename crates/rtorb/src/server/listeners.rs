@@ -6,6 +6,7 @@ use super::event_loop::{EventLoop, Trigger};
 use super::session::{self, Session};
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
+use crate::trace::trace_event;
 use crate::transport::{Listener, Stream};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
@@ -150,12 +151,14 @@ impl Server {
         self.accepted.fetch_add(1, Ordering::Relaxed);
         let session = Session::new(orb, stream, self.pool, &self.accepted);
         if !self.connections.add(&session, orb.limits.connections_max) {
+            trace_event!(WARN, endpoint = %listener.bound, "a client is refused: Limits::connections_max are open and busy");
             session::refuse(&session.stream, Version::V1_0);
             return Admission::Refused;
         }
         if orb.is_stopping() {
             session.stream.end_receiving();
         }
+        trace_event!(DEBUG, endpoint = %listener.bound, "a client is accepted");
         Admission::Accepted(ServedConnection::new(session))
     }
 

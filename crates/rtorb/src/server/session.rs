@@ -1,13 +1,13 @@
 //! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
 
 use super::event_loop::{EventLoop, Token};
-use super::outbox::Outbox;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
+use rtorb_wire::connection::Outbox;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
@@ -39,7 +39,7 @@ pub(crate) struct Session {
 }
 
 /// What one thread at a time has that sends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sending {
     outbox: Outbox,
     /// When the client must have taken what is in the outbox.
@@ -77,7 +77,11 @@ impl Session {
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
             has_unsent: AtomicBool::new(false),
-            sending: Mutex::default(),
+            sending: Mutex::new(Sending {
+                outbox: Outbox::new(orb.limits.unsent_octets_max()),
+                deadline_ns: 0,
+                is_detached: false,
+            }),
             watch: OnceLock::new(),
             own: Weak::clone(own),
         })
@@ -234,10 +238,14 @@ impl Session {
     #[cold]
     pub(super) fn flush(&self) -> Result<bool, Errno> {
         let mut sending = self.sending.lock();
-        let flushed = sending.outbox.flush(&self.stream);
+        let flushed = sending.flush(&self.stream);
         match flushed {
             Ok(false) => {}
-            Ok(true) => self.end_unsent(&mut sending),
+            Ok(true) => {
+                // As much as the largest message needs, so that the next one makes no heap call.
+                sending.outbox.trim(self.orb.limits.message_octets_max);
+                self.end_unsent(&mut sending);
+            }
             Err(_) => self.abandon(&mut sending),
         }
         flushed
@@ -283,15 +291,19 @@ impl Session {
         sent: usize,
     ) -> Result<(), Errno> {
         let was_empty = sending.outbox.is_empty();
-        let kept = match sending.outbox.len() >= self.orb.limits.unsent_octets_max() {
-            true => Err(Errno::NOBUFS),
-            false => sending.outbox.append(message, sent, self.fragment_octets()),
+        if sent > 0 && !self.is_watched() {
+            return self.send_waiting(message, sent);
+        }
+        let kept = match self.fragment_octets() {
+            Some(max) if message.len() > max => sending.outbox.keep_fragments(message, max),
+            _ => sending.outbox.keep(message, sent),
         };
-        let flushed = kept.and_then(|()| match was_empty {
+        let flushed = match kept {
+            Err(_) => Err(Errno::NOBUFS),
             // Fragments, of which none has been sent yet.
-            true if sent == 0 => sending.outbox.flush(&self.stream),
-            _ => Ok(false),
-        });
+            Ok(()) if was_empty && sent == 0 => sending.flush(&self.stream),
+            Ok(()) => Ok(false),
+        };
         match flushed {
             Ok(true) => return Ok(()),
             Ok(false) => {}
@@ -309,34 +321,50 @@ impl Session {
 
     /// Has the event loop send what is unsent; without one, the calling thread serves this client alone, and waits for it.
     fn await_room(&self, sending: &mut Sending) -> Result<(), Errno> {
-        let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
-        sending.deadline_ns = monotonic_ns().saturating_add(timeout_ns);
+        sending.deadline_ns = self.deadline_ns();
         let (Some(watch), Some(own)) = (self.watch.get(), self.own.upgrade()) else {
-            return self.send_waiting(sending);
+            return self.flush_waiting(sending);
         };
         self.has_unsent.store(true, Ordering::Relaxed);
         watch.events.await_writable(watch.token, &own);
         Ok(())
     }
 
-    fn send_waiting(&self, sending: &mut Sending) -> Result<(), Errno> {
+    /// Sends the rest of a message on the thread that serves this client alone.
+    fn send_waiting(&self, message: &Writer<'_>, sent: usize) -> Result<(), Errno> {
+        let (own, lent) = message.parts();
+        let deadline_ns = Some(self.deadline_ns());
+        let sent = self.stream.send_rest_by(own, lent, sent, deadline_ns);
+        sent.map_err(|unsent| {
+            self.stream.shut();
+            unsent.errno
+        })
+    }
+
+    /// Sends the outbox on the thread that serves this client alone.
+    fn flush_waiting(&self, sending: &mut Sending) -> Result<(), Errno> {
+        let unsent = sending.outbox.len();
         let deadline_ns = Some(sending.deadline_ns);
-        loop {
-            let sent = sending.outbox.flush(&self.stream);
-            match sent {
-                Ok(true) => return Ok(()),
-                Ok(false) if self.stream.await_writable(deadline_ns) == Ok(true) => {}
-                _ => {
-                    self.abandon(sending);
-                    return Err(sent.err().unwrap_or(Errno::AGAIN));
-                }
-            }
-        }
+        let sent = self
+            .stream
+            .send_message_by(sending.outbox.unsent(), &[], deadline_ns);
+        sending.outbox.advance(unsent);
+        sent.map_err(|unsent| {
+            self.stream.shut();
+            unsent.errno
+        })
+    }
+
+    /// When a client must have taken what is sent now.
+    fn deadline_ns(&self) -> u64 {
+        let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
+        monotonic_ns().saturating_add(timeout_ns)
     }
 
     /// The connection is of no use any more.
     fn abandon(&self, sending: &mut Sending) {
-        sending.outbox.clear();
+        let unsent = sending.outbox.len();
+        sending.outbox.advance(unsent);
         // The thread that reads learns it so.
         self.stream.shut();
         self.end_unsent(sending);
@@ -372,6 +400,19 @@ impl Session {
             // A client that is gone needs no telling.
             let _ = self.send(&w);
         }
+    }
+}
+
+impl Sending {
+    /// Sends what the socket takes now; true when nothing is left.
+    fn flush(&mut self, stream: &Stream) -> Result<bool, Errno> {
+        while !self.outbox.is_empty() {
+            match stream.send_message_now(self.outbox.unsent(), &[])? {
+                0 => return Ok(false),
+                sent => self.outbox.advance(sent),
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -1,10 +1,10 @@
-//! A client's connection as the threads of a lane serve it: in place by one of them, as long as the client awaits each
-//! reply; by several when it does not.
+//! A client's connection as the threads of a lane serve it: in place by one of them as long as the client awaits each reply;
+//! by several when it does not.
 //!
-//! Whoever is told of octets locks the connection, serves where the message lies, and leaves: nothing is copied, nobody
-//! waits. If octets come before the last request is answered, the connection is shared from then on: a thread takes one
-//! request out, leaves the rest to others, and serves it outside. A connection on which requests came one by one for a while
-//! is served in place again.
+//! A thread that gets an event locks the connection, serves the message where it lies, and unlocks it: nothing is copied, and
+//! no thread waits. If bytes come before the last request is replied to, the connection is shared from then on: a thread takes
+//! one request out, leaves the rest to others, and serves it without the lock. After a while in which requests came one by one,
+//! it is served in place again.
 
 use super::Pool;
 use super::lane::Lane;
@@ -25,9 +25,9 @@ pub(super) struct Connection {
     session: Arc<Session>,
     /// Requests that were taken out and not answered yet. Raised inside only.
     under_way: AtomicU32,
-    /// Somebody was told of octets while a request was being served.
+    /// An event reported bytes while a request was being served.
     is_pipelined: AtomicBool,
-    /// Somebody was told that the client sends no more.
+    /// An event reported that the client sends no more.
     is_ending: AtomicBool,
     lock: RecheckLock<Inlet>,
 }
@@ -49,25 +49,25 @@ const ALONE_MAX: u32 = 64;
 /// Requests that are read from one connection before it is the turn of the next.
 const TURN_MAX: u32 = 16;
 
-/// What receiving once brought.
+/// The result of receiving once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
-    /// Octets, or nothing; whatever comes later is told.
+enum Received {
+    /// Bytes, or none; an event reports what comes later.
     All,
-    /// Octets, and there may be more.
+    /// Bytes, and there may be more.
     More,
     /// The end.
     End,
 }
 
-/// What is to be done about a connection that was served in place.
+/// The state of a connection after it was served in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
-    /// Nothing: all that came is dealt with.
-    Clean,
+enum Served {
+    /// All that came is served.
+    All,
     /// There may be more, after it was the turn of others.
     More,
-    /// It is to be served by several.
+    /// Several threads are to serve it.
     Pipelined,
     /// It is over.
     Over,
@@ -102,7 +102,7 @@ impl Connection {
         connection.settle(&mut inlet);
         for _ in 0..TURN_MAX {
             if connection.session.has_unsent() {
-                // When the client has taken that, an event says so; if it just has, this thread left its mark.
+                // An event reports when the client has taken its replies. If it just has, unlocking finds that event's mark.
                 match connection.leave(inlet) {
                     None => return,
                     Some(marked) => inlet = marked,
@@ -113,12 +113,12 @@ impl Connection {
                 return connection.serve_one(thread, place, inlet);
             }
             let is_ending = connection.is_ending();
-            let left = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
-            match left {
-                Left::Over => return connection.end(thread.pool, place, inlet),
-                Left::More => return connection.yield_turn(inlet),
-                Left::Pipelined => inlet.is_shared = true,
-                Left::Clean => match connection.leave(inlet) {
+            let served = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
+            match served {
+                Served::Over => return connection.end(thread.pool, place, inlet),
+                Served::More => return connection.yield_turn(inlet),
+                Served::Pipelined => inlet.is_shared = true,
+                Served::All => match connection.leave(inlet) {
                     None => return,
                     Some(marked) => {
                         inlet = marked;
@@ -184,12 +184,12 @@ impl Connection {
         if let Some(inlet) = inside {
             self.yield_turn(inlet);
         }
-        // If it breaks it is shut, and whoever reads it next learns that.
+        // A connection that breaks is shut, which the next thread that reads it finds.
         let _ = thread.request.serve(&self.session, &mut thread.workspace);
         self.under_way.fetch_sub(1, Ordering::Release);
     }
 
-    /// Enters; who does not leaves word of what it was told.
+    /// Locks the connection; a thread that finds it locked notes what was reported.
     #[inline]
     fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
         if readiness == Readiness::Ended {
@@ -199,7 +199,7 @@ impl Connection {
         let is_awaited = !self.session.is_answered();
         let mut inlet = self.lock.try_lock();
         match &mut inlet {
-            // Who left them may have asked for this event after somebody else has dealt with them.
+            // The bytes that this event was requested for may have been served meanwhile.
             Some(inlet) if readiness == Readiness::Requested => inlet.is_requested = true,
             None if is_awaited => self.is_pipelined.store(true, Ordering::Release),
             _ => {}
@@ -226,7 +226,7 @@ impl Connection {
         }
     }
 
-    /// Leaves when all that came is dealt with; still inside if somebody came meanwhile.
+    /// Unlocks the connection when all that came is served; returns the lock if another event came meanwhile.
     #[inline]
     fn leave<'g>(&self, mut inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
         if inlet.is_requested {
@@ -274,35 +274,35 @@ impl Inlet {
         lane: &Lane,
         session: &Session,
         is_ending: bool,
-    ) -> Left {
+    ) -> Served {
         let mut served = 0;
-        // What the turn before this one has left comes first.
-        let mut came = match self.reading.is_empty() {
+        // Bytes that the turn before this one left come first.
+        let mut received = match self.reading.is_empty() {
             true => self.receive(session, is_ending),
-            false => Came::More,
+            false => Received::More,
         };
-        while came != Came::End {
+        while received != Received::End {
             loop {
                 match self.reading.serve_next(session, &mut thread.workspace) {
-                    Next::Over => return Left::Over,
+                    Next::Over => return Served::Over,
                     Next::Incomplete => break,
                     Next::Done if thread.pool.is_stopping() || session.has_unsent() => {
-                        return Left::Clean;
+                        return Served::All;
                     }
                     Next::Done if self.reading.is_empty() => served += 1,
-                    Next::Done if lane.is_shared => return Left::Pipelined,
+                    Next::Done if lane.is_shared => return Served::Pipelined,
                     // One client that sends without end is not to keep the thread from the others.
-                    Next::Done if served == TURN_MAX => return Left::More,
+                    Next::Done if served == TURN_MAX => return Served::More,
                     Next::Done => served += 1,
                 }
             }
-            match came {
-                Came::All => return Left::Clean,
-                _ if served > 0 => return Left::More,
-                _ => came = self.receive(session, is_ending),
+            match received {
+                Received::All => return Served::All,
+                _ if served > 0 => return Served::More,
+                _ => received = self.receive(session, is_ending),
             }
         }
-        Left::Over
+        Served::Over
     }
 
     /// Takes the next request out, receiving as long as none is there; and tells whether there may be more.
@@ -312,30 +312,30 @@ impl Inlet {
         session: &Session,
         is_ending: bool,
     ) -> (Next, bool) {
-        let mut came = Came::More;
+        let mut received = Received::More;
         loop {
             match self.reading.take_next(session, workspace, request) {
-                Next::Incomplete if came == Came::All => return (Next::Incomplete, false),
+                Next::Incomplete if received == Received::All => return (Next::Incomplete, false),
                 Next::Incomplete => {}
-                next => return (next, came == Came::More || !self.reading.is_empty()),
+                next => return (next, received == Received::More || !self.reading.is_empty()),
             }
-            came = self.receive(session, is_ending);
-            if came == Came::End {
+            received = self.receive(session, is_ending);
+            if received == Received::End {
                 return (Next::Over, false);
             }
         }
     }
 
-    /// Receives once. Less than there was room for is all that there was, but for the end, which is told once.
+    /// Receives once. Fewer bytes than there was room for are all that there were, except for the end, which is reported once.
     #[inline]
-    fn receive(&mut self, session: &Session, is_ending: bool) -> Came {
+    fn receive(&mut self, session: &Session, is_ending: bool) -> Received {
         session.note_arrival();
         match self.reading.receive_now(session) {
-            Ok(0) => Came::End,
-            Ok(_) if is_ending || self.reading.is_full() => Came::More,
-            Ok(_) | Err(Errno::AGAIN) => Came::All,
-            Err(Errno::INTR) => Came::More,
-            Err(_) => Came::End,
+            Ok(0) => Received::End,
+            Ok(_) if is_ending || self.reading.is_full() => Received::More,
+            Ok(_) | Err(Errno::AGAIN) => Received::All,
+            Err(Errno::INTR) => Received::More,
+            Err(_) => Received::End,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A lane: threads of one priority with listening endpoints, connections and events of their own.
 
+use super::super::request_queue::RequestQueue;
 use super::connection::Connection;
-use super::queue::Queue;
 use super::relief::{self, Standby};
 use super::{LaneConfig, PoolConfig};
 use crate::realtime::Priority;
@@ -38,7 +38,7 @@ pub(crate) struct Lane {
     /// For a lane that may need help or give it.
     pub(super) standby: Option<Standby>,
     /// For a lane that buffers requests.
-    pub(super) queue: Option<Queue>,
+    pub(super) queue: Option<RequestQueue>,
     has_lanes: bool,
     /// Rung when another lane needs one of its threads.
     help: OwnedFd,
@@ -62,11 +62,11 @@ impl Lane {
         let help = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let events = server.event_loop(orb.limits.send_timeout, Trigger::Edge)?;
         events.add_help(help.as_fd())?;
+        let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let queue = pool
             .buffering
-            .map(|bounds| Queue::new(bounds, config, &orb.limits));
+            .map(|bounds| RequestQueue::new(bounds, threads_max, &orb.limits));
         let standby = Standby::of(pool, number);
-        let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
         Ok(Self {
             priority: config.priority,

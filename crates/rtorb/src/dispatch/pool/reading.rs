@@ -1,12 +1,10 @@
 //! The thread that reads the connections of a lane that buffers requests.
 
+use super::super::request_queue::RequestQueue;
 use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
-use super::queue::Queue;
-use crate::exception::{ExceptionKind, SystemException};
 use crate::server::{Event, ServerCore, Session, TakenRequest, Workspace};
-use core::mem;
 use std::sync::Arc;
 
 /// That thread at work.
@@ -14,7 +12,7 @@ pub(super) struct Reader<'p> {
     orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
-    queue: &'p Queue,
+    queue: &'p RequestQueue,
     pub(super) workspace: Workspace,
     /// The request that is being taken out.
     pub(super) request: TakenRequest,
@@ -25,7 +23,7 @@ impl<'p> Reader<'p> {
         orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
-        queue: &'p Queue,
+        queue: &'p RequestQueue,
     ) -> Self {
         Self {
             orb,
@@ -54,14 +52,8 @@ impl<'p> Reader<'p> {
     /// Puts the request that was taken out into the queue, or answers it with TRANSIENT 1 when there is no room.
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
-        if !self.queue.admit(self.request.octets(), threads) {
-            //= RT-CORBA 1.2 §Threadpools
-            //# A request for which the buffer has no room is refused with TRANSIENT 1.
-            let full = SystemException::omg(ExceptionKind::Transient, 1);
-            return self.request.refuse(session, &mut self.workspace, &full);
-        }
-        let request = mem::replace(&mut self.request, self.queue.spare.take());
-        self.queue.put(session, request);
+        let (request, workspace) = (&mut self.request, &mut self.workspace);
+        self.queue.put(session, request, threads, workspace);
         if self.lane.lacks_thread() {
             self.pool.ask_for_help(self.lane);
         }

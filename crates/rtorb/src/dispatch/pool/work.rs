@@ -1,9 +1,9 @@
 //! What a thread of a lane does: it waits, serves, and helps more urgent lanes.
 
+use super::super::request_queue::{Job, RequestQueue};
 use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
-use super::queue::{Job, Queue};
 use super::relief::Standby;
 use super::threads::Stay;
 use crate::server::{Event, ServerCore, TakenRequest, Workspace};
@@ -77,7 +77,7 @@ impl<'p> LaneThread<'p> {
         Needed::Yes
     }
 
-    fn serve_job(&mut self, queue: &Queue) -> Needed {
+    fn serve_job(&mut self, queue: &RequestQueue) -> Needed {
         let deadline_ns = self.stay.idle_ns().map(|idle_ns| monotonic_ns() + idle_ns);
         self.begin_idle();
         let job = queue.next(deadline_ns);
@@ -104,14 +104,12 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    fn serve_queued(&mut self, queue: &Queue, job: Job) {
+    fn serve_queued(&mut self, queue: &RequestQueue, job: Job) {
         match job {
             Job::Help => self.help(),
             Job::Request(..) if self.pool.is_stopping() => {}
             Job::Request(session, request) => {
-                // A connection that breaks is shut, and who reads it learns that.
-                let _ = request.serve(&session, &mut self.workspace);
-                queue.served(request);
+                queue.serve(&session, request, &mut self.workspace);
             }
         }
     }
