@@ -11,13 +11,13 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use crate::executable;
 use crate::output::line;
 
-/// Run the servers of a laboratory on another host: `rtorb measure --agent ADDR:PORT` there.
+/// Run servers for a laboratory on another host, which runs `rtorb measure --agent ADDR:PORT`.
 ///
-/// It serves one laboratory after another until Ctrl-C, and ends the servers of one that goes or falls silent. There is no
-/// authentication: whoever reaches the port can have the laboratory's servers started, and no other program.
+/// The agent serves one laboratory after another until Ctrl-C. It ends the servers of a laboratory that disconnects or falls
+/// silent. There is no authentication: anyone who reaches the port can start the laboratory's servers, and no other program.
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
-    /// Where to listen: an address of this host that the laboratory reaches. Servers listen on it too.
+    /// Address to listen on: one of this host that the laboratory reaches. The servers listen on it too.
     #[arg(long, value_name = "ADDR:PORT", default_value_t = format!("127.0.0.1:{PORT}"))]
     listen: String,
 }
@@ -30,7 +30,7 @@ impl Agent {
         let address = server.address();
         if !address.ip().is_loopback() {
             eprintln!(
-                "warning: whoever reaches {address} can have servers started here, for there is no authentication: keep it to a network that you trust"
+                "warning: there is no authentication: anyone who reaches {address} can start servers here. Use it only on a network that you trust"
             );
         }
         line(format!("agent listens on {address}"))?;

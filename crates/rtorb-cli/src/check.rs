@@ -1,4 +1,4 @@
-//! `rtorb check`: is this host fit for real time, and what to change.
+//! `rtorb check`: checks whether this host is fit for real time.
 
 use std::process::ExitCode;
 
@@ -7,12 +7,12 @@ use rtorb_lab::host::Host;
 use rtorb_lab::host::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{columns, indented, line, print_json};
 
-/// Tell whether this host is fit for real time, and what to change.
+/// Check whether this host is fit for real time, and list what to change.
 ///
-/// Nothing on the host is changed. Exit status 0 means fit, 1 not fit. docs/check.md explains each finding.
+/// The command changes nothing on the host. Exit status 0: fit. 1: not fit. docs/check.md explains each finding.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Print one JSON object: fit, findings, host.
@@ -35,20 +35,20 @@ impl Check {
         Ok(if fit {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 }
 
-/// What a person reads, the gravest first, in lines of at most so many columns.
+/// Formats the findings as text, the gravest first, in lines of at most `width` columns.
 fn lines(host: &Host, findings: &[Finding], width: usize) -> Vec<String> {
     let mut lines = about(host, width);
     for (severity, title) in GRAVE {
         let found = findings
             .iter()
             .filter(|finding| finding.severity == severity);
-        for (place, finding) in found.enumerate() {
-            if place == 0 {
+        for (index, finding) in found.enumerate() {
+            if index == 0 {
                 lines.push(String::new());
                 lines.extend(indented(title, ["", ""], width));
             }
@@ -73,7 +73,7 @@ fn about(host: &Host, width: usize) -> Vec<String> {
     indented(&text, ["", ""], width)
 }
 
-/// What, why and how.
+/// Formats what was found, why it matters and how to change it.
 fn grave(finding: &Finding, width: usize) -> Vec<String> {
     let what = format!("{}: {}", finding.topic.word(), finding.what);
     let mut lines = indented(&what, ["  * ", "    "], width);
@@ -90,7 +90,7 @@ fn grave(finding: &Finding, width: usize) -> Vec<String> {
     lines
 }
 
-/// What needs no change, in a paragraph for each topic.
+/// Formats the findings that need no change, a paragraph for each topic.
 fn good(findings: &[Finding], width: usize) -> Vec<String> {
     let good: Vec<&Finding> = findings
         .iter()
@@ -101,10 +101,10 @@ fn good(findings: &[Finding], width: usize) -> Vec<String> {
         lines.extend([String::new(), GOOD.to_owned()]);
     }
     for topic in TOPICS {
-        let of_it = good.iter().filter(|finding| finding.topic == topic);
-        let whats: Vec<&str> = of_it.map(|finding| finding.what.as_str()).collect();
-        if !whats.is_empty() {
-            let text = format!("{}: {}", topic.word(), whats.join("; "));
+        let of_topic = good.iter().filter(|finding| finding.topic == topic);
+        let found: Vec<&str> = of_topic.map(|finding| finding.what.as_str()).collect();
+        if !found.is_empty() {
+            let text = format!("{}: {}", topic.word(), found.join("; "));
             lines.extend(indented(&text, ["  * ", "    "], width));
         }
     }
@@ -113,10 +113,10 @@ fn good(findings: &[Finding], width: usize) -> Vec<String> {
 
 fn verdict(findings: &[Finding]) -> String {
     let count = |severity| {
-        let of_it = findings
+        let of_severity = findings
             .iter()
             .filter(|finding| finding.severity == severity);
-        of_it.count()
+        of_severity.count()
     };
     let verdict = if preflight::is_fit(findings) {
         "This host is fit for real time"
@@ -124,7 +124,7 @@ fn verdict(findings: &[Finding]) -> String {
         "This host is not fit for real time"
     };
     format!(
-        "{verdict}: {} in the way, {} to improve, {} not visible, {} good.",
+        "{verdict}: {} unfit, {} to improve, {} unknown, {} good.",
         count(Severity::Unfit),
         count(Severity::Advice),
         count(Severity::Unknown),
@@ -135,15 +135,15 @@ fn verdict(findings: &[Finding]) -> String {
 const GRAVE: [(Severity, &str); 3] = [
     (
         Severity::Unfit,
-        "UNFIT: deadlines cannot be relied on while it is so",
+        "UNFIT: deadlines are not reliable until this is changed",
     ),
     (
         Severity::Advice,
-        "ADVICE: deadlines hold less surely, or later, than they could",
+        "ADVICE: changes that make deadlines safer or shorter",
     ),
-    (Severity::Unknown, "UNKNOWN: not visible from here"),
+    (Severity::Unknown, "UNKNOWN: cannot be read from here"),
 ];
-const GOOD: &str = "GOOD: as it should be";
+const GOOD: &str = "GOOD: needs no change";
 const TOPICS: [Topic; 7] = [
     Topic::Kernel,
     Topic::Permissions,
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_no_longer_than_the_terminal_is_wide() {
+    fn lines_fit_the_terminal() {
         let host = Host::describe();
         let findings = preflight::findings(&host);
         for width in [60, 80, 100] {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_said_and_the_gravest_first() {
+    fn lists_every_finding_and_the_gravest_first() {
         let host = Host::describe();
         let of = |id: &str, severity| Finding {
             id: id.to_owned(),
@@ -204,7 +204,7 @@ mod tests {
         });
         assert!(places.is_sorted(), "{text}");
         assert!(text.ends_with(
-            "This host is not fit for real time: 1 in the way, 1 to improve, 1 not visible, 2 good."
+            "This host is not fit for real time: 1 unfit, 1 to improve, 1 unknown, 2 good."
         ));
         findings.remove(0);
         let text = lines(&host, &findings, 80).join("\n");

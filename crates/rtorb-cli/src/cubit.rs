@@ -16,10 +16,10 @@ use rtorb_lab::results::summary::microseconds;
 use rtorb_lab::results::write_atomically;
 use serde_json::json;
 
-use crate::NO;
-use crate::orb_options::{ClientChoices, ServerChoices, in_our_words};
+use crate::FAILED;
+use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 use crate::output::{line, print_json};
-use crate::reference::{self, Calling};
+use crate::reference::{self, CallOptions};
 
 /// The benchmark server and client.
 #[derive(Debug, Args)]
@@ -34,42 +34,42 @@ enum CubitSubcommand {
     Bench(BenchArguments),
 }
 
-/// Serve a Cubit until its `shutdown` is called, or until SIGTERM or SIGINT.
+/// Serve a Cubit until a client calls its `shutdown`, or until SIGTERM or SIGINT.
 #[derive(Debug, Args)]
 struct Serve {
-    /// Where to write the reference, in whole and only when the server is ready.
+    /// File to write the reference to. It is written atomically, when the server is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: PathBuf,
-    /// Whose priority a call has: that of the client, or the server's own.
+    /// Priority model of the Cubit: calls have the client's priority, or the server's own.
     #[arg(long, value_name = "MODEL", value_parser = priority_model)]
     priority_model: Option<PriorityModel>,
-    /// The Cubit's own CORBA priority, or that of calls that bring none.
+    /// CORBA priority of the Cubit, or of calls that carry none.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "priority_model",
         value_parser = clap::value_parser!(i16).range(0..))]
     server_priority: i16,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
     #[command(flatten)]
-    client: ClientChoices,
+    client: ClientOptions,
 }
 
-/// Time calls to a Cubit one by one, and check every answer.
+/// Time single calls to a Cubit, and check every result.
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    /// void, oneway, octet, short, long, struct, union, any, longseq, octetseq or manyseq.
+    /// Operation to call: void, oneway, octet, short, long, struct, union, any, longseq, octetseq or manyseq.
     #[arg(long, value_name = "NAME")]
     op: Operation,
-    /// How many calls to time.
+    /// Number of calls to time.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
     count: u32,
-    /// Elements of a sequence: 16 octets, 4 longs or 4 structs when it is not given.
+    /// Number of elements of a sequence [default: 16 octets, 4 longs or 4 structs].
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     len: Option<u32>,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -86,7 +86,7 @@ impl Cubit {
 
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let server = self.open().map_err(in_our_words)?;
+        let server = self.open().map_err(option_error)?;
         let orb = server.orb().clone();
         on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
         let text = format!("{}\n", server.reference());
@@ -134,7 +134,7 @@ impl BenchArguments {
         Ok(if samples.wrong == 0 {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 
@@ -154,7 +154,7 @@ impl BenchArguments {
         }
         let name = burst.operation;
         line(format!(
-            "{name}: {} calls, {} wrong answers",
+            "{name}: {} calls, {} wrong results",
             recorder.count(),
             samples.wrong
         ))?;
@@ -177,9 +177,9 @@ fn priority_model(text: &str) -> Result<PriorityModel, String> {
     match text {
         "client_propagated" => Ok(PriorityModel::ClientPropagated),
         "server_declared" => Ok(PriorityModel::ServerDeclared),
-        _ => Err("there are client_propagated, server_declared".to_owned()),
+        _ => Err("the models are client_propagated and server_declared".to_owned()),
     }
 }
 
-/// The calls that open the connection and fill the caches.
+/// The number of calls that open the connection and fill the caches.
 const WARM_UP: usize = 100;

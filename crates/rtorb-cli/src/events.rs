@@ -19,7 +19,7 @@ use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::EventChannel;
 
 use crate::reference;
 
-/// Real-time event channels (RtecEventChannelAdmin, as TAO has them): one, its suppliers, its consumers, its gateways.
+/// Serve and use real-time event channels (TAO's RtecEventChannelAdmin).
 #[derive(Debug, Args)]
 pub(crate) struct Events {
     #[command(subcommand)]
@@ -47,16 +47,17 @@ impl Events {
     }
 }
 
-/// The channel that a REF means.
+/// Returns the channel of a REF.
 fn channel(orb: &Orb, argument: &str) -> anyhow::Result<EventChannel> {
     let object = reference::object(orb, argument)?;
-    client::channel(&object)
-        .map_err(|exception| anyhow!("{argument} is no event channel that answers: {exception}"))
+    client::channel(&object).map_err(|exception| {
+        anyhow!("{argument} is not an event channel, or does not reply: {exception}")
+    })
 }
 
-/// Serves on a thread of its own, until the ORB is shut down.
-fn serve_beside(orb: &Orb) -> anyhow::Result<JoinHandle<Option<Result<(), rtorb::OrbError>>>> {
+/// Starts a thread that serves until the ORB is shut down.
+fn spawn_server(orb: &Orb) -> anyhow::Result<JoinHandle<Option<Result<(), rtorb::OrbError>>>> {
     let server = orb.clone();
     let config = ThreadConfig::default();
-    spawn("serving", &config, move || server.run()).context("no thread to serve on")
+    spawn("serving", &config, move || server.run()).context("cannot start the thread that serves")
 }

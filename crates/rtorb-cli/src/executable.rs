@@ -1,10 +1,10 @@
-//! Where this program's own file is: the measured processes are this program again.
+//! The path of this program's file, which the measured processes run too.
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-/// The file. On a target without /proc, it is where the command line says.
+/// Returns the path. On a target without /proc, the command line has it.
 pub(crate) fn own() -> anyhow::Result<PathBuf> {
     std::env::current_exe()
         .or_else(

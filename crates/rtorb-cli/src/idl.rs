@@ -1,4 +1,4 @@
-//! `rtorb idl`: check IDL, and make Rust of it.
+//! `rtorb idl`: checks IDL, and generates Rust from it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use rtorb_lab::results::write_atomically;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json, print_table};
 
-/// Check IDL files, and make Rust of them.
+/// Check IDL files, and generate Rust from them.
 #[derive(Debug, Args)]
 pub(crate) struct Idl {
     #[command(subcommand)]
@@ -28,51 +28,51 @@ enum IdlSubcommand {
     Build(Build),
 }
 
-/// Check files, each as a specification of its own, and show every error and warning, and the timing of annotated operations.
+/// Check each file as a separate specification. Show every error and warning, and the timing of annotated operations.
 ///
-/// Exit status 0: no errors. 1: there are some.
+/// Exit status 0: no errors. 1: at least one error.
 #[derive(Debug, Args)]
 struct Check {
     #[command(flatten)]
-    reading: Reading,
-    /// Print one JSON object: files, each with its diagnostics and the timings of its operations, in nanoseconds.
+    sources: SourceOptions,
+    /// Print one JSON object: the files, each with its diagnostics and the timings of its operations in nanoseconds.
     #[arg(long)]
     json: bool,
 }
 
-/// Make Rust of files, as `rtorb_idl::compile` does in a build script.
+/// Generate Rust from files, as `rtorb_idl::compile` does in a build script.
 #[derive(Debug, Args)]
 struct Build {
     #[command(flatten)]
-    reading: Reading,
-    /// Write NAME.rs into this folder for each NAME.idl; without it, the text is printed.
+    sources: SourceOptions,
+    /// Folder for the generated files: NAME.rs for each NAME.idl. Without it, the text is printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-struct Reading {
-    /// A folder in which included files are looked for. May be given more than once.
+struct SourceOptions {
+    /// Folder to search for included files. May be given more than once.
     #[arg(short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
-    /// Define a macro: NAME or NAME=VALUE. May be given more than once.
+    /// Macro to define: NAME or NAME=VALUE. May be given more than once.
     #[arg(short = 'D', value_name = "NAME")]
     defines: Vec<String>,
-    /// The IDL files.
+    /// IDL files.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
 
 impl Idl {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let fine = match &self.subcommand {
+        let valid = match &self.subcommand {
             IdlSubcommand::Check(check) => check.run()?,
             IdlSubcommand::Build(build) => build.run()?,
         };
-        Ok(if fine {
+        Ok(if valid {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 }
@@ -80,10 +80,10 @@ impl Idl {
 impl Check {
     fn run(&self) -> anyhow::Result<bool> {
         let outcomes: Vec<(&PathBuf, Outcome)> = self
-            .reading
+            .sources
             .files
             .iter()
-            .map(|file| (file, self.reading.check(file)))
+            .map(|file| (file, self.sources.check(file)))
             .collect();
         if self.json {
             let files: Vec<_> = outcomes
@@ -99,9 +99,11 @@ impl Check {
                 .collect();
             print_json(&json!({ "files": files }))?;
         } else {
-            outcomes.iter().for_each(|(_, outcome)| tell(outcome));
+            outcomes
+                .iter()
+                .for_each(|(_, outcome)| print_diagnostics(outcome));
             let timings = outcomes.iter().flat_map(|(_, outcome)| outcome.timings());
-            show_timings(&timings.collect::<Vec<_>>())?;
+            print_timings(&timings.collect::<Vec<_>>())?;
             let valid = outcomes
                 .iter()
                 .filter(|(_, outcome)| outcome.tree.is_some())
@@ -114,23 +116,23 @@ impl Check {
 
 impl Build {
     fn run(&self) -> anyhow::Result<bool> {
-        let mut fine = true;
-        for file in &self.reading.files {
-            let outcome = self.reading.check(file);
-            tell(&outcome);
+        let mut valid = true;
+        for file in &self.sources.files {
+            let outcome = self.sources.check(file);
+            print_diagnostics(&outcome);
             let Some(tree) = &outcome.tree else {
-                fine = false;
+                valid = false;
                 continue;
             };
             match rust::generate(tree) {
                 Ok(text) => self.write(file, &text)?,
                 Err(diagnostics) => {
-                    tell_all(&diagnostics, &outcome);
-                    fine = false;
+                    print_all_diagnostics(&diagnostics, &outcome);
+                    valid = false;
                 }
             }
         }
-        Ok(fine)
+        Ok(valid)
     }
 
     fn write(&self, file: &Path, text: &str) -> anyhow::Result<()> {
@@ -147,7 +149,7 @@ impl Build {
     }
 }
 
-impl Reading {
+impl SourceOptions {
     fn check(&self, file: &Path) -> Outcome {
         let options = Options {
             include_dirs: self.include_dirs.clone(),
@@ -157,8 +159,8 @@ impl Reading {
     }
 }
 
-/// A line for each annotated operation; nothing if there is none.
-fn show_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
+/// Prints a line for each annotated operation; nothing if there is none.
+fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
     if timings.is_empty() {
         return Ok(());
     }
@@ -189,12 +191,12 @@ fn show_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
     })
 }
 
-/// Diagnostics go to standard error, so that generated text can be piped.
-fn tell(outcome: &Outcome) {
+/// Prints to standard error, so that generated text can be piped.
+fn print_diagnostics(outcome: &Outcome) {
     eprint!("{}", outcome.render(styled()));
 }
 
-fn tell_all(diagnostics: &[Diagnostic], outcome: &Outcome) {
+fn print_all_diagnostics(diagnostics: &[Diagnostic], outcome: &Outcome) {
     for diagnostic in diagnostics {
         eprintln!("{}\n", diagnostic.render(&outcome.sources, styled()));
     }

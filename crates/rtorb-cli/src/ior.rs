@@ -1,4 +1,4 @@
-//! `rtorb ior`: what an object reference says.
+//! `rtorb ior`: shows the contents of an object reference.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rtorb_lab::inspect::ping::client_orb;
 use crate::output::{line, print_json};
 use crate::reference;
 
-/// Look into object references.
+/// Inspect object references.
 #[derive(Debug, Args)]
 pub(crate) struct Ior {
     #[command(subcommand)]
@@ -21,9 +21,9 @@ pub(crate) struct Ior {
 
 #[derive(Debug, Subcommand)]
 enum IorSubcommand {
-    /// Show what a reference says: every profile and component.
+    /// Show every profile and component of a reference.
     Show {
-        /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+        /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
         #[arg(value_name = "REF")]
         reference: String,
         /// Print one JSON object.
@@ -36,15 +36,16 @@ impl Ior {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let IorSubcommand::Show { reference, json } = &self.subcommand;
         let description = describe(reference)?;
-        match json {
-            true => print_json(&description)?,
-            false => print(&description)?,
+        if *json {
+            print_json(&description)?
+        } else {
+            print(&description)?
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// An IOR is read as it is; what a URL stands for is made by an ORB.
+/// Describes an IOR as it is. An ORB resolves a URL first.
 fn describe(argument: &str) -> anyhow::Result<Description> {
     let text = inspect::reference_text(argument).map_err(|error| anyhow!(error))?;
     if text.len() >= 4 && text[..4].eq_ignore_ascii_case("ior:") {
@@ -56,10 +57,10 @@ fn describe(argument: &str) -> anyhow::Result<Description> {
 
 fn print(description: &Description) -> anyhow::Result<()> {
     if description.nil {
-        return line("nil: a reference to nothing");
+        return line("nil: a reference to no object");
     }
     let type_id = if description.type_id.is_empty() {
-        "(the reference does not say)"
+        "(not in the reference)"
     } else {
         &description.type_id
     };
@@ -93,7 +94,7 @@ fn print_fields(indent: &str, fields: &[Field]) -> anyhow::Result<()> {
         .try_for_each(|field| line(format!("{indent}{}: {}", field.name, field.value)))
 }
 
-/// Small tags are known by their number, vendors' by their letters.
+/// Formats the standard's tags in decimal, and vendors' tags in hexadecimal, which shows their letters.
 fn tag(tag: u32) -> String {
     if tag < 0x1_0000 {
         tag.to_string()
@@ -102,5 +103,5 @@ fn tag(tag: u32) -> String {
     }
 }
 
-/// A corbaname asks a name server.
+/// A corbaname URL needs a call to a name server.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);

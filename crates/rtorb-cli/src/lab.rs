@@ -1,4 +1,4 @@
-//! `rtorb lab`: single experiments, and reports of what was measured before.
+//! `rtorb lab`: single experiments, and reports of existing results.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use rtorb_lab::experiments;
 use rtorb_lab::results::report;
 use serde_json::json;
 
-use crate::MISUSE;
+use crate::USAGE_ERROR;
 use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::output::{line, print_json};
@@ -21,7 +21,7 @@ mod kernel;
 mod kernels;
 pub(crate) mod profile;
 
-/// Run single experiments, or make a report of results that are there.
+/// Run single experiments, and make reports from existing results.
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ pub(crate) struct Lab {
 
 #[derive(Debug, Subcommand)]
 enum LabSubcommand {
-    /// List the experiments: name, what it reproduces, what it shows.
+    /// List the experiments: the name, what it shows, what it reproduces.
     List {
         /// Print one JSON array.
         #[arg(long)]
@@ -38,7 +38,7 @@ enum LabSubcommand {
     },
     /// Run one experiment and write its results and the report.
     Run {
-        /// The experiment's name, as `rtorb lab list` has it; `profile` runs all that DIR/profile.json is made of.
+        /// Name of the experiment, from `rtorb lab list`. `profile` runs all experiments that DIR/profile.json needs.
         name: String,
         #[command(flatten)]
         options: Options,
@@ -51,7 +51,7 @@ enum LabSubcommand {
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
-        /// A folder that `measure` or `lab run` wrote.
+        /// Folder that `measure` or `lab run` wrote.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
@@ -68,7 +68,7 @@ impl Lab {
                 Ok(experiment) => return run_experiments(&[experiment], options),
                 Err(error) => {
                     eprintln!("rtorb: {error}");
-                    return Ok(ExitCode::from(MISUSE));
+                    return Ok(ExitCode::from(USAGE_ERROR));
                 }
             },
             LabSubcommand::Agent(agent) => return agent.run(),
@@ -114,5 +114,5 @@ fn list(as_json: bool) -> anyhow::Result<()> {
     })
 }
 
-/// Stands for the experiments that a platform profile is made of.
+/// The name that stands for all experiments that a platform profile needs.
 const PROFILE: &str = "profile";

@@ -1,10 +1,10 @@
-//! The command `rtorb`: arguments in, text out. What it does is in the library crates, one file a subcommand is here.
+//! The command `rtorb`: arguments in, text out. The library crates do the work; each subcommand is one file here.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use orb_options::Misuse;
+use orb_options::UsageError;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 use rtorb_lab::kernels::guest;
@@ -29,7 +29,7 @@ mod scheduling;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 ///
-/// Exit status: 0 done, 1 the answer is no, 2 misuse.
+/// Exit status: 0 success, 1 failure or a negative result, 2 wrong arguments.
 #[derive(Debug, Parser)]
 #[command(name = "rtorb", version, max_term_width = 100)]
 struct Command {
@@ -50,7 +50,7 @@ enum Subcommands {
     Scheduling(scheduling::Scheduling),
     Events(events::Events),
     Idl(idl::Idl),
-    /// One of the measured processes: started by `measure` and `lab run`.
+    /// A measured process; `measure` and `lab run` start it.
     #[command(hide = true)]
     Child {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -58,7 +58,7 @@ enum Subcommands {
     },
 }
 
-/// Counts in the processes that are measured for their heap calls, and in no other.
+/// Counts heap calls in the processes whose heap calls are measured, and in no other.
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
 
@@ -84,11 +84,15 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("rtorb: {}", text(&error));
-        ExitCode::from(if is_misuse(&error) { MISUSE } else { NO })
+        ExitCode::from(if is_usage_error(&error) {
+            USAGE_ERROR
+        } else {
+            FAILED
+        })
     })
 }
 
-/// The texts of an error and of its sources, apart from those that the error's own text has already.
+/// Joins the texts of an error and of its sources, without those that the error's own text already contains.
 fn text(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, source| {
         let source = source.to_string();
@@ -102,10 +106,10 @@ fn text(error: &anyhow::Error) -> String {
     })
 }
 
-/// Whether other arguments would do: what was given cannot be used.
-fn is_misuse(error: &anyhow::Error) -> bool {
+/// Returns true if other arguments could correct the error.
+fn is_usage_error(error: &anyhow::Error) -> bool {
     let given = error.downcast_ref::<LabError>();
-    error.is::<Misuse>()
+    error.is::<UsageError>()
         || given.is_some_and(|error| {
             matches!(
                 error,
@@ -118,7 +122,7 @@ fn is_misuse(error: &anyhow::Error) -> bool {
         })
 }
 
-/// The exit status of an answer that is no, and of what could not be done.
-const NO: u8 = 1;
-/// The exit status of arguments that make no sense, as clap has it.
-const MISUSE: u8 = 2;
+/// The exit status of a failure, and of a negative result.
+const FAILED: u8 = 1;
+/// The exit status of wrong arguments; the same as clap's.
+const USAGE_ERROR: u8 = 2;

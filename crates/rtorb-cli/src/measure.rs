@@ -1,4 +1,4 @@
-//! `rtorb measure`: the main job. Describes and checks the host, runs every experiment, and writes the report.
+//! `rtorb measure`: describes and checks the host, runs every experiment, and writes the report.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use rtorb_lab::results::runs;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::NO;
+use crate::FAILED;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json};
 use crate::progress::Report;
@@ -30,49 +30,49 @@ mod closing;
 
 /// Measure this host and the ORB on it, and write a report.
 ///
-/// Writes DIR/index.html, and DIR/results/NAME.json for each experiment. Ctrl-C ends the run early; what was measured
-/// until then is reported.
+/// Writes DIR/index.html, and DIR/results/NAME.json for each experiment. Ctrl-C ends the run early; the report then has what
+/// was measured until then.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
     #[command(flatten)]
     options: Options,
 }
 
-/// What `rtorb lab run` takes too.
+/// Options of `rtorb measure` and of `rtorb lab run`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// Take the published sample counts and more: all experiments together need about three hours instead of three minutes.
+    /// Take at least the published sample counts: all experiments together need about three hours instead of three minutes.
     #[arg(long)]
     full: bool,
-    /// Only see whether everything runs, in seconds; the numbers mean nothing.
+    /// Only try whether everything runs, in seconds; the numbers mean nothing.
     #[arg(long, hide = true, conflicts_with = "full")]
     glance: bool,
-    /// Measure under load: mix (hog, disk and network), or kinds with commas between; --help has them all.
+    /// Load during the measurement: mix (hog, disk and network), or kinds separated by commas; --help lists them.
     ///
-    /// hog: five processes of low priority that compute; disk: files are written and forced to the disk; network: octets through the
-    /// loopback device. stress-ng makes these where it is installed. The others rtorb makes itself, as in `rtorb lab kernel`:
-    /// fork: a process with 32 MiB is copied; munmap: 64 MiB are mapped, touched, unmapped; pipes: threads write to each other; tcp,
-    /// udp: a stream, or small datagrams, through the loopback device; proc: /proc is read; tmpfs: files of 64 MiB in memory are
-    /// written and removed; timers: 200 expire at once; exec: programs are started; unix: messages over UNIX sockets. It ends with
-    /// the run.
+    /// hog: five processes of low priority compute; disk: files are written and forced to the disk; network: bytes go through
+    /// the loopback device. stress-ng makes these if it is installed. rtorb itself makes the others, as in `rtorb lab kernel`:
+    /// fork: a process with 32 MiB is copied; munmap: 64 MiB are mapped, touched and unmapped; pipes: threads write to each
+    /// other; tcp, udp: a stream, or small datagrams, through the loopback device; proc: /proc is read; tmpfs: files of 64 MiB
+    /// in memory are written and removed; timers: 200 expire at once; exec: programs are started; unix: messages over UNIX
+    /// sockets. The load ends with the run.
     #[arg(long, value_name = "LOAD", default_value = "none")]
     load: Load,
-    /// Measure the edges of orb/histogram, orb/payload and orb/event-channel through real GPIO lines.
+    /// GPIO lines for the edges of orb/histogram, orb/payload and orb/event-channel.
     ///
-    /// The generator of the square wave is wired to IN; the receiver sets OUT; MONITOR is an input that is wired to OUT, and
-    /// without it a latency ends when the line was set. Given twice, the first lines are those of the more urgent wave.
-    /// Without it a timer makes the pulse.
+    /// The generator of the square wave is wired to IN. The receiver sets OUT. MONITOR is an input that is wired to OUT;
+    /// without it, a latency ends when the call that sets OUT has returned. If the option is given twice, the first lines are
+    /// those of the more urgent wave. Without the option, a timer makes the pulse.
     #[arg(long, value_name = "CHIP:IN:OUT[:MONITOR]")]
     gpio: Vec<GpioLines>,
-    /// Run the servers of the ORB's experiments on another host, where `rtorb lab agent` listens; clients stay here.
+    /// Agent that runs the servers of the ORB's experiments on another host (`rtorb lab agent`); clients run here.
     ///
-    /// Then only contestants over TCP take part. Experiments on the operating system measure this host.
+    /// Then only contestants over TCP take part. Experiments on the operating system still measure this host.
     #[arg(long, value_name = "ADDR:PORT")]
     agent: Option<String>,
-    /// Where the report is written.
+    /// Folder of the report.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
-    /// Measure so many times, one run after another: DIR/run-1, DIR/run-2 and so on, which `rtorb lab compare` takes.
+    /// Number of runs, one after another: DIR/run-1, DIR/run-2 and so on, for `rtorb lab compare`.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=RUNS_MAX))]
     runs: u16,
     /// Print the results as one JSON object instead of tables.
@@ -86,7 +86,7 @@ impl Measure {
     }
 }
 
-/// Runs experiments one after another, as often as was asked for, and writes and prints what they found.
+/// Runs experiments one after another in each run, and writes and prints their results.
 pub(crate) fn run_experiments(
     chosen: &[&dyn Experiment],
     options: &Options,
@@ -114,11 +114,11 @@ pub(crate) fn run_experiments(
             eprintln!("run {number} of {}", folders.len());
         }
         if number == 1 {
-            tell_preflight(&context);
+            print_preflight(&context);
         }
         if let Some(address) = &options.agent {
             let agent = Agent::connect(address)?;
-            tell_agent(&agent);
+            print_agent(&agent);
             context.launcher.agent = Some(agent);
         }
         done.push(run_once(chosen, &context, folder));
@@ -132,11 +132,11 @@ pub(crate) fn run_experiments(
             break;
         }
     }
-    tell(&done, options)?;
+    print(&done, options)?;
     if let Some(error) = done.iter_mut().find_map(|run| run.unwritten.take()) {
         return Err(error);
     }
-    // One that was asked for alone and several of which none could be measured: an error like any other.
+    // If nothing was measured, the first failure is the error of the command.
     let failed = done.iter().find(|run| run.report.is_none());
     if let Some(failure) = failed.and_then(|run| run.measured.failures.first()) {
         anyhow::bail!(
@@ -153,18 +153,18 @@ pub(crate) fn run_experiments(
         if done.len() == folders.len() && done.iter().all(is_complete) {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         },
     )
 }
 
-/// What one run measured and wrote.
+/// The results of one run, and the files that it wrote.
 struct Run {
     measured: Measured,
     report: Option<PathBuf>,
-    /// The platform profile and its file, when all was chosen that it is made of.
+    /// The platform profile and its file, if all experiments that it needs were chosen.
     profile: Option<(Profile, PathBuf)>,
-    /// Why not all of it could be written.
+    /// The error that kept the run from writing everything.
     unwritten: Option<anyhow::Error>,
 }
 
@@ -186,7 +186,7 @@ impl Run {
     }
 }
 
-/// Measures and writes. What cannot be written is still there to be printed.
+/// Measures and writes. Results that cannot be written are kept, so that they can be printed.
 fn run_once(chosen: &[&dyn Experiment], context: &Context, folder: &Path) -> Run {
     let mut run = Run {
         measured: Measured::default(),
@@ -218,7 +218,7 @@ fn write_report(context: &Context, folder: &Path, run: &mut Run) -> anyhow::Resu
     Ok(())
 }
 
-/// Writes the platform profile, if all was chosen that it is made of and any of that was measured.
+/// Writes the platform profile, if all experiments that it needs were chosen and any of them was measured.
 fn write_profile(
     chosen: &[&dyn Experiment],
     all: &[Results],
@@ -227,7 +227,7 @@ fn write_profile(
     if !profile::is_of(chosen) {
         return Ok(None);
     }
-    // A run that was interrupted before anything of it was measured has none.
+    // A run that was interrupted before anything was measured has no profile.
     let Ok(profile) = Profile::from_results(all) else {
         return Ok(None);
     };
@@ -235,7 +235,7 @@ fn write_profile(
     Ok(Some((profile, file)))
 }
 
-fn tell(done: &[Run], options: &Options) -> anyhow::Result<()> {
+fn print(done: &[Run], options: &Options) -> anyhow::Result<()> {
     let is_one = options.runs == 1;
     if options.json {
         return match done {
@@ -252,21 +252,21 @@ fn tell(done: &[Run], options: &Options) -> anyhow::Result<()> {
         }
         closing::print(&run.measured, run.report.as_deref())?;
         if let Some((profile, file)) = &run.profile {
-            crate::lab::profile::tell(profile, file)?;
+            crate::lab::profile::print(profile, file)?;
         }
     }
     Ok(())
 }
 
-/// What a run came to.
+/// The results and failures of a run.
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) all: Vec<Results>,
     pub(crate) failures: Vec<Failure>,
 }
 
-/// Runs the experiments until somebody wants the end. One that fails does not take the others with it; results that cannot
-/// be written end the run, and are kept.
+/// Runs the experiments until an interrupt. A failed experiment does not end the others. Results that cannot be written end the
+/// run, and are kept.
 fn measure_each(
     chosen: &[&dyn Experiment],
     context: &Context,
@@ -288,7 +288,7 @@ fn measure_each(
             }
             Err(LabError::Interrupted) => break,
             Err(error) => {
-                eprintln!("{}: could not be measured: {error}", experiment.name());
+                eprintln!("{}: failed: {error}", experiment.name());
                 measured.failures.push(Failure {
                     experiment: experiment.name().to_owned(),
                     why: error.to_string(),
@@ -299,12 +299,12 @@ fn measure_each(
     Ok(())
 }
 
-/// What stands in the way of real time is said before the numbers, once.
-fn tell_preflight(context: &Context) {
+/// Prints once, before the numbers, what makes the host unfit for real time.
+fn print_preflight(context: &Context) {
     for finding in preflight::findings(&context.host) {
         if finding.severity == preflight::Severity::Unfit {
             let text = format!(
-                "not fit for real time: {}; `rtorb check` says what to do",
+                "not fit for real time: {}; `rtorb check` explains what to change",
                 finding.what
             );
             for part in indented(&text, ["", "  "], columns()) {
@@ -314,8 +314,8 @@ fn tell_preflight(context: &Context) {
     }
 }
 
-/// Who serves, and how.
-fn tell_agent(agent: &Agent) {
+/// Prints which host runs the servers, and how they are scheduled.
+fn print_agent(agent: &Agent) {
     let host = agent.host();
     let placement = agent.placement();
     let cpu = placement
@@ -340,5 +340,5 @@ fn tell_agent(agent: &Agent) {
         }
     }
 }
-/// More would take a day even when quick.
+/// More runs would take a day even with quick effort.
 const RUNS_MAX: i64 = 1_000;

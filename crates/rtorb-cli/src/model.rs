@@ -17,7 +17,7 @@ use rtorb_sched::model::{
 };
 use rtorb_sched::{Criticality, Strategy};
 
-use crate::orb_options::Misuse;
+use crate::orb_options::UsageError;
 
 /// Check and run a system: from its file and platform profiles to proven bounds, and to a run that tests them.
 ///
@@ -48,13 +48,13 @@ impl Model {
 /// The system and its costs.
 #[derive(Debug, Args)]
 struct Analysis {
-    /// The system's file: nodes, components, behaviours and their calls (docs/model.md).
+    /// File of the system: nodes, components, behaviours and their calls (docs/model.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A platform profile, of one node or of all; overrides those that the file names. `rtorb lab run profile` writes one.
+    /// Platform profile, of one node or of all. Overrides those of the file. `rtorb lab run profile` writes one.
     #[arg(long = "profile", value_name = "[NODE=]FILE", conflicts_with = "ideal")]
     profiles: Vec<ProfileOption>,
-    /// The statistic of the measured costs: the largest (max), or p99, with rare costs as separate terms.
+    /// Statistic of the measured costs: the largest (max), or p99, with rare costs as separate terms.
     ///
     /// The default is max, but p99 in a virtual machine, where the largest value contains what the hypervisor took.
     #[arg(long, value_name = "STATISTIC", value_parser = ["max", "p99"], conflicts_with = "ideal")]
@@ -62,13 +62,13 @@ struct Analysis {
     /// Assume a platform that costs nothing: only the application's own code counts.
     #[arg(long)]
     ideal: bool,
-    /// The strategy for behaviours without a priority. Overrides the file's.
+    /// Strategy for behaviours without a priority. Overrides the file's.
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
     /// Skip the search for the permitted growth of each behaviour.
     #[arg(long)]
     no_sensitivity: bool,
-    /// A folder with included IDL files. May be given more than once.
+    /// Folder to search for included IDL files. May be given more than once.
     #[arg(short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
 }
@@ -76,16 +76,16 @@ struct Analysis {
 impl Analysis {
     /// Returns the system and its report.
     fn check(&self) -> anyhow::Result<(System, CheckReport)> {
-        let system = System::read(&self.file, &|files| self.timings(files)).map_err(misuse)?;
+        let system = System::read(&self.file, &|files| self.timings(files)).map_err(usage_error)?;
         let platforms = self.platforms(&system)?;
         let strategy = self.strategy.as_deref().map(str::parse).transpose();
         let options = CheckOptions {
             sensitivity: !self.no_sensitivity,
-            strategy: strategy.map_err(misuse)?,
+            strategy: strategy.map_err(usage_error)?,
             ..CheckOptions::default()
         };
         let checked = rtorb_sched::model::check(&system, &platforms, &options)
-            .map_err(|error| misuse(format!("{}: {error}", self.file.display())))?;
+            .map_err(|error| usage_error(format!("{}: {error}", self.file.display())))?;
         Ok((system, checked))
     }
 
@@ -95,11 +95,11 @@ impl Analysis {
             return Ok(vec![Platform::ideal(); system.nodes.len()]);
         }
         let files = profiles_of(system, &self.profiles)
-            .map_err(|reason| misuse(format!("{}: {reason}", self.file.display())))?;
+            .map_err(|reason| usage_error(format!("{}: {reason}", self.file.display())))?;
         let mut read: BTreeMap<&Path, Platform> = BTreeMap::new();
         for file in &files {
             if !read.contains_key(file.as_path()) {
-                let platform = Platform::read(file).map_err(misuse)?;
+                let platform = Platform::read(file).map_err(usage_error)?;
                 read.insert(file, self.with_costs(platform));
             }
         }
@@ -144,8 +144,8 @@ fn in_the_model(criticality: Annotated) -> Criticality {
 }
 
 /// An error that other arguments, or another file, would correct.
-fn misuse(error: impl core::fmt::Display) -> anyhow::Error {
-    anyhow!(Misuse::new(error.to_string()))
+fn usage_error(error: impl core::fmt::Display) -> anyhow::Error {
+    anyhow!(UsageError::new(error.to_string()))
 }
 
 /// The names of the strategies that give each behaviour a fixed priority.

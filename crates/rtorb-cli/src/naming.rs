@@ -1,4 +1,4 @@
-//! `rtorb naming`: the naming service, and its clients.
+//! `rtorb naming`: the naming service and its clients.
 
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use rtorb::Orb;
 use rtorb_services::naming::client::{Context, Failure, Name, ServiceLocation, parse_name};
 use serde::Serialize;
 
-use crate::orb_options::Misuse;
+use crate::orb_options::UsageError;
 use crate::output::{line, print_json};
-use crate::reference::{self, Calling};
+use crate::reference::{self, CallOptions};
 
 mod bind;
 mod list;
@@ -18,9 +18,9 @@ mod load;
 mod one;
 mod serve;
 
-/// The naming service (CosNaming), and what can be asked of one, ours or another.
+/// Serve names (CosNaming), and use any CosNaming service.
 ///
-/// A NAME is that of the standard: id.kind/id.kind/..., with \ before a /, a . or a \ that belongs to a part of it.
+/// A NAME is a stringified name of the standard: id.kind/id.kind/... A / or . or \ inside an id or kind needs a \ before it.
 #[derive(Debug, Args)]
 pub(crate) struct Naming {
     #[command(subcommand)]
@@ -55,18 +55,18 @@ impl Naming {
     }
 }
 
-/// Which naming context names are from, and how it is called.
+/// The naming context that names start from, and the options of calls to it.
 #[derive(Debug, Args)]
-struct From {
-    /// The naming context that names are from: an IOR:, a corbaloc: or corbaname:, or a file that holds one. Without it, what
-    /// --init-ref NameService=REF or the configuration file says, or else corbaloc:iiop:1.2@localhost:2809/NameService.
+struct ContextOptions {
+    /// Naming context that names start from: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one [default: from
+    /// --init-ref NameService=REF or the configuration file, or else corbaloc:iiop:1.2@localhost:2809/NameService].
     #[arg(long, value_name = "REF")]
     name_service: Option<String>,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
 }
 
-impl From {
+impl ContextOptions {
     fn open(&self) -> anyhow::Result<(Orb, Context)> {
         let orb = self.calling.orb()?;
         let context = match &self.name_service {
@@ -75,7 +75,7 @@ impl From {
             None => Context::root(&orb).map_err(|failure| {
                 let place = ServiceLocation::of(&orb);
                 anyhow!(
-                    "no naming service at {place}: {failure}. Start one with `rtorb naming serve`, or say where one is with \
+                    "no naming service at {place}: {failure}. Start one with `rtorb naming serve`, or give its reference with \
                      --name-service REF"
                 )
             })?,
@@ -86,29 +86,31 @@ impl From {
 
 /// A stringified name on the command line.
 #[derive(Clone, Debug)]
-struct Given {
+struct NameArgument {
     name: Name,
 }
 
-impl std::str::FromStr for Given {
-    type Err = Misuse;
+impl std::str::FromStr for NameArgument {
+    type Err = UsageError;
 
-    fn from_str(text: &str) -> Result<Self, Misuse> {
+    fn from_str(text: &str) -> Result<Self, UsageError> {
         match parse_name(text) {
             Ok(name) => Ok(Self { name }),
-            Err(error) => Err(Misuse::new(format!(
-                "{error}: write id.kind/id.kind, with \\ before a /, a . or a \\ that belongs to a part of it"
+            Err(error) => Err(UsageError::new(format!(
+                "{error}: write id.kind/id.kind, with \\ before a /, . or \\ inside an id or kind"
             ))),
         }
     }
 }
 
-/// The name, or none for the context itself.
-fn name_of(given: Option<&Given>) -> &[rtorb_services::stubs::naming::cos_naming::NameComponent] {
+/// Returns the name's components; none for the context itself.
+fn name_of(
+    given: Option<&NameArgument>,
+) -> &[rtorb_services::stubs::naming::cos_naming::NameComponent] {
     given.map_or(&[], |given| &given.name)
 }
 
-/// What a name is bound to, for machines; also what a bulk of names is read from.
+/// A binding as JSON: `list` writes it, and `bind --from` reads it.
 #[derive(Debug, Serialize)]
 struct Entry<'a> {
     name: String,
@@ -123,19 +125,20 @@ struct Entry<'a> {
 /// Prints the reference of a context, as text or as one JSON object.
 fn print_context(name: String, context: &Context, as_json: bool) -> anyhow::Result<()> {
     let reference = context.as_object().to_string();
-    match as_json {
-        true => print_json(&Entry {
+    if as_json {
+        print_json(&Entry {
             name,
             kind: CONTEXT,
             reference: Some(reference),
             same_as: None,
-        }),
-        false => line(reference),
+        })
+    } else {
+        line(reference)
     }
 }
 
-/// What a naming service said, for `main`.
-fn told(failure: Failure) -> anyhow::Error {
+/// Converts the failure of a call to a naming service.
+fn service_error(failure: Failure) -> anyhow::Error {
     anyhow!(failure)
 }
 

@@ -1,4 +1,4 @@
-//! The choices of an ORB on the command line of `rtorb`: each is an `-ORB` option by another name.
+//! Options of an ORB on the command line of `rtorb`: each is an `-ORB` option with another name.
 
 use core::fmt;
 use std::path::PathBuf;
@@ -10,61 +10,61 @@ use rtorb::{
     ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError, Strategies, WaitStrategy,
 };
 
-/// What a client chooses.
+/// Options of the ORB of a client.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB")]
-pub(crate) struct ClientChoices {
-    /// A TOML file with choices (docs/real-time.md); options go before it.
+pub(crate) struct ClientOptions {
+    /// TOML file with options of the ORB (docs/real-time.md). Options of the command line override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The architecture: connection, wait and dispatch strategies that belong together.
+    /// Preset of connection, wait and dispatch strategies: an architecture.
     #[arg(long, value_name = "NAME", value_parser = names(&Strategies::PRESETS))]
     preset: Option<String>,
-    /// How calls share connections. Goes before the preset's.
+    /// Connection strategy: how calls share connections. Overrides the preset's.
     #[arg(long, value_name = "NAME", value_parser = names(&ConnectionStrategy::ALL))]
     connection: Option<String>,
-    /// What a thread does until its reply is there. Goes before the preset's.
+    /// Wait strategy: what a thread does until its reply arrives. Overrides the preset's.
     #[arg(long, value_name = "NAME", value_parser = names(&WaitStrategy::ALL))]
     wait: Option<String>,
-    /// Priorities with connections of their own: LOW-HIGH,...
+    /// Priority bands, each with its own connection: LOW-HIGH,...
     #[arg(long, value_name = "BANDS")]
     bands: Option<String>,
-    /// What a CORBA priority is on this host.
+    /// Mapping of CORBA priorities to priorities of this host.
     #[arg(long, value_name = "NAME", value_parser = ["native", "linear", "continuous"])]
     priority_mapping: Option<String>,
-    /// Go on, and say so, when the host refuses real-time scheduling.
+    /// Continue with a warning if the host refuses real-time scheduling.
     #[arg(long)]
     best_effort: bool,
-    /// A name for an object, as NameService=corbaloc::HOST:2809/NameService: what corbaloc:rir:/NAME and corbaname:rir:#...
-    /// stand for. May be given more than once.
+    /// Initial reference, such as NameService=corbaloc::HOST:2809/NameService: the object of corbaloc:rir:/NAME and
+    /// corbaname:rir:#... May be given more than once.
     #[arg(long, value_name = "NAME=REF")]
     init_ref: Vec<String>,
 }
 
-/// What only a server chooses.
+/// Further options of the ORB of a server.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB of a server")]
-pub(crate) struct ServerChoices {
-    /// An endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once; without any, a free port of
-    /// the loopback interface.
+pub(crate) struct ServerOptions {
+    /// Endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once [default: a free port of the
+    /// loopback interface].
     #[arg(long, value_name = "ENDPOINT")]
     listen: Vec<String>,
-    /// Which thread calls the servant. Goes before the preset's.
+    /// Dispatch strategy: which thread calls the servant. Overrides the preset's.
     #[arg(long, value_name = "NAME", value_parser = names(&DispatchStrategy::ALL))]
     dispatch: Option<String>,
-    /// Threads of worker_pool and leader_followers.
+    /// Number of threads of worker_pool and leader_followers.
     #[arg(long, value_name = "N")]
     pool_threads: Option<String>,
-    /// Threads of lanes and filter_chain by CORBA priority, static and dynamic ones: PRIORITY:STATIC[+DYNAMIC],...
+    /// Number of static and dynamic threads of each CORBA priority, for lanes and filter_chain: PRIORITY:STATIC[+DYNAMIC],...
     #[arg(long, value_name = "LANES")]
     lanes: Option<String>,
-    /// How threads with a CORBA priority are scheduled.
+    /// Scheduling policy of threads with a CORBA priority.
     #[arg(long, value_name = "POLICY", value_parser = ["SCHED_FIFO", "SCHED_RR"])]
     sched_policy: Option<String>,
 }
 
-impl ClientChoices {
-    /// Makes these choices.
+impl ClientOptions {
+    /// Applies these options.
     ///
     /// # Errors
     /// What the ORB says of them.
@@ -91,14 +91,14 @@ impl ClientChoices {
     }
 }
 
-impl ServerChoices {
-    /// Makes these choices, and those that a client has too.
+impl ServerOptions {
+    /// Applies these options and those of a client.
     ///
     /// # Errors
     /// What the ORB says of them.
     pub(crate) fn apply(
         &self,
-        client: &ClientChoices,
+        client: &ClientOptions,
         builder: OrbBuilder,
     ) -> Result<OrbBuilder, OrbError> {
         let listen = (!self.listen.is_empty()).then(|| self.listen.join(";"));
@@ -113,13 +113,13 @@ impl ServerChoices {
     }
 }
 
-impl ServerChoices {
-    /// The lanes as they were given, for a command that has a meaning of its own for them; the ORB has none then.
+impl ServerOptions {
+    /// Returns the lanes as given, and removes them from the ORB's options. For a command with its own meaning of lanes.
     pub(crate) fn take_lanes(&mut self) -> Option<String> {
         self.lanes.take()
     }
 
-    /// Gives the ORB lanes, where it is to dispatch by them.
+    /// Sets the ORB's lanes, if its dispatch strategy is `lanes`.
     pub(crate) fn set_lanes(&mut self, lanes: String) {
         if self.dispatch.as_deref() == Some("lanes") {
             self.lanes = Some(lanes);
@@ -127,42 +127,43 @@ impl ServerChoices {
     }
 }
 
-/// Choices that make no sense; the text says which, and what would.
+/// Wrong arguments. The text names the argument and says what is allowed.
 #[derive(Debug)]
-pub(crate) struct Misuse(String);
+pub(crate) struct UsageError(String);
 
-impl Misuse {
-    /// With a text that says what was given, and what would do.
+impl UsageError {
+    /// Makes an error from a text that names the argument and says what is allowed.
     pub(crate) fn new(text: String) -> Self {
         Self(text)
     }
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Misuse {}
+impl std::error::Error for UsageError {}
 
-/// What the ORB says of a choice, by the name that it has on this command line; a [`Misuse`] if it is not the host's fault.
-pub(crate) fn in_our_words(error: OrbError) -> anyhow::Error {
-    if !is_misuse(&error) {
+/// Converts the ORB's error, with the name that the option has on this command line. A wrong option is a [`UsageError`]; a
+/// refusal of the host is not.
+pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
+    if !is_usage_error(&error) {
         return anyhow!(error);
     }
     let ours = match &error {
         OrbError::Option { option, reason } => {
-            let named = OURS.iter().find(|(theirs, _)| theirs == option);
+            let named = OPTION_NAMES.iter().find(|(theirs, _)| theirs == option);
             named.map(|(_, ours)| format!("{ours}: {reason}"))
         }
         _ => None,
     };
-    anyhow!(Misuse(ours.unwrap_or_else(|| error.to_string())))
+    anyhow!(UsageError(ours.unwrap_or_else(|| error.to_string())))
 }
 
-/// Of the `-ORB` options whose values are not checked before the ORB sees them.
-const OURS: [(&str, &str); 5] = [
+/// The `-ORB` options whose values only the ORB checks, and their names on this command line.
+const OPTION_NAMES: [(&str, &str); 5] = [
     ("-ORBBands", "--bands"),
     ("-ORBInitRef", "--init-ref"),
     ("-ORBLanes", "--lanes"),
@@ -170,8 +171,8 @@ const OURS: [(&str, &str); 5] = [
     ("-ORBPoolThreads", "--pool-threads"),
 ];
 
-/// True for what is wrong with the choices, and not with the host.
-fn is_misuse(error: &OrbError) -> bool {
+/// Returns true if the options are wrong, and false if the host is the cause.
+fn is_usage_error(error: &OrbError) -> bool {
     matches!(
         error,
         OrbError::Option { .. }
@@ -188,7 +189,7 @@ fn arguments<const N: usize>(chosen: [(&str, &Option<String>); N]) -> Vec<String
     named.flatten().collect()
 }
 
-/// The names of strategies, so that a wrong one is told with those that there are.
+/// Accepts the names of strategies. The error for another name lists them.
 fn names<T, const N: usize>(all: &[(&'static str, T); N]) -> PossibleValuesParser {
     PossibleValuesParser::new(all.each_ref().map(|(name, _)| *name))
 }

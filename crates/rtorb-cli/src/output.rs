@@ -1,4 +1,4 @@
-//! Text to standard output, such that a reader who has seen enough (`rtorb ... | head`) is no error.
+//! Text to standard output. A closed pipe (`rtorb ... | head`) is no error.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
@@ -19,7 +19,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-/// Prints a table: names to the left, numbers to the right. What is wider than the terminal goes on below, with the names again.
+/// Prints a table: names to the left, numbers to the right. Columns that do not fit on the terminal follow below, with the
+/// names repeated.
 pub(crate) fn print_table(table: &Table) -> anyhow::Result<()> {
     let width = Drawn::new().width().map_or(usize::MAX, usize::from);
     for part in table.parts() {
@@ -30,24 +31,24 @@ pub(crate) fn print_table(table: &Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The text in lines of at most so many columns, with an indent for the first and one for the others.
+/// Wraps text to lines of at most `width` columns, with one indent for the first line and one for the others.
 pub(crate) fn indented(text: &str, [first, others]: [&str; 2], width: usize) -> Vec<String> {
     let options = Options::new(width)
         .initial_indent(first)
         .subsequent_indent(others)
-        // A path or a command must stay one that can be copied.
+        // Paths and commands must stay whole, so that they can be copied.
         .break_words(false)
         .word_splitter(WordSplitter::NoHyphenation);
     let lines = wrap(text, options).into_iter();
     lines.map(std::borrow::Cow::into_owned).collect()
 }
 
-/// Whether standard output is a terminal.
+/// Returns true if standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&io::stdout())
 }
 
-/// How many columns a line of text may have: those of the terminal, or 80, within what is readable.
+/// Returns the number of columns of a line of text: the terminal's, or 80, within readable limits.
 pub(crate) fn columns() -> usize {
     Drawn::new()
         .width()
@@ -55,8 +56,8 @@ pub(crate) fn columns() -> usize {
         .clamp(COLUMNS_MIN, COLUMNS_MAX)
 }
 
-/// The table in parts of whole columns, none wider than this where it can be: a number that is broken over two lines cannot be read.
-/// Names are broken at their spaces before the table is.
+/// Splits a table into parts of whole columns, each at most `width` wide if possible: a number that is broken over two lines
+/// cannot be read. Names are wrapped at spaces before the table is split.
 fn fitting(table: &Table, width: usize) -> Vec<Table> {
     let all = || 0..table.head.len();
     if all().map(|column| width_of(table, column)).sum::<usize>() <= width {
@@ -125,12 +126,12 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// No line between rows: it would make a table twice as long.
+/// No line between rows, because it would make a table twice as long.
 const LINES_AROUND_ROWS: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('═').junction('═'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
-/// What a column is wider than its text: a space on each side, and one to the next column.
+/// The columns that a cell adds to its text: a space on each side, and one to the next cell.
 const PADDING: usize = 3;
 const NAMES_MIN: usize = 20;
 const COLUMNS_MIN: usize = 40;
@@ -141,7 +142,7 @@ const COLUMNS_MAX: usize = 100;
 mod tests {
     use super::*;
 
-    /// What is drawn around and between three columns where standard output is no terminal.
+    /// The width of the lines around and between three columns if standard output is no terminal.
     const BARS: usize = 4;
 
     fn table() -> Table {
@@ -161,17 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_fits_is_left_alone() {
+    fn a_table_that_fits_is_not_split() {
         assert_eq!(fitting(&table(), usize::MAX), [table()]);
         assert_eq!(fitting(&table(), 80), [table()]);
     }
 
     #[test]
-    fn a_table_that_is_too_wide_goes_on_below_in_whole_columns() {
+    fn a_wide_table_is_split_into_whole_columns() {
         let parts = fitting(&table(), 40);
         let heads: Vec<&[String]> = parts.iter().map(|part| &part.head[1..]).collect();
         assert_eq!(heads, [vec!["highest"], vec!["middle", "lowest"]]);
-        assert_eq!(parts[1].rows.len(), 1, "a row without anything is left out");
+        assert_eq!(parts[1].rows.len(), 1, "an empty row is left out");
         for part in &parts {
             for drawn in draw(part).lines() {
                 assert!(drawn.chars().count() <= 40 + BARS, "{drawn:?}");

@@ -1,4 +1,4 @@
-//! `rtorb ping`: does an object answer, where, and how fast.
+//! `rtorb ping`: checks whether an object replies, where, and how fast.
 
 use std::process::ExitCode;
 
@@ -6,21 +6,21 @@ use clap::Args;
 use rtorb_lab::inspect::ping::{Asking, Pong, ping};
 use rtorb_lab::results::summary::microseconds;
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json};
-use crate::reference::{self, Calling};
+use crate::reference::{self, CallOptions};
 
-/// Ask an object whether it is there, and how long the answer takes.
+/// Check whether an object exists, and time its replies.
 ///
-/// Exit status 0: it answered every time. 1: it did not; what happened and what to do is told.
+/// Exit status 0: the object replied every time. 1: it did not; the message says why and what to do.
 #[derive(Debug, Args)]
 pub(crate) struct Ping {
-    /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
     #[command(flatten)]
-    calling: Calling,
-    /// How often to ask.
+    calling: CallOptions,
+    /// Number of calls.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Print one JSON object.
@@ -39,14 +39,15 @@ impl Ping {
                 timeout: self.calling.timeout(),
             },
         );
-        match self.json {
-            true => print_json(&pong)?,
-            false => print(&pong)?,
+        if self.json {
+            print_json(&pong)?
+        } else {
+            print(&pong)?
         }
         Ok(if pong.alive {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 }
@@ -66,7 +67,7 @@ fn print(pong: &Pong) -> anyhow::Result<()> {
             microseconds(times.max),
         );
         line(format!(
-            "answers:   {} (round trip: min {min}, median {median}, max {max} us)",
+            "replies:   {} (round trip: min {min}, median {median}, max {max} us)",
             pong.answers
         ))?;
     }

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, plain lines elsewhere. It is drawn between bursts only, by no thread of its own.
+//! The progress of a run: a bar on a terminal, plain lines elsewhere. It is drawn between bursts only, and needs no thread.
 
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -18,25 +18,25 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// For the experiment of this name, which is the `place`th of so many.
-    pub(crate) fn new(name: &str, place: usize, of: usize) -> Self {
+    /// Begins the report of experiment `number` of `count`.
+    pub(crate) fn new(name: &str, number: usize, count: usize) -> Self {
         let on_terminal = std::io::stderr().is_terminal();
         let target = if on_terminal {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
         };
-        let name = match of {
+        let name = match count {
             1 => name.to_owned(),
-            _ => format!("[{place}/{of}] {name}"),
+            _ => format!("[{number}/{count}] {name}"),
         };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(style("{prefix}: {wide_msg}"));
         bar.set_prefix(name.clone());
-        bar.set_message("begins");
+        bar.set_message("starts");
         bar.tick();
         if !on_terminal {
-            eprintln!("{name}: begins");
+            eprintln!("{name}: starts");
         }
         Self {
             name,
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Leaves one line behind: that it is over, and how long it took.
+    /// Prints one line: the name, and how long the experiment took.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
         eprintln!("{}: {:.0} s", self.name, self.begun.elapsed().as_secs_f64());
@@ -79,9 +79,10 @@ impl Progress for Report {
     }
 
     fn note(&mut self, text: &str) {
-        match self.on_terminal {
-            true => self.bar.println(text),
-            false => eprintln!("{}: {text}", self.name),
+        if self.on_terminal {
+            self.bar.println(text)
+        } else {
+            eprintln!("{}: {text}", self.name)
         }
     }
 }

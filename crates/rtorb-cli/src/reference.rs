@@ -1,4 +1,4 @@
-//! REF on the command line, and the options of whatever calls an object.
+//! REF on the command line, and the options of commands that call an object.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
 use rtorb_lab::inspect;
 
-use crate::orb_options::{ClientChoices, ServerChoices, in_our_words};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 
-/// How an object is called.
+/// Options of calls to an object.
 #[derive(Debug, Args)]
-pub(crate) struct Calling {
-    /// How long to wait for the connection, and for each answer: 2s, 500ms, 100us. 2 s unless this or the file says.
+pub(crate) struct CallOptions {
+    /// Timeout of connecting and of each reply: 2s, 500ms, 100us [default: 2s, or the configuration file's].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// The CORBA priority of the calls, 0 to 32767: of this thread, and as the reference says of connection, lane and
-    /// servant. The host must allow it; without it, the calls have that of the thread as it is.
+    /// CORBA priority of the calls, 0 to 32767. The calling thread has it, and the connection, lane and servant have it if the
+    /// reference says so. The host must permit it [default: the priority of the calling thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(0..))]
     priority: Option<i16>,
     #[command(flatten)]
-    choices: ClientChoices,
+    choices: ClientOptions,
 }
 
-impl Calling {
-    /// How long an answer may take, as far as this command line says.
+impl CallOptions {
+    /// Returns the timeout of a reply: this command line's or the default.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(TIMEOUT)
     }
 
-    /// An ORB that calls so; the calling thread has the priority from now on.
+    /// Builds the ORB, and sets the priority of the calling thread.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
-        self.build(self.choices.apply(builder()).map_err(in_our_words)?)
+        self.build(self.choices.apply(builder()).map_err(option_error)?)
     }
 
-    /// The same with an ORB that is called as well, as chosen.
-    pub(crate) fn serving_orb(&self, server: &ServerChoices) -> anyhow::Result<Orb> {
+    /// Builds an ORB that also serves, and sets the priority of the calling thread.
+    pub(crate) fn serving_orb(&self, server: &ServerOptions) -> anyhow::Result<Orb> {
         let chosen = server.apply(&self.choices, builder());
-        self.build(chosen.map_err(in_our_words)?)
+        self.build(chosen.map_err(option_error)?)
     }
 
     fn build(&self, mut builder: OrbBuilder) -> anyhow::Result<Orb> {
@@ -47,7 +47,7 @@ impl Calling {
                 .connect_timeout(timeout)
                 .round_trip_timeout(Some(timeout));
         }
-        let orb = builder.build().map_err(in_our_words)?;
+        let orb = builder.build().map_err(option_error)?;
         if let Some(number) = self.priority {
             set_priority(&orb, number)?;
         }
@@ -55,7 +55,7 @@ impl Calling {
     }
 }
 
-/// An ORB none of whose calls waits for ever.
+/// Returns a builder of an ORB whose calls all have a timeout.
 pub(crate) fn builder() -> OrbBuilder {
     Orb::builder()
         .connect_timeout(TIMEOUT)
@@ -67,23 +67,23 @@ fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
         Priority::new(number).and_then(|priority| orb.rt_current().set_the_priority(priority));
     set.map_err(|exception| match exception.kind {
         ExceptionKind::DataConversion => anyhow!(
-            "CORBA priority {number} is none of this host's by its priority mapping: choose 0 to 99, or \
-             --priority-mapping linear here and at the server"
+            "the priority mapping of this host has no CORBA priority {number}: choose 0 to 99, or \
+             --priority-mapping linear for client and server"
         ),
         _ => anyhow!("calls cannot have CORBA priority {number}: {exception}"),
     })
 }
 
-/// The object that a REF means.
+/// Returns the object of a REF.
 pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
     let text = inspect::reference_text(argument).map_err(|error| anyhow!(error))?;
     orb.string_to_object(&text)
         .map_err(|exception| anyhow!("{argument}: {exception}"))
 }
 
-/// Reads `2s`, `500ms`, `100us`, or a number of seconds such as `1.5`.
+/// Parses `2s`, `500ms`, `100us`, or a number of seconds such as `1.5`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: write 2s, 500ms or 100us");
+    let wrong = || format!("{text:?} is not a time: write 2s, 500ms or 100us");
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let seconds_each = match &text[digits.len()..] {
         "" | "s" => 1.0,
@@ -98,7 +98,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Unless somebody says otherwise: nothing waits for ever.
+/// The default timeout: no call waits for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_with_their_unit() {
+    fn parses_times_with_units() {
         assert_eq!(duration("2s"), Ok(Duration::from_secs(2)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));

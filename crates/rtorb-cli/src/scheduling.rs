@@ -1,4 +1,4 @@
-//! `rtorb scheduling`: priorities from rates, deadlines and criticalities.
+//! `rtorb scheduling`: computes priorities from rates, deadlines and criticalities.
 
 mod compute;
 mod serve;
@@ -13,9 +13,9 @@ use clap::{Args, Subcommand};
 use rtorb_services::scheduling::analysis::{Criticality, Strategy};
 use rtorb_services::scheduling::{Description, FileError};
 
-use crate::orb_options::Misuse;
+use crate::orb_options::UsageError;
 
-/// Priorities of operations, off line from a file, or from a scheduling service (RtecScheduler, as TAO has it).
+/// Compute priorities of operations from a file, and serve or show them (TAO's RtecScheduler).
 #[derive(Debug, Args)]
 pub(crate) struct Scheduling {
     #[command(subcommand)]
@@ -39,23 +39,23 @@ impl Scheduling {
     }
 }
 
-/// What a file describes, with another strategy if one was chosen.
-fn described(file: &Path, strategy: Option<&String>) -> anyhow::Result<Description> {
-    let misuse = |error: FileError| anyhow!(Misuse::new(error.to_string()));
-    let mut description = Description::read(file).map_err(misuse)?;
-    if let Some(strategy) = chosen(strategy)? {
+/// Reads the description in a file; `strategy` overrides the file's.
+fn description(file: &Path, strategy: Option<&String>) -> anyhow::Result<Description> {
+    let usage_error = |error: FileError| anyhow!(UsageError::new(error.to_string()));
+    let mut description = Description::read(file).map_err(usage_error)?;
+    if let Some(strategy) = self::strategy(strategy)? {
         description.strategy = strategy;
     }
     Ok(description)
 }
 
-/// The strategy of that name.
-fn chosen(name: Option<&String>) -> anyhow::Result<Option<Strategy>> {
+/// Parses the name of a strategy.
+fn strategy(name: Option<&String>) -> anyhow::Result<Option<Strategy>> {
     let parsed = name.map(|name| name.parse::<Strategy>()).transpose();
-    parsed.map_err(|reason| anyhow!(Misuse::new(reason)))
+    parsed.map_err(|reason| anyhow!(UsageError::new(reason)))
 }
 
-/// The names that there are, so that a wrong one is told with them.
+/// Accepts the names of strategies. The error for another name lists them.
 fn strategies() -> PossibleValuesParser {
     PossibleValuesParser::new(Strategy::ALL.map(|(name, _)| name))
 }

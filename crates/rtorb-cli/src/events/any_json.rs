@@ -1,4 +1,4 @@
-//! The value of an any as JSON: the form that is fixed for every value that a command shows to a machine.
+//! The value of an any as JSON, in a fixed form for programs.
 
 use rtorb::any::{Any, Value as IdlValue};
 use rtorb::type_code::{Shape, TypeCode};
@@ -6,9 +6,9 @@ use serde_json::{Map, Number, Value, json};
 
 use super::text::hex;
 
-/// `{"type": IDL-TYPE, "value": VALUE}`; `null` where it holds nothing.
+/// Returns `{"type": IDL-TYPE, "value": VALUE}`, or `null` for an empty any.
 ///
-/// What JSON has no form for, and members of types that contain themselves, are text.
+/// Values that JSON cannot express, and members of recursive types, are text.
 pub(super) fn any(any: &Any) -> Value {
     match any.value() {
         Ok(IdlValue::Nothing) => Value::Null,
@@ -41,13 +41,13 @@ fn of(value: &IdlValue, type_code: &TypeCode) -> Value {
         IdlValue::Any(inner) => any(inner),
         IdlValue::TypeCode(inner) => json!(inner.to_string()),
         IdlValue::Reference(reference) => json!(reference.to_string()),
-        IdlValue::Enum(_) | IdlValue::Members(_) | IdlValue::Elements(_) => made(value, type_code),
+        IdlValue::Enum(_) | IdlValue::Members(_) | IdlValue::Elements(_) => typed(value, type_code),
         _ => json!(format!("{value:?}")),
     }
 }
 
-/// What needs its type: names of enumerators and members, and the type of elements.
-fn made(value: &IdlValue, type_code: &TypeCode) -> Value {
+/// Formats a value that needs its type, for the names of enumerators and members and for the type of elements.
+fn typed(value: &IdlValue, type_code: &TypeCode) -> Value {
     match (value, type_code.unaliased().shape()) {
         (IdlValue::Enum(ordinal), Shape::Enum(enumeration)) => {
             match enumeration.enumerators.get(*ordinal as usize) {
@@ -68,7 +68,7 @@ fn made(value: &IdlValue, type_code: &TypeCode) -> Value {
     }
 }
 
-/// JSON has no infinities and no NaN.
+/// Formats a real number; as text if it is infinite or NaN, which JSON cannot express.
 fn real(value: f64) -> Value {
     match Number::from_f64(value) {
         Some(number) => Value::Number(number),
@@ -76,7 +76,7 @@ fn real(value: f64) -> Value {
     }
 }
 
-/// Beyond it a reader that takes numbers for doubles would change them.
+/// A reader that takes numbers as doubles would change larger ones.
 const EXACT_MAX: u64 = 1 << 53;
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     use rtorb_services::stubs::rtec_event::rtorb_events::ConnectionState;
 
     #[test]
-    fn values_are_json_as_far_as_json_has_them() {
+    fn values_are_json_where_json_can_express_them() {
         let shown = |value: Any| any(&value)["value"].clone();
         assert_eq!(any(&Any::NULL), Value::Null);
         let long = Any::from_value(&-7i32).unwrap();

@@ -1,4 +1,4 @@
-//! `rtorb events gateway`: from one channel to another.
+//! `rtorb events gateway`: forwards events from one channel to another.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,44 +13,43 @@ use rtorb_services::events::gateway::{
     Ends, Find, Gateway as Running, GatewayConfig, GatewayStatistics, News,
 };
 
-use crate::NO;
-use crate::orb_options::ServerChoices;
+use crate::FAILED;
+use crate::orb_options::ServerOptions;
 use crate::output::{line, print_json};
-use crate::reference::{Calling, duration};
+use crate::reference::{CallOptions, duration};
 
-/// Bring the consumers of one channel the events of another that they want, until it is interrupted.
+/// Forward the events of one channel that the consumers of another want, until it is interrupted.
 ///
-/// Two gateways in opposite directions join two channels. Exit status 1: a channel could not be reached any more.
+/// Two gateways in opposite directions join two channels. Exit status 1: a channel became unreachable.
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
-    /// The channel that events come from: an IOR:, a corbaloc: or corbaname:, or a file that holds one. It is read again each
-    /// time when the gateway connects.
+    /// Source channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one. It is read again each time the
+    /// gateway connects.
     #[arg(value_name = "FROM")]
     from: String,
-    /// The channel that they go to.
+    /// Destination channel, in the same form.
     #[arg(value_name = "TO")]
     to: String,
-    /// Pushes that wait to be passed on; of more, the oldest is discarded.
+    /// Maximum number of pushes that wait to be forwarded. Beyond it, the oldest is discarded.
     #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().queue_pushes)]
     queue_events: usize,
-    /// Octets of them.
+    /// Maximum size of the waiting pushes in bytes.
     #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().queue_octets)]
     queue_octets: usize,
-    /// How urgent its subscription is: an RT_Info of the first channel's scheduler. Without it, what the consumers at the other
-    /// one say.
+    /// RT_Info of the gateway's subscription, known to the scheduler of FROM [default: the RT_Infos of the consumers at TO].
     #[arg(long, value_name = "N")]
     rt_info: Option<i32>,
-    /// How often to try in a row before it gives up.
+    /// Number of failed attempts in a row before the gateway gives up.
     #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().tries_max,
         value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
-    /// How often to ask whether the channels are there.
+    /// Interval of pings to the channels.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     ping_every: Duration,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
     /// Print one JSON object at the end.
     #[arg(long)]
     json: bool,
@@ -73,8 +72,8 @@ impl Gateway {
             ..GatewayConfig::default()
         };
         orb.root_poa()?;
-        let serving = super::serve_beside(&orb)?;
-        let gateway = Running::start(&orb, ends, config, tell)?;
+        let serving = super::spawn_server(&orb)?;
+        let gateway = Running::start(&orb, ends, config, print_news)?;
         while !interrupt.requested() && !gateway.has_ended() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
@@ -86,9 +85,10 @@ impl Gateway {
             served?;
         }
         self.print(&statistics)?;
-        Ok(match gave_up {
-            true => ExitCode::from(NO),
-            false => ExitCode::SUCCESS,
+        Ok(if gave_up {
+            ExitCode::from(FAILED)
+        } else {
+            ExitCode::SUCCESS
         })
     }
 
@@ -105,13 +105,13 @@ impl Gateway {
             ..
         } = statistics;
         line(format!(
-            "{received} events came, {forwarded} went on, {expired} may pass no more gateways, {} were discarded",
+            "{received} events received, {forwarded} forwarded, {expired} expired (ttl), {} discarded",
             discarded_full + discarded_lost
         ))
     }
 }
 
-/// Reads the REF anew each time: a file of a channel that was started again has another one.
+/// Returns a function that reads the REF each time, because a restarted channel writes another reference to its file.
 fn find(orb: &Orb, argument: &str) -> Find {
     let (orb, argument) = (orb.clone(), argument.to_owned());
     Box::new(move || {
@@ -123,9 +123,9 @@ fn find(orb: &Orb, argument: &str) -> Find {
     })
 }
 
-fn tell(news: &News) {
+fn print_news(news: &News) {
     eprintln!("gateway: {news}");
 }
 
-/// How soon an interrupt is seen.
+/// The interval of checks for an interrupt.
 const LOOK_EVERY_NS: u64 = 50_000_000;

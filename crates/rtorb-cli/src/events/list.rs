@@ -1,4 +1,4 @@
-//! `rtorb events list`: who is connected to a channel, and what it has counted.
+//! `rtorb events list`: shows the clients and counters of a channel.
 
 use std::process::ExitCode;
 
@@ -11,16 +11,16 @@ use rtorb_services::events::statistics::{
 use rtorb_services::events::{Statistics, statistics_of};
 
 use crate::output::{line, print_json, print_table};
-use crate::reference::{self, Calling};
+use crate::reference::{self, CallOptions};
 
-/// Show the consumers of a channel of ours, and what it has counted.
+/// Show the consumers and counters of a channel of rtorb.
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// The channel: an IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -32,19 +32,20 @@ impl List {
         let object = reference::object(&orb, &self.reference)?;
         let statistics = statistics_of(&object).map_err(|exception| {
             anyhow!(
-                "{} does not tell what it has counted (only channels of rtorb do): {exception}",
+                "{} does not return counters (only channels of rtorb do): {exception}",
                 self.reference
             )
         })?;
-        match self.json {
-            true => print_json(&statistics)?,
-            false => print(&statistics)?,
+        if self.json {
+            print_json(&statistics)?
+        } else {
+            print(&statistics)?
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Prints what a channel has counted.
+/// Prints the counters of a channel.
 pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
     let Statistics {
         received,
@@ -57,7 +58,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         ..
     } = statistics;
     line(format!(
-        "{received} events from {suppliers} suppliers; {} too large, {} of nobody who is connected, {} malformed",
+        "{received} events from {suppliers} suppliers; {} too large, {} from suppliers that are not connected, {} malformed",
         refused.too_large, refused.not_connected, refused.malformed
     ))?;
     if *undistributed > 0 {
@@ -74,7 +75,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
             "delivered",
             "discarded",
             "waiting",
-            "octets",
+            "bytes",
         ];
         print_table(&Table {
             head: head.map(str::to_owned).to_vec(),
@@ -85,7 +86,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         let (forgotten, missed) = (consumer.forgotten, consumer.timeouts_missed);
         if forgotten > 0 || missed > 0 {
             line(format!(
-                "consumer {}: its conjunctions had no room for {forgotten} events, and {missed} timeouts went by unseen",
+                "consumer {}: its conjunctions had no room for {forgotten} events, and {missed} timeouts were missed",
                 consumer.number
             ))?;
         }
@@ -96,7 +97,7 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
     let gone = departed.all();
     if gone > 0 {
         line(format!(
-            "{gone} consumers are gone ({} disconnected, {} dead, {} hung, {} with a full queue): {} of their {} events \
+            "{gone} consumers have left ({} disconnected, {} dead, {} hung, {} with a full queue): {} of their {} events \
              were delivered",
             departed.disconnected,
             departed.dead,
@@ -114,8 +115,8 @@ fn row(consumer: &ConsumerStatistics) -> Vec<String> {
         _ if consumer.is_suspended => "suspended",
         ConnectionState::Opening => "opening",
         ConnectionState::Open => "open",
-        ConnectionState::Clogged => "takes no more",
-        _ => "gone",
+        ConnectionState::Clogged => "clogged",
+        _ => "closed",
     };
     let events = &consumer.events;
     vec![
@@ -144,7 +145,7 @@ fn offer(supplier: &SupplierStatistics) -> String {
     };
     let mut all: Vec<String> = supplier.publications.iter().map(shown).collect();
     if all.is_empty() {
-        all.push("it does not say what".to_owned());
+        all.push("events that it does not declare".to_owned());
     }
     let kind = if supplier.is_gateway {
         " (a gateway)"

@@ -1,4 +1,4 @@
-//! `rtorb events push`: a supplier.
+//! `rtorb events push`: pushes events as a supplier.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,47 +17,47 @@ use rtorb_services::events::subscribe::Publications;
 use serde_json::json;
 
 use super::text;
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json};
-use crate::reference::Calling;
+use crate::reference::CallOptions;
 
-/// Push events to a channel: one, some, or at a rate until it is interrupted.
+/// Push events to a channel: one, several, or at a rate until it is interrupted.
 ///
-/// Exit status 0: the channel has taken them all. 1: it has not; what happened is told.
+/// Exit status 0: the channel accepted all events. 1: it did not; the message says why.
 #[derive(Debug, Args)]
 pub(crate) struct Push {
-    /// The channel: an IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    /// The events' type; those of applications begin at 16.
+    /// Type of the events; types of applications begin at 16.
     #[arg(long = "type", value_name = "N", value_parser = clap::value_parser!(i32).range(16..))]
     event_type: i32,
-    /// Their source.
+    /// Source of the events.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..))]
     source: i32,
-    /// How many gateways they may pass.
+    /// Maximum number of gateways that an event passes.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(0..))]
     ttl: i32,
-    /// Their payload: text, or hex: and digits.
+    /// Payload of the events: text, or hex: and digits.
     #[arg(long, value_name = "TEXT", value_parser = text::payload, conflicts_with = "size")]
     payload: Option<std::vec::Vec<u8>>,
-    /// A payload of so many octets.
+    /// Size of the payload in bytes; the bytes are 0.
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
     size: Option<u32>,
-    /// Put a text into their any as well.
+    /// Text for the any of the events.
     #[arg(long, value_name = "TEXT")]
     any: Option<String>,
-    /// Begin each payload with a number (24 octets), so that `watch --check-sequence` finds what is lost or repeated.
+    /// Begin each payload with a number (24 bytes), so that `watch --check-sequence` detects lost and repeated events.
     #[arg(long)]
     numbered: bool,
-    /// How many events a second; without it, one after the other as fast as they can be sent.
+    /// Rate in events per second [default: as fast as they can be sent].
     #[arg(long, value_name = "HZ", value_parser = rate)]
     rate: Option<f64>,
-    /// How many events: 1, or with --rate until it is interrupted.
+    /// Number of events [default: 1; with --rate, until it is interrupted].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     /// Print one JSON object at the end.
     #[arg(long)]
     json: bool,
@@ -78,18 +78,18 @@ impl Push {
             || !interrupt.requested(),
             |late_ns| late.record(late_ns),
         );
-        // Oneways on their way: the channel answers behind them.
+        // Oneways may still be in transit. The channel handles them before it replies to this call.
         if let (None, Err(exception)) = (&pushed.failure, supplier.arrived()) {
             pushed.failure = Some(exception);
         }
-        // Who has failed has said so; who has not has nothing more to say.
+        // The report has a failure already; a failed disconnect adds nothing.
         let _ = supplier.disconnect();
         self.print(&pushed, &late)?;
         Ok(match pushed.failure {
             None => ExitCode::SUCCESS,
             Some(exception) => {
                 eprintln!("rtorb: {exception}");
-                ExitCode::from(NO)
+                ExitCode::from(FAILED)
             }
         })
     }
@@ -135,7 +135,7 @@ impl Push {
     }
 }
 
-/// Tells this run from others of this host, and most likely of all.
+/// Returns a number that distinguishes this run from others of this host, and most likely from all others.
 fn run() -> u64 {
     monotonic_ns().rotate_left(20) ^ u64::from(std::process::id())
 }

@@ -1,4 +1,4 @@
-//! `rtorb events serve`: a channel.
+//! `rtorb events serve`: serves a channel.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,13 +23,13 @@ use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
 use super::list;
-use crate::orb_options::{ClientChoices, Misuse, ServerChoices, in_our_words};
+use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
 use crate::output::print_json;
 use crate::reference::{builder, duration, object};
 
-/// Serve an event channel until SIGTERM or SIGINT, or until somebody destroys it.
+/// Serve an event channel until SIGTERM or SIGINT, or until a client destroys it.
 ///
-/// It is found under the key EventService: corbaloc::HOST:PORT/EventService. At the end it says what it has counted.
+/// The channel's object key is EventService: corbaloc::HOST:PORT/EventService. Its counters are printed at the end.
 #[derive(Debug, Args)]
 #[command(mut_arg("lanes", |arg| arg.help(
     "The CORBA priorities of the channel's lanes, most urgent first, each with a thread: 50,30,10. With --dispatch lanes, \
@@ -37,65 +37,66 @@ use crate::reference::{builder, duration, object};
      (INV_POLICY) [default: 0]"
 )))]
 pub(super) struct Serve {
-    /// Where to write the channel's reference, in whole and only when it is ready.
+    /// File to write the channel's reference to. It is written atomically, when the channel is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
-    /// Which thread hands events to consumers.
+    /// Thread that sends events to consumers.
     #[arg(long, value_name = "NAME", value_enum, default_value = "priority")]
     dispatching: DispatchingName,
-    /// How subscriptions are read: groups that end where the next begins, or that say how many children they have.
+    /// Form of subscriptions: a group ends where the next begins (basic), or has its number of children (prefix).
     #[arg(long, value_name = "NAME", value_enum, default_value = "basic")]
     filtering: Filtering,
-    /// Events that wait for one consumer.
+    /// Maximum number of events that wait for one consumer.
     #[arg(long, value_name = "N")]
     queue_events: Option<usize>,
-    /// Octets of them.
+    /// Maximum size of these waiting events in bytes.
     #[arg(long, value_name = "N")]
     queue_octets: Option<usize>,
-    /// Events that a lane has taken and not yet distributed to its consumers; beyond them the supplier's thread distributes.
+    /// Maximum number of events that a lane has not yet distributed to its consumers. Beyond it, the supplier's thread
+    /// distributes.
     #[arg(long, value_name = "N")]
     intake_events: Option<usize>,
-    /// Octets of them.
+    /// Maximum size of these undistributed events in bytes.
     #[arg(long, value_name = "N")]
     intake_octets: Option<usize>,
-    /// Octets of one event; a larger one is discarded.
+    /// Maximum size of one event in bytes. A larger event is discarded.
     #[arg(long, value_name = "N")]
     event_octets: Option<usize>,
-    /// What becomes of an event for whose consumer there is no room: discard_oldest, discard_newest, wait:TIME (the supplier
-    /// waits), disconnect (the consumer).
+    /// Policy for an event that finds a consumer's queue full: discard_oldest, discard_newest, wait:TIME (the supplier waits),
+    /// disconnect (the consumer).
     #[arg(long, value_name = "POLICY", value_parser = when_full)]
     when_full: Option<WhenFull>,
-    /// What an RT_Info of a consumer is: its priority in this schedule, from `rtorb scheduling compute --out`. Without --lanes,
-    /// the lanes are its priorities.
+    /// Schedule with the priorities of the consumers' RT_Infos, from `rtorb scheduling compute --out`. Without --lanes, its
+    /// priorities are the lanes.
     #[arg(long, value_name = "FILE", conflicts_with = "scheduler")]
     schedule: Option<PathBuf>,
-    /// The same by a Scheduler, which is asked each time when a consumer connects: an IOR:, a corbaloc: or corbaname:, or a file
-    /// that holds one.
+    /// Scheduler that returns these priorities whenever a consumer connects: an IOR:, a corbaloc: or corbaname: URL, or a file
+    /// that contains one.
     #[arg(long, value_name = "REF")]
     scheduler: Option<String>,
-    /// Consumers at a time.
+    /// Maximum number of connected consumers.
     #[arg(long, value_name = "N")]
     consumers_max: Option<usize>,
-    /// Suppliers at a time.
+    /// Maximum number of connected suppliers.
     #[arg(long, value_name = "N")]
     suppliers_max: Option<usize>,
-    /// How long a consumer may take nothing while events wait for it, before it is dropped.
+    /// Time without progress after which a consumer with waiting events is dropped.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     hang_timeout: Option<Duration>,
-    /// How often consumers and suppliers of which nothing is heard are asked whether they are there.
+    /// Interval of pings to silent consumers and suppliers.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     ping_every: Option<Duration>,
-    /// Bind the channel to this name in the naming service (--init-ref NameService=REF says where that is).
+    /// Name to bind the channel to in the naming service (of --init-ref NameService=REF).
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Serve a plain face as well (CosEventChannelAdmin, push only), and write its reference here.
+    /// File for the reference of a CosEventChannelAdmin interface (push only) to the channel, which is then served too.
     #[arg(long, value_name = "FILE")]
     cos_ior_file: Option<PathBuf>,
-    /// The type of the events that plain suppliers push.
+    /// Type of the events that CosEvent suppliers push.
     #[arg(long, value_name = "N", default_value_t = PlainConfig::default().event_type, requires = "cos_ior_file",
         value_parser = clap::value_parser!(i32).range(16..))]
     cos_type: i32,
-    /// Their source.
+    /// Source of these events.
     #[arg(long, value_name = "N", default_value_t = PlainConfig::default().source, requires = "cos_ior_file",
         value_parser = clap::value_parser!(i32).range(1..))]
     cos_source: i32,
@@ -103,14 +104,14 @@ pub(super) struct Serve {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
     #[command(flatten)]
-    client: ClientChoices,
+    client: ClientOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DispatchingName {
-    /// The supplier's thread where it has the lane's priority, the lane's thread otherwise.
+    /// The supplier's thread if it has the lane's priority, otherwise the lane's thread.
     Priority,
     /// Always the supplier's thread.
     Reactive,
@@ -131,9 +132,9 @@ impl Serve {
         let config = self.config(schedule.as_ref())?;
         let orb = self.orb(&config)?;
         let priorities = self.priorities(&orb, schedule)?;
-        let channel = Channel::serve_with(&orb, config, priorities).map_err(in_words)?;
+        let channel = Channel::serve_with(&orb, config, priorities).map_err(channel_error)?;
         let poa = orb.root_poa()?;
-        let serving = super::serve_beside(&orb)?;
+        let serving = super::spawn_server(&orb)?;
         let plain = match &self.cos_ior_file {
             Some(_) => Some(PlainChannel::serve(
                 &poa,
@@ -143,7 +144,11 @@ impl Serve {
             None => None,
         };
         let named = match &self.name {
-            Some(name) => Some(Named::bind(&orb, name, channel.reference().as_object())?),
+            Some(name) => Some(NameBinding::bind(
+                &orb,
+                name,
+                channel.reference().as_object(),
+            )?),
             None => None,
         };
         if let (Some(plain), Some(file)) = (&plain, &self.cos_ior_file) {
@@ -158,7 +163,7 @@ impl Serve {
         if orb.strategies().dispatch == DispatchStrategy::Lanes {
             let lanes = self.server.take_lanes().unwrap_or_default();
             eprintln!(
-                "suppliers and other clients need the priority of a lane, or get INV_POLICY: PRIORITY:THREADS are {lanes}"
+                "suppliers and other clients need the priority of a lane, or get INV_POLICY; the lanes (PRIORITY:THREADS) are {lanes}"
             );
         }
         while !interrupt.requested() && !channel.is_destroyed() && !serving.is_finished() {
@@ -174,9 +179,10 @@ impl Serve {
         if let Ok(Some(served)) = serving.join() {
             served?;
         }
-        match self.json {
-            true => print_json(&statistics)?,
-            false => list::print(&statistics)?,
+        if self.json {
+            print_json(&statistics)?
+        } else {
+            list::print(&statistics)?
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -184,12 +190,12 @@ impl Serve {
     fn schedule(&self) -> anyhow::Result<Option<Schedule>> {
         let read = |file: &PathBuf| {
             Schedule::read(file)
-                .map_err(|error| anyhow!(Misuse::new(format!("--schedule: {error}"))))
+                .map_err(|error| anyhow!(UsageError::new(format!("--schedule: {error}"))))
         };
         self.schedule.as_ref().map(read).transpose()
     }
 
-    /// Who knows how urgent an RT_Info is.
+    /// Returns the source of priorities of RT_Infos.
     fn priorities(
         &self,
         orb: &Orb,
@@ -209,7 +215,7 @@ impl Serve {
     fn config(&mut self, schedule: Option<&Schedule>) -> anyhow::Result<ChannelConfig> {
         let usual = ChannelConfig::default();
         let lanes = match (self.server.take_lanes(), schedule) {
-            (Some(text), _) => lanes(&text).map_err(|error| anyhow!(Misuse::new(error)))?,
+            (Some(text), _) => lanes(&text).map_err(|error| anyhow!(UsageError::new(error)))?,
             (None, Some(schedule)) => lanes_of(schedule)?,
             (None, None) => usual.lanes.clone(),
         };
@@ -252,7 +258,7 @@ impl Serve {
         let chosen = self.server.apply(&self.client, usual);
         chosen
             .and_then(|builder| builder.build())
-            .map_err(in_our_words)
+            .map_err(option_error)
     }
 
     fn plain(&self) -> PlainConfig {
@@ -264,18 +270,18 @@ impl Serve {
     }
 }
 
-/// A name that the channel has while it is served.
-struct Named {
+/// The name to which the channel is bound while it is served.
+struct NameBinding {
     root: Context,
     name: Name,
 }
 
-impl Named {
+impl NameBinding {
     fn bind(orb: &Orb, text: &str, channel: &ObjectRef) -> anyhow::Result<Self> {
         let name = parse_name(text)
-            .map_err(|error| anyhow!(Misuse::new(format!("--name {text}: {error}"))))?;
+            .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
         let root = Context::root(orb).context(
-            "no naming service to bind --name in: start one with `rtorb naming serve`, or say where one is with \
+            "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
              --init-ref NameService=REF",
         )?;
         root.bind(&name, channel, Existing::Replace)
@@ -285,7 +291,7 @@ impl Named {
 
     fn unbind(&self) {
         if let Err(failure) = self.root.unbind(&self.name) {
-            eprintln!("rtorb: the channel's name stays bound: {failure}");
+            eprintln!("rtorb: cannot unbind the channel's name: {failure}");
         }
     }
 }
@@ -295,14 +301,14 @@ fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What is wrong with a choice is misuse; what the host refuses is not.
-fn in_words(error: ChannelError) -> anyhow::Error {
+/// Converts an error of the channel: a wrong option is a usage error, a refusal of the host is not.
+fn channel_error(error: ChannelError) -> anyhow::Error {
     match &error {
         ChannelError::Thread { .. } => {
-            anyhow!("{error}; or go on without real-time threads: --best-effort")
+            anyhow!("{error}; --best-effort continues without real-time threads")
         }
         ChannelError::Config { .. } | ChannelError::Strategies { .. } => {
-            anyhow!(Misuse::new(error.to_string()))
+            anyhow!(UsageError::new(error.to_string()))
         }
         _ => anyhow!(error),
     }
@@ -310,7 +316,7 @@ fn in_words(error: ChannelError) -> anyhow::Error {
 
 fn lanes(text: &str) -> Result<Vec<Priority>, String> {
     let wrong = |part: &str| {
-        format!("--lanes {text}: {part:?} is no CORBA priority (0 to 32767): write 50,30,10")
+        format!("--lanes {text}: {part:?} is not a CORBA priority (0 to 32767): write 50,30,10")
     };
     text.split(',')
         .map(|part| {
@@ -320,7 +326,7 @@ fn lanes(text: &str) -> Result<Vec<Priority>, String> {
         .collect()
 }
 
-/// The priorities of a schedule, the most urgent first.
+/// Returns the priorities of a schedule, the most urgent first.
 fn lanes_of(schedule: &Schedule) -> anyhow::Result<Vec<Priority>> {
     let mut lanes: Vec<Priority> = (schedule.lanes().iter())
         .map(|lane| lane.lane_priority)
@@ -328,16 +334,18 @@ fn lanes_of(schedule: &Schedule) -> anyhow::Result<Vec<Priority>> {
     lanes.sort_unstable();
     lanes.dedup();
     lanes.reverse();
-    match lanes.is_empty() {
-        false => Ok(lanes),
-        true => Err(anyhow!(Misuse::new(
-            "--schedule: none of its priorities is one of CORBA: say which lanes there are with --lanes".to_owned()
-        ))),
+    if lanes.is_empty() {
+        Err(anyhow!(UsageError::new(
+            "--schedule: the schedule has no CORBA priorities: give the lanes with --lanes"
+                .to_owned()
+        )))
+    } else {
+        Ok(lanes)
     }
 }
 
-/// The ORB's lanes where suppliers are served by lanes: two threads for each of the channel's, so that one may wait, and for
-/// those who have no priority.
+/// Returns the lanes of an ORB that serves suppliers by lanes: two threads for each lane of the channel, so that one may wait,
+/// and two for clients without a priority.
 fn serving_lanes(lanes: &[Priority]) -> String {
     let lowest = (!lanes.contains(&Priority::MIN)).then_some(Priority::MIN);
     let all = lanes.iter().copied().chain(lowest);
@@ -353,11 +361,13 @@ fn when_full(text: &str) -> Result<WhenFull, String> {
         Some(("wait", time)) => Ok(WhenFull::Wait {
             at_most: duration(time)?,
         }),
-        _ => Err("there are discard_oldest, discard_newest, wait:TIME, disconnect".to_owned()),
+        _ => Err(
+            "the policies are discard_oldest, discard_newest, wait:TIME and disconnect".to_owned(),
+        ),
     }
 }
 
-/// How soon an interrupt is seen.
+/// The interval of checks for an interrupt.
 const LOOK_EVERY_NS: u64 = 20_000_000;
 
 #[cfg(test)]
@@ -378,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_priority_has_a_lane_that_serves_it() {
+    fn a_lane_serves_clients_without_priority() {
         let serving = |text| serving_lanes(&lanes(text).unwrap());
         assert_eq!(serving("50,10"), "50:2,10:2,0:2");
         assert_eq!(serving("50,0"), "50:2,0:2");

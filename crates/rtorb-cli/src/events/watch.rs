@@ -1,4 +1,4 @@
-//! `rtorb events watch`: a consumer.
+//! `rtorb events watch`: shows events as a consumer.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,68 +14,69 @@ use rtorb_services::events::simple_subscription::{Grouping, SimpleSubscription};
 use serde_json::{Value, json};
 
 use super::{any_json, text};
-use crate::NO;
-use crate::orb_options::{Misuse, ServerChoices};
+use crate::FAILED;
+use crate::orb_options::{ServerOptions, UsageError};
 use crate::output::line;
-use crate::reference::{Calling, duration};
+use crate::reference::{CallOptions, duration};
 
-/// Show the events of a channel, a line each, until it is interrupted.
+/// Show the events of a channel, one a line, until it is interrupted.
 ///
-/// Exit status 0: it was interrupted, or the events of --count came. 1: the channel ended it, or with --check-sequence events
-/// were lost, repeated or out of order.
+/// Exit status 0: it was interrupted, or received --count events. 1: the channel disconnected it, or --check-sequence found
+/// events lost, repeated or out of order.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// The channel: an IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    /// Events of this type; may be given more than once. Without it, of any.
+    /// Type of the events. May be given more than once [default: all types].
     #[arg(long = "type", value_name = "N", value_parser = clap::value_parser!(i32).range(16..))]
     types: Vec<i32>,
-    /// Events of this source; may be given more than once. Without it, of any.
+    /// Source of the events. May be given more than once [default: all sources].
     #[arg(long = "source", value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     sources: Vec<i32>,
-    /// Only when one of each is there, and all of them together.
+    /// Wait for one event of each type and source, and receive them together.
     #[arg(long)]
     all_of: bool,
-    /// Be called each such time as well.
+    /// Period of an additional timeout event.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     interval: Option<Duration>,
-    /// Be called when nothing has come for so long.
+    /// Time without events after which a timeout event is sent.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "all_of")]
     deadline: Option<Duration>,
-    /// How urgent this consumer is: an RT_Info of the channel's scheduler; without one, a CORBA priority, which chooses the lane.
+    /// RT_Info of this consumer, known to the channel's scheduler; or a CORBA priority if the channel has no scheduler. It
+    /// selects the lane.
     #[arg(long, value_name = "N", default_value_t = 0)]
     rt_info: i32,
-    /// Say that it is a gateway: gateways do not subscribe for it.
+    /// Connect as a gateway: other gateways do not subscribe on its behalf.
     #[arg(long)]
     gateway: bool,
-    /// End after so many events, timeouts not counted.
+    /// Number of events after which the command ends; timeouts do not count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Follow the numbers of `push --numbered`, and say at the end what was lost, repeated or out of order.
+    /// Check the numbers of `push --numbered`, and report lost, repeated and reordered events at the end.
     #[arg(long)]
     check_sequence: bool,
-    /// Show nothing but what is said at the end.
+    /// Show only the summary at the end.
     #[arg(long)]
     quiet: bool,
-    /// Print one JSON object a line: each event, and at the end what was seen in all.
+    /// Print one JSON object a line: each event, and a summary at the end.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
 }
 
-/// What was seen.
+/// Counts of received events.
 #[derive(Debug, Default)]
-struct Seen {
+struct Tally {
     events: u64,
     timeouts: u64,
     order: Order,
 }
 
-/// Why it ends.
+/// The reason why the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Interrupted,
@@ -87,24 +88,24 @@ impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals()?;
         let qos = self.subscription().consumer_qos();
-        let qos = qos.map_err(|error| anyhow!(Misuse::new(error.to_string())))?;
+        let qos = qos.map_err(|error| anyhow!(UsageError::new(error.to_string())))?;
         let orb = self.calling.serving_orb(&self.server)?;
         let channel = super::channel(&orb, &self.reference)?;
         let poa = orb.root_poa()?;
-        let serving = super::serve_beside(&orb)?;
+        let serving = super::spawn_server(&orb)?;
         let receiver = Receiver::connect(&channel, &poa, &qos, WAITING_MAX)
             .map_err(|error| anyhow!("{}: {error}", self.reference))?;
         eprintln!("watching {}", self.reference);
-        let mut seen = Seen::default();
-        let end = self.watch(&receiver, &interrupt, &mut seen)?;
+        let mut tally = Tally::default();
+        let end = self.watch(&receiver, &interrupt, &mut tally)?;
         let missed = receiver.missed();
-        // A channel that has gone needs no goodbye.
+        // The channel may no longer exist, so the result is ignored.
         let _ = receiver.disconnect();
         orb.shutdown();
         if let Ok(Some(served)) = serving.join() {
             served?;
         }
-        self.conclude(&seen, missed, end)
+        self.conclude(&tally, missed, end)
     }
 
     fn subscription(&self) -> SimpleSubscription {
@@ -127,7 +128,7 @@ impl Watch {
         &self,
         receiver: &Receiver,
         interrupt: &Interrupt,
-        seen: &mut Seen,
+        tally: &mut Tally,
     ) -> anyhow::Result<End> {
         let begin_ns = monotonic_ns();
         let mut ask_ns = begin_ns + ASK_EVERY_NS;
@@ -135,18 +136,18 @@ impl Watch {
         while !interrupt.requested() {
             match receiver.next(&mut arrival, monotonic_ns() + LOOK_EVERY_NS) {
                 Received::Event => {
-                    seen.note(&arrival);
+                    tally.note(&arrival);
                     if !self.quiet {
                         self.show(&arrival, begin_ns)?;
                     }
-                    if self.count.is_some_and(|count| seen.events >= count) {
+                    if self.count.is_some_and(|count| tally.events >= count) {
                         return Ok(End::Counted);
                     }
                 }
                 Received::Disconnected => return Ok(End::Disconnected),
                 Received::Nothing if monotonic_ns() >= ask_ns => {
                     ask_ns = monotonic_ns() + ASK_EVERY_NS;
-                    // A channel that was killed says nothing.
+                    // A killed channel sends no disconnect.
                     if let Err(exception) = receiver.is_served() {
                         eprintln!("rtorb: {exception}");
                         return Ok(End::Disconnected);
@@ -201,23 +202,23 @@ impl Watch {
         line(shown)
     }
 
-    fn conclude(&self, seen: &Seen, missed: u64, end: End) -> anyhow::Result<ExitCode> {
-        let findings = seen.order.findings();
+    fn conclude(&self, tally: &Tally, missed: u64, end: End) -> anyhow::Result<ExitCode> {
+        let findings = tally.order.findings();
         if self.json {
             let mut conclusion = json!({
-                "events": seen.events,
-                "timeouts": seen.timeouts,
+                "events": tally.events,
+                "timeouts": tally.timeouts,
                 "missed_here": missed,
                 "disconnected": end == End::Disconnected,
             });
             if self.check_sequence {
-                conclusion["sequence"] = found(&findings);
+                conclusion["sequence"] = findings_json(&findings);
             }
             line(json!({ "end": conclusion }).to_string())?;
         } else {
-            let mut text = format!("{} events, {} timeouts", seen.events, seen.timeouts);
+            let mut text = format!("{} events, {} timeouts", tally.events, tally.timeouts);
             if missed > 0 {
-                text += &format!(", {missed} more came faster than they could be shown");
+                text += &format!(", {missed} more arrived faster than they could be shown");
             }
             if self.check_sequence {
                 text += &format!(
@@ -228,17 +229,18 @@ impl Watch {
             eprintln!("{text}");
         }
         if end == End::Disconnected {
-            eprintln!("rtorb: the channel has disconnected this consumer, or is gone");
+            eprintln!("rtorb: the channel disconnected this consumer, or no longer exists");
         }
         let is_well = !self.check_sequence || findings.all_is_well() && findings.numbered > 0;
-        Ok(match end != End::Disconnected && is_well {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(NO),
+        Ok(if end != End::Disconnected && is_well {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(FAILED)
         })
     }
 }
 
-impl Seen {
+impl Tally {
     fn note(&mut self, arrival: &Arrival) {
         let header = &arrival.event.header;
         match header.r#type {
@@ -253,7 +255,7 @@ impl Seen {
     }
 }
 
-fn found(findings: &Findings) -> Value {
+fn findings_json(findings: &Findings) -> Value {
     json!({
         "numbered": findings.numbered,
         "unnumbered": findings.unnumbered,
@@ -264,7 +266,7 @@ fn found(findings: &Findings) -> Value {
     })
 }
 
-/// From the event's creation to its arrival, if its creation time can be one of this host's clock.
+/// Returns the time from the event's creation to its arrival, if this host's clock can have set the creation time.
 fn latency_ns(arrival: &Arrival) -> Option<u64> {
     let created_ns = arrival.event.header.creation_time.checked_mul(100)?;
     let latency_ns = arrival.arrived_ns.checked_sub(created_ns)?;
@@ -280,11 +282,11 @@ fn type_name(event_type: i32) -> String {
     }
 }
 
-/// Events that wait to be shown; a terminal is slow.
+/// The maximum number of events that wait to be shown, because a terminal is slow.
 const WAITING_MAX: usize = 65_536;
-/// How soon an interrupt is seen.
+/// The interval of checks for an interrupt.
 const LOOK_EVERY_NS: u64 = 50_000_000;
-/// How often a channel that says nothing is asked whether it is there.
+/// The interval of pings to a silent channel.
 const ASK_EVERY_NS: u64 = 2_000_000_000;
-/// Who takes longer has another clock.
+/// A longer latency means that the event's creator has another clock.
 const LATENCY_MAX_NS: u64 = 60_000_000_000;

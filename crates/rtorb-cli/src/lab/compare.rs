@@ -1,4 +1,4 @@
-//! `rtorb lab compare A B`: what differs between two measurements, and whether it is more than the noise.
+//! `rtorb lab compare A B`: compares two measurements.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,19 +11,19 @@ use rtorb_lab::results::compare::{
 use rtorb_lab::results::runs;
 use rtorb_lab::results::summary::{self, Table, microseconds};
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json, print_table};
 
-/// Say what differs between two measurements, and whether it is more than the noise.
+/// Compare two measurements, and test whether differences exceed the noise.
 ///
-/// A and B are folders that `measure` or `lab run` wrote. With `--runs N` of those (five or more on each side), the
-/// medians of runs are compared; with a single run on a side, those of its rounds: drift between runs is then not covered.
+/// A and B are folders that `measure` or `lab run` wrote. If both have several runs (`--runs N`, five or more), the medians of
+/// runs are compared. If one has a single run, the medians of rounds are compared, which does not cover drift between runs.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The folder to compare with.
+    /// Folder to compare with.
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// The folder that is compared.
+    /// Folder that is compared.
     #[arg(value_name = "B")]
     b: PathBuf,
     /// Print the whole comparison as one JSON object.
@@ -32,10 +32,10 @@ pub(crate) struct Compare {
     /// Print every series, not only those that differ.
     #[arg(long)]
     all: bool,
-    /// Compare even what cannot be compared, such as runs of different effort.
+    /// Compare even if the measurements are not comparable, such as runs of different effort.
     #[arg(long)]
     anyway: bool,
-    /// End with exit status 1 when a time of B is longer beyond the noise, and by so many per cent or more.
+    /// Percentage of slowdown that ends with exit status 1: a time of B is longer by so much or more, and beyond the noise.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_if_slower: Option<f64>,
 }
@@ -43,18 +43,20 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let (a, b) = (runs::read(&self.a)?, runs::read(&self.b)?);
-        let spoilt = match self.anyway {
-            true => Spoilt::Compare,
-            false => Spoilt::Refuse,
+        let spoilt = if self.anyway {
+            Spoilt::Compare
+        } else {
+            Spoilt::Refuse
         };
         let comparison = compare::compare(&a, &b, spoilt)?;
-        match self.json {
-            true => print_json(&comparison)?,
-            false => self.print(&comparison)?,
+        if self.json {
+            print_json(&comparison)?
+        } else {
+            self.print(&comparison)?
         }
         Ok(match self.too_slow(&comparison) {
             0 => ExitCode::SUCCESS,
-            _ => ExitCode::from(NO),
+            _ => ExitCode::from(FAILED),
         })
     }
 
@@ -66,14 +68,14 @@ impl Compare {
             self.b.display(),
             runs_in_words(comparison.runs_b)
         ))?;
-        let (folded, told): (Vec<&Condition>, Vec<&Condition>) = comparison
+        let (folded, shown): (Vec<&Condition>, Vec<&Condition>) = comparison
             .conditions
             .iter()
             .partition(|condition| follows_from_kernel(comparison, condition));
-        told.into_iter().try_for_each(tell_condition)?;
+        shown.into_iter().try_for_each(print_condition)?;
         if !folded.is_empty() {
             line(format!(
-                "   NOTE  {} facts of the guests differ with their kernels; --json has them.",
+                "   NOTE  {} facts of the guests differ with their kernels; --json lists them.",
                 folded.len()
             ))?;
         }
@@ -92,10 +94,10 @@ impl Compare {
             print_table(&table(&shown, time_unit(comparison)))?;
         }
         if self.all {
-            shown.iter().try_for_each(|one| tell_why(one))?;
+            shown.iter().try_for_each(|one| print_why(one))?;
         }
-        tell_alone("A", &comparison.only_in_a)?;
-        tell_alone("B", &comparison.only_in_b)?;
+        print_unmatched("A", &comparison.only_in_a)?;
+        print_unmatched("B", &comparison.only_in_b)?;
         line(format!("\n{}", counts_in_words(comparison)))?;
         if let (Some(percent), too_slow @ 1..) = (self.fail_if_slower, self.too_slow(comparison)) {
             line(format!(
@@ -105,7 +107,7 @@ impl Compare {
         Ok(())
     }
 
-    /// How many series are slower by more than is allowed.
+    /// Returns the number of series that are slower by more than is allowed.
     fn too_slow(&self, comparison: &Comparison) -> usize {
         let Some(allowed) = self.fail_if_slower else {
             return 0;
@@ -118,7 +120,7 @@ impl Compare {
     }
 }
 
-/// In emulated machines all that differs between guests comes from the kernel, which is told by itself.
+/// Returns true for a difference between guests of emulated machines: it comes from the kernel, which is listed itself.
 fn follows_from_kernel(comparison: &Comparison, condition: &Condition) -> bool {
     comparison.virtual_time && condition.what.starts_with("host ")
 }
@@ -126,11 +128,11 @@ fn follows_from_kernel(comparison: &Comparison, condition: &Condition) -> bool {
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("it must be a number of per cent, 0 or more, such as 5".to_owned()),
+        _ => Err("it must be a percentage of 0 or more, such as 5".to_owned()),
     }
 }
 
-fn tell_condition(condition: &Condition) -> anyhow::Result<()> {
+fn print_condition(condition: &Condition) -> anyhow::Result<()> {
     let word = match condition.gravity {
         Gravity::Spoils => "SPOILT",
         Gravity::Matters => "DIFFERS",
@@ -145,31 +147,32 @@ fn tell_condition(condition: &Condition) -> anyhow::Result<()> {
     ))
 }
 
-fn tell_why(one: &Compared) -> anyhow::Result<()> {
+fn print_why(one: &Compared) -> anyhow::Result<()> {
     match &one.why {
         Some(why) => line(format!("  {}: {why}", name(&one.name))),
         None => Ok(()),
     }
 }
 
-fn tell_alone(side: &str, names: &[SeriesName]) -> anyhow::Result<()> {
+fn print_unmatched(side: &str, names: &[SeriesName]) -> anyhow::Result<()> {
     if names.is_empty() {
         return Ok(());
     }
     line(format!("\nOnly in {side}: {} series", names.len()))?;
-    for alone in names.iter().take(ALONE_MAX) {
+    for alone in names.iter().take(UNMATCHED_MAX) {
         line(format!("  {}", name(alone)))?;
     }
-    match names.len().saturating_sub(ALONE_MAX) {
+    match names.len().saturating_sub(UNMATCHED_MAX) {
         0 => Ok(()),
-        more => line(format!("  and {more} more, which --json has")),
+        more => line(format!("  and {more} more (--json lists them)")),
     }
 }
 
 fn time_unit(comparison: &Comparison) -> TimeUnit {
-    match comparison.virtual_time {
-        true => TimeUnit::GuestInstructions,
-        false => TimeUnit::Seconds,
+    if comparison.virtual_time {
+        TimeUnit::GuestInstructions
+    } else {
+        TimeUnit::Seconds
     }
 }
 
@@ -189,15 +192,19 @@ fn table(shown: &[&Compared], time: TimeUnit) -> Table {
         "verdict",
     ];
     let row = |one: &&Compared| {
-        let value = |value: f64| match one.unit == "ns" {
-            true => microseconds(value),
-            false => format!("{value:.2}"),
+        let value = |value: f64| {
+            if one.unit == "ns" {
+                microseconds(value)
+            } else {
+                format!("{value:.2}")
+            }
         };
         let ratio =
             |ratio: Option<f64>| ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
-        let interval = match one.ratio_low.is_some() {
-            true => format!("{} to {}", ratio(one.ratio_low), ratio(one.ratio_high)),
-            false => String::new(),
+        let interval = if one.ratio_low.is_some() {
+            format!("{} to {}", ratio(one.ratio_low), ratio(one.ratio_high))
+        } else {
+            String::new()
         };
         vec![
             name(&one.name),
@@ -225,19 +232,20 @@ fn table(shown: &[&Compared], time: TimeUnit) -> Table {
 }
 
 fn shown_p(p: f64) -> String {
-    match p < 0.001 {
-        true => "< 0.001".to_owned(),
-        false => format!("{p:.3}"),
+    if p < 0.001 {
+        "< 0.001".to_owned()
+    } else {
+        format!("{p:.3}")
     }
 }
 
-/// The experiment, and the labels as the report says them, with who is called.
+/// Formats the experiment, the contestant, and the labels as in the report.
 fn name(name: &SeriesName) -> String {
     let called = summary::row_name_of(&name.labels);
     let by = ["orb", "preset", "transport", "part"];
-    let who = by.iter().filter_map(|label| name.labels.get(*label));
+    let contestant = by.iter().filter_map(|label| name.labels.get(*label));
     let mut words = vec![name.experiment.clone()];
-    words.extend(who.map(ToString::to_string));
+    words.extend(contestant.map(ToString::to_string));
     words.push(called);
     words.retain(|word| !word.is_empty());
     words.join(" ")
@@ -261,24 +269,21 @@ fn counts_in_words(comparison: &Comparison) -> String {
             counts.no_difference,
             "without a difference beyond the noise",
         ),
-        (
-            counts.cannot_be_said,
-            "of which nothing can be said (--all says why)",
-        ),
+        (counts.cannot_be_said, "without a verdict (--all shows why)"),
     ];
-    let told = parts.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told
+    let counted = parts.iter().filter(|(count, _)| *count > 0);
+    let counted: Vec<String> = counted
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     format!(
         "B against A, {} series: {}.",
         comparison.series.len(),
-        told.join(", ")
+        counted.join(", ")
     )
 }
 
-const DRIFT: &str = "   NOTE  A single run is on a side, so that rounds are compared: a drift between runs is not covered, and \
+const DRIFT: &str = "   NOTE  One side has a single run, so rounds are compared: this does not cover drift between runs, which \
                      may look like a difference. Measure both sides with --runs 5 to cover it.";
-const SEEDS: &str = "   NOTE  An emulated machine: times are thousands of guest instructions (k instr), and every run repeats exactly. Seeds are the \
-                     observations: an interval says what other seeds might give. For a deadline, look at the maxima, which are not tested.";
-const ALONE_MAX: usize = 10;
+const SEEDS: &str = "   NOTE  An emulated machine: times are thousands of guest instructions (k instr), and every run repeats exactly. The observations are \
+                     seeds: an interval shows what other seeds might give. For a deadline, read the maxima, which are not tested.";
+const UNMATCHED_MAX: usize = 10;

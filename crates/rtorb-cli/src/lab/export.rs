@@ -1,4 +1,4 @@
-//! `rtorb lab export DIR`: results as flat tables for other programs.
+//! `rtorb lab export DIR`: writes results as flat tables for other programs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,13 +16,13 @@ use crate::output::{line, print_json};
 /// columns.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// A folder that `measure` or `lab run` wrote, with one run or several.
+    /// Folder that `measure` or `lab run` wrote, with one run or several.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The form of the files.
+    /// Format of the files.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
-    /// Where the tables are written.
+    /// Folder of the tables.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Print the files' names and numbers of rows as one JSON object.

@@ -1,4 +1,4 @@
-//! `rtorb lab kernel`: experiments inside emulated machines that differ in nothing but the kernel.
+//! `rtorb lab kernel`: experiments in emulated machines that differ only in their kernel.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ mod check;
 mod explain;
 mod run;
 
-/// Measure kernels in emulated machines that differ in nothing else, in virtual time.
+/// Measure kernels in virtual time, in emulated machines that are otherwise identical.
 #[derive(Debug, Args)]
 pub(crate) struct Kernel {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `rtorb lab kernels`: which kernels there are, and getting them.
+//! `rtorb lab kernels`: lists, fetches and removes kernels.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::output::{line, print_json, print_table};
 use crate::progress::Report;
 
-/// List the kernels that can be booted in emulated machines, fetch them, remove them.
+/// List, fetch and remove kernels for emulated machines.
 ///
-/// They come from the package index of Debian, by its own package client, and are kept below ~/.cache/rtorb/kernels.
-/// Nothing is installed, and nothing needs to be root. A kernel image of your own is named by its path wherever a kernel
-/// is named: `./bzImage`, or `mine=./bzImage`.
+/// Kernels come from Debian's package index through Debian's package client, and are kept below ~/.cache/rtorb/kernels. Nothing
+/// is installed, and nothing needs root. To use your own kernel image, write its path instead of a kernel's name: `./bzImage`,
+/// or `mine=./bzImage`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Kernels {
@@ -26,7 +26,7 @@ pub(crate) struct Kernels {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// List every version that is offered, not the newest of each series alone.
+    /// List every offered version, not only the newest of each series.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -37,13 +37,13 @@ pub(crate) struct Kernels {
 enum KernelsSubcommand {
     /// Download kernels and keep them.
     Fetch(Names),
-    /// Remove kernels that were fetched; a series is all of its versions.
+    /// Remove fetched kernels; a series means all of its versions.
     Remove(Names),
 }
 
 #[derive(Debug, Args)]
 struct Names {
-    /// Such as `6.12` and `6.12-rt`, the newest of their series, or `6.12.117-rt`.
+    /// Kernel name: `6.12` or `6.12-rt` for the newest of a series, or a version such as `6.12.117-rt`.
     #[arg(required = true, value_name = "KERNEL")]
     names: Vec<String>,
     /// Print one JSON object.
@@ -55,7 +55,7 @@ struct Names {
 
 #[derive(Debug, Args)]
 struct Cache {
-    /// The folder in which kernels are kept [default: $RTORB_KERNELS, or ~/.cache/rtorb/kernels].
+    /// Folder of the fetched kernels [default: $RTORB_KERNELS, or ~/.cache/rtorb/kernels].
     #[arg(long = "cache", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -72,11 +72,11 @@ impl Kernels {
 
     fn list(&self) -> anyhow::Result<()> {
         let catalogue = self.cache.catalogue()?;
-        let (entries, why) = catalogue.list(&listen()?)?;
+        let (entries, why) = catalogue.list(&interrupt()?)?;
         let is_shown = |entry: &&Entry| self.all || entry.newest || entry.cached.is_some();
         let shown: Vec<&Entry> = entries.iter().filter(is_shown).collect();
         if self.json {
-            let kernels: Vec<Value> = shown.iter().map(|entry| described(entry)).collect();
+            let kernels: Vec<Value> = shown.iter().map(|entry| as_json(entry)).collect();
             return print_json(&json!({
                 "cache": catalogue.folder(),
                 "index": why.as_deref().unwrap_or("read"),
@@ -84,17 +84,19 @@ impl Kernels {
             }));
         }
         if let Some(why) = why {
-            line(format!("Nothing is offered: {why}"))?;
+            line(format!("No kernels are offered: {why}"))?;
         }
-        match shown.is_empty() {
-            true => line(format!("{} holds no kernel.", catalogue.folder().display())),
-            false => {
-                print_table(&table(&shown))?;
-                line(format!(
-                    "\nKept in {}. `rtorb lab kernels fetch NAME` gets one.",
-                    catalogue.folder().display()
-                ))
-            }
+        if shown.is_empty() {
+            line(format!(
+                "{} contains no kernel.",
+                catalogue.folder().display()
+            ))
+        } else {
+            print_table(&table(&shown))?;
+            line(format!(
+                "\nKept in {}. `rtorb lab kernels fetch NAME` fetches one.",
+                catalogue.folder().display()
+            ))
         }
     }
 }
@@ -103,7 +105,7 @@ impl Names {
     fn fetch(&self) -> anyhow::Result<()> {
         let catalogue = self.cache.catalogue()?;
         let mut report = Report::new("fetch", 1, 1);
-        let kernels = catalogue.fetch(&self.names, &mut report, &listen()?)?;
+        let kernels = catalogue.fetch(&self.names, &mut report, &interrupt()?)?;
         report.finish();
         if self.json {
             return print_json(&json!({ "kernels": kernels }));
@@ -136,7 +138,7 @@ impl Cache {
     }
 }
 
-fn listen() -> anyhow::Result<Interrupt> {
+fn interrupt() -> anyhow::Result<Interrupt> {
     Interrupt::on_signals().context("cannot listen to signals")
 }
 
@@ -191,7 +193,7 @@ fn cached_in_words(entry: &Entry) -> &'static str {
     }
 }
 
-fn described(entry: &Entry) -> Value {
+fn as_json(entry: &Entry) -> Value {
     json!({
         "name": entry.name,
         "release": entry.release,
@@ -202,5 +204,5 @@ fn described(entry: &Entry) -> Value {
     })
 }
 
-/// Enough to tell packages apart in a table; --json has all.
+/// Enough digits to distinguish packages in a table; --json has all digits.
 const DIGITS: usize = 16;

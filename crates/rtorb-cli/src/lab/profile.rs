@@ -1,4 +1,4 @@
-//! `rtorb lab profile DIR`: the platform profile of results that are there.
+//! `rtorb lab profile DIR`: makes a platform profile from existing results.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,12 +9,12 @@ use rtorb_lab::results::runs;
 
 use crate::output::{line, print_json};
 
-/// Write DIR/profile.json, the platform profile, from the results below DIR.
+/// Write the platform profile DIR/profile.json from the results below DIR.
 ///
-/// `rtorb lab run profile` runs the experiments that it is made of, and writes it too.
+/// `rtorb lab run profile` runs the experiments that a profile needs, and writes it too.
 #[derive(Debug, Args)]
 pub(crate) struct MakeProfile {
-    /// A folder that `measure` or `lab run` wrote; each of several runs gets a profile of its own.
+    /// Folder that `measure` or `lab run` wrote; each of several runs gets its own profile.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Print one JSON array of the profiles.
@@ -32,7 +32,7 @@ impl MakeProfile {
         for (run, profile) in runs.iter().zip(&profiles) {
             let path = profile.write(&run.folder)?;
             if !self.json {
-                tell(profile, &path)?;
+                print(profile, &path)?;
             }
         }
         if self.json {
@@ -42,13 +42,13 @@ impl MakeProfile {
     }
 }
 
-/// Says where the profile is and what it lacks.
-pub(crate) fn tell(profile: &Profile, path: &Path) -> anyhow::Result<()> {
+/// Prints the profile's path and what is missing from it.
+pub(crate) fn print(profile: &Profile, path: &Path) -> anyhow::Result<()> {
     for gap in &profile.incomplete {
         line(format!("missing  {}: {}", gap.experiment, gap.why))?;
     }
     if !profile.real_time {
-        line("   note  NOT REAL-TIME: what was measured in this profile bounds nothing")?;
+        line("   note  NOT REAL-TIME: the measurements in this profile are no bounds")?;
     }
     line(format!(
         "Profile: {} ({} configurations of services)",

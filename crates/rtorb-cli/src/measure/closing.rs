@@ -1,4 +1,4 @@
-//! What a run prints when it is over: each experiment's table and verdicts, then all of them in a line each.
+//! The summary of a run: the table and verdicts of each experiment, then a line for each.
 
 use std::path::Path;
 
@@ -8,15 +8,16 @@ use rtorb_lab::results::summary;
 use super::Measured;
 use crate::output::{columns, indented, line, print_table};
 
-/// Prints what was measured, and where its report is.
+/// Prints the results, and the path of the report.
 pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<()> {
     for results in &measured.all {
         print_experiment(results)?;
     }
     let Some(page) = page else {
-        return line(match measured.all.is_empty() {
-            true => "Nothing was measured, and no report written.",
-            false => "\nNo report was written.",
+        return line(if measured.all.is_empty() {
+            "Nothing was measured, and no report was written."
+        } else {
+            "\nNo report was written."
         });
     };
     if measured.all.len() + measured.failures.len() > 1 {
@@ -38,25 +39,25 @@ fn print_experiment(results: &Results) -> anyhow::Result<()> {
     for target in &results.targets {
         let verdict = if target.holds { "holds" } else { "MISSED" };
         let (value, limit) = (target.shown_value(), target.shown_limit());
-        say(
+        labelled(
             verdict,
             &format!("{}: {value}, at most {limit}", target.what),
         )?;
     }
     for conclusion in &results.conclusions {
-        say("found", conclusion)?;
+        labelled("found", conclusion)?;
     }
     for note in &results.notes {
-        say("note", note)?;
+        labelled("note", note)?;
     }
     if !results.is_real_time() {
-        say("note", NOT_REAL_TIME)?;
+        labelled("note", NOT_REAL_TIME)?;
     }
     Ok(())
 }
 
-/// A word in a column of its own, and the text beside it.
-fn say(word: &str, text: &str) -> anyhow::Result<()> {
+/// Prints a word in its own column, and the text beside it.
+fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
     let first = format!("{word:>6}  ");
     let others = " ".repeat(first.len());
     indented(text, [&first, &others], columns())
@@ -89,7 +90,7 @@ fn print_overview(measured: &Measured) -> anyhow::Result<()> {
     ))
 }
 
-/// Such as `3 held, 1 MISSED, not real-time`.
+/// Formats a summary such as `3 held, 1 MISSED, not real-time`.
 fn verdict(results: &Results) -> String {
     let missed = results
         .targets

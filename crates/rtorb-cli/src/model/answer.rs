@@ -81,7 +81,7 @@ fn print_explanations(checked: &CheckReport) -> anyhow::Result<()> {
     let chains = chains.map(|one| (&one.chain, one.standing, &one.explanation));
     for (name, standing, explanation) in behaviours.chain(chains) {
         if !explanation.is_empty() {
-            let text = format!("{name} {}: {explanation}", told(standing));
+            let text = format!("{name} {}: {explanation}", standing_word(standing));
             paragraph(&text, ["  * ", "    "])?;
         }
     }
@@ -161,7 +161,7 @@ fn behaviour_row(one: &BehaviourBound) -> Vec<String> {
     let grow = one.sensitivity.as_ref().and_then(|found| found.may_grow_ns);
     vec![
         one.behaviour.clone(),
-        told(one.standing).to_owned(),
+        standing_word(one.standing).to_owned(),
         bound(one.bound_ns),
         text_of_ns(one.deadline_ns),
         left(one.slack_ns),
@@ -234,7 +234,7 @@ fn print_chains(checked: &CheckReport) -> anyhow::Result<()> {
     let rows = checked.chains.iter().map(|one: &ChainBound| {
         vec![
             one.chain.clone(),
-            told(one.standing).to_owned(),
+            standing_word(one.standing).to_owned(),
             bound(one.bound_ns),
             text_of_ns(one.deadline_ns),
             left(one.slack_ns),
@@ -277,7 +277,10 @@ fn print_loading(checked: &CheckReport) -> anyhow::Result<()> {
     }
     heading("Configuration of the ORBs (--out DIR writes the files)")?;
     for one in &loading.components {
-        paragraph(&format!("{}: {}", one.component, said(one)), ["  ", "    "])?;
+        paragraph(
+            &format!("{}: {}", one.component, lanes_and_bands(one)),
+            ["  ", "    "],
+        )?;
     }
     loading.channels.iter().try_for_each(|(name, lanes)| {
         let priorities: Vec<String> = lanes.iter().map(|lane| lane.priority.to_string()).collect();
@@ -294,7 +297,7 @@ fn print_loading(checked: &CheckReport) -> anyhow::Result<()> {
 }
 
 /// Formats the lanes and bands of a component.
-fn said(one: &ComponentLoading) -> String {
+fn lanes_and_bands(one: &ComponentLoading) -> String {
     let lane = |lane: &LaneLoading| match lane.threads {
         1 => lane.priority.to_string(),
         threads => format!("{} with {threads} threads", lane.priority),
@@ -345,7 +348,7 @@ fn print_assumptions(checked: &CheckReport) -> anyhow::Result<()> {
 }
 
 /// Formats a standing so that it stands out in a long table.
-pub(super) fn told(standing: Standing) -> &'static str {
+pub(super) fn standing_word(standing: Standing) -> &'static str {
     match standing {
         Standing::Holds => "holds",
         Standing::NotProven => "NOT PROVEN",

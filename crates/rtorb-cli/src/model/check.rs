@@ -8,8 +8,8 @@ use rtorb_lab::results::loading;
 use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::toml_file::nearest;
 
-use super::{Analysis, answer, misuse};
-use crate::NO;
+use super::{Analysis, answer, usage_error};
+use crate::FAILED;
 use crate::output::{line, print_json};
 
 /// Bound every response and end-to-end chain of a system, and check whether every deadline holds.
@@ -57,7 +57,7 @@ impl Check {
         }
         Ok(match checked.standing {
             Standing::Holds => ExitCode::SUCCESS,
-            Standing::Misses | Standing::NotProven => ExitCode::from(NO),
+            Standing::Misses | Standing::NotProven => ExitCode::from(FAILED),
         })
     }
 }
@@ -75,7 +75,7 @@ fn explain(checked: &CheckReport, name: &str) -> anyhow::Result<()> {
     let names = names.chain(checked.chains.iter().map(|one| one.chain.as_str()));
     let meant =
         nearest(name, names).map_or_else(String::new, |name| format!(": did you mean {name}?"));
-    Err(misuse(format!(
+    Err(usage_error(format!(
         "{} has no behaviour or chain {name}{meant}",
         checked.system
     )))

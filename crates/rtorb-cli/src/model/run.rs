@@ -18,7 +18,7 @@ use rtorb_sched::times::parse_ns;
 
 use super::Analysis;
 use super::answer::{heading, paragraph};
-use crate::NO;
+use crate::FAILED;
 use crate::executable;
 use crate::output::{line, print_json, print_table};
 use crate::progress::Report;
@@ -35,23 +35,23 @@ use crate::progress::Report;
 pub(super) struct Run {
     #[command(flatten)]
     analysis: Analysis,
-    /// The duration of arrivals: 10ms to an hour.
+    /// Duration of arrivals: 10ms to an hour.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     duration: Duration,
     /// Run it even if deadlines will be missed.
     #[arg(long)]
     force: bool,
-    /// The host's CPU for a CPU of the system, such as flight/0=1. May be given more than once; each other CPU of the system gets
-    /// a CPU of its own.
+    /// Host CPU for a CPU of the system, such as flight/0=1. May be given more than once; every other CPU of the system
+    /// gets its own CPU.
     #[arg(long, value_name = "NODE/CPU=HOSTCPU")]
-    place: Vec<Place>,
+    place: Vec<CpuAssignment>,
     /// Let a CPU of this host run several CPUs of the system if there are too few. No bound holds then.
     #[arg(long)]
     share: bool,
-    /// The seed of execution times and of gaps between arrivals, if the file gives a range.
+    /// Seed of execution times and of gaps between arrivals, if the file gives a range.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The folder of the report.
+    /// Folder of the report.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
     /// Print the results as one JSON object.
@@ -94,14 +94,14 @@ impl Run {
         Ok(if kept && results.complete {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 
     fn options(&self) -> RunOptions {
-        let place = self.place.iter();
-        let place: BTreeMap<_, _> = place
-            .map(|place| ((place.node.clone(), place.cpu), place.host_cpu))
+        let assignments = self.place.iter();
+        let place: BTreeMap<_, _> = assignments
+            .map(|one| ((one.node.clone(), one.cpu), one.host_cpu))
             .collect();
         RunOptions {
             duration: self.duration,
@@ -146,23 +146,24 @@ fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
         print_table(&titled.table)?;
     }
     let all = judgement.behaviours.iter().chain(&judgement.chains);
-    let told: Vec<&Observed> = all.filter(|one| !one.is_as_promised()).collect();
-    if !told.is_empty() {
+    let exceeded: Vec<&Observed> = all.filter(|one| !one.is_as_promised()).collect();
+    if !exceeded.is_empty() {
         heading("Missed deadlines and exceeded bounds")?;
     }
-    told.iter()
+    exceeded
+        .iter()
         .try_for_each(|one| paragraph(&one.words, ["  * ", "    "]))
 }
 
 /// A CPU of the system, and the host's CPU that runs it.
 #[derive(Clone, Debug)]
-struct Place {
+struct CpuAssignment {
     node: String,
     cpu: u32,
     host_cpu: usize,
 }
 
-impl FromStr for Place {
+impl FromStr for CpuAssignment {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -176,7 +177,7 @@ impl FromStr for Place {
             })
         };
         read().ok_or_else(|| {
-            "a place is NODE/CPU=HOSTCPU, such as flight/0=1: CPU 0 of the node flight is CPU 1 of this host".to_owned()
+            "an assignment is NODE/CPU=HOSTCPU, such as flight/0=1: CPU 0 of the node flight is CPU 1 of this host".to_owned()
         })
     }
 }

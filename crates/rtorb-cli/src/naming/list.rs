@@ -1,4 +1,4 @@
-//! `rtorb naming list`: what is bound, as a tree or as a line of JSON for each name.
+//! `rtorb naming list`: lists bindings as a tree, or as a line of JSON for each name.
 
 use std::process::ExitCode;
 
@@ -6,34 +6,34 @@ use clap::Args;
 use rtorb_services::naming::client::{Context, Failure, Inside, Step, Walk, format_name};
 use rtorb_services::stubs::naming::cos_naming::NameComponent;
 
-use super::{CONTEXT, Entry, From, Given, OBJECT, name_of, told};
-use crate::NO;
+use super::{CONTEXT, ContextOptions, Entry, NameArgument, OBJECT, name_of, service_error};
+use crate::FAILED;
 use crate::output::line;
 
-/// List what is bound in a context: contexts end in a /.
+/// List the bindings of a context; the names of contexts end in /.
 ///
-/// Exit status 1: something could not be listed; what and why is told, and the rest is listed.
+/// Exit status 1: a part could not be listed. Messages say which and why, and everything else is listed.
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// A context; without it, that of --name-service.
+    /// Context to list [default: that of --name-service].
     #[arg(value_name = "NAME")]
-    name: Option<Given>,
-    /// List what is in the contexts too, also in those of other servers. A context with several names is listed once.
+    name: Option<NameArgument>,
+    /// List the bindings of nested contexts too, also of those on other servers. A context with several names is listed once.
     #[arg(long, short)]
     recursive: bool,
-    /// How many contexts below one another are listed.
+    /// Maximum depth of nested contexts.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "recursive",
         value_parser = clap::value_parser!(u16).range(1..=Walk::DEPTH_MAX as i64))]
     depth: u16,
-    /// How many bindings the server is asked for at a time.
+    /// Number of bindings requested from the server in one call.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     chunk: u32,
-    /// Resolve each name too, which is a call for each.
+    /// Resolve each name too, with one call for each.
     #[arg(long)]
     references: bool,
     #[command(flatten)]
-    from: From,
-    /// Print a JSON object for each name, one a line: name, type, and with --references reference. `bind --from` reads it.
+    from: ContextOptions,
+    /// Print one JSON object a line for each name: name, type, and with --references also reference. `bind --from` reads it.
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +41,9 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let (_orb, root) = self.from.open()?;
-        let context = root.context(name_of(self.name.as_ref())).map_err(told)?;
+        let context = root
+            .context(name_of(self.name.as_ref()))
+            .map_err(service_error)?;
         let walk = Walk {
             depth_max: if self.recursive {
                 usize::from(self.depth)
@@ -61,11 +63,11 @@ impl List {
         Ok(if failures == 0 {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 
-    /// Prints what was found, and answers what is wrong with it.
+    /// Prints one step of the walk, and returns its failure.
     fn print(&self, context: &Context, step: &Step<'_>) -> anyhow::Result<Option<Failure>> {
         let (name, kind, same_as) = match *step {
             Step::Failed(failure) => return Ok(Some(failure.clone())),
@@ -73,33 +75,35 @@ impl List {
             Step::Context(name, Inside::Listed(before)) => (name, CONTEXT, Some(before)),
             Step::Context(name, _) => (name, CONTEXT, None),
         };
-        // What is listed below is made anew where this list is read, and needs no reference.
-        let is_made = matches!(step, Step::Context(_, Inside::Follows | Inside::Listed(_)));
-        let resolved = match self.references && !is_made {
-            true => context.resolve(name).map(|object| match object {
+        // `bind --from` makes contexts whose bindings are listed below; they need no reference.
+        let is_remade = matches!(step, Step::Context(_, Inside::Follows | Inside::Listed(_)));
+        let resolved = if self.references && !is_remade {
+            context.resolve(name).map(|object| match object {
                 Some(object) => Some(object.to_string()),
                 None => Some("nil".to_owned()),
-            }),
-            false => Ok(None),
+            })
+        } else {
+            Ok(None)
         };
         let (reference, failure) = match resolved {
             Ok(reference) => (reference, None),
             Err(failure) => (None, Some(failure)),
         };
-        match self.json {
-            true => line(serde_json::to_string(&Entry {
+        if self.json {
+            line(serde_json::to_string(&Entry {
                 name: format_name(name),
                 kind,
                 reference,
                 same_as: same_as.map(format_name),
-            })?)?,
-            false => line(drawn(name, kind, reference, same_as))?,
+            })?)?
+        } else {
+            line(drawn(name, kind, reference, same_as))?
         }
         Ok(failure)
     }
 }
 
-/// A line of the tree.
+/// Formats a line of the tree.
 fn drawn(
     name: &[NameComponent],
     kind: &str,
@@ -114,9 +118,10 @@ fn drawn(
         text.push('/');
     }
     if let Some(other) = same_as {
-        text += &match other.is_empty() {
-            true => "  (where this list begins)".to_owned(),
-            false => format!("  (the same as {}/, above)", format_name(other)),
+        text += &if other.is_empty() {
+            "  (the start of this list)".to_owned()
+        } else {
+            format!("  (the same as {}/, above)", format_name(other))
         };
     }
     if let Some(reference) = reference {

@@ -1,4 +1,4 @@
-//! `rtorb naming bind --from FILE`: how far it is, and how it ended.
+//! `rtorb naming bind --from FILE`: binds many names, with progress and a summary.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
@@ -12,7 +12,7 @@ use rtorb::Orb;
 use rtorb_services::naming::client::{Context, Existing, Load, LoadReport, Progress};
 use serde_json::json;
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json};
 use crate::reference;
 
@@ -34,28 +34,32 @@ impl Loading {
             connections: self.connections,
             existing: self.existing,
             makes_parents: self.makes_parents,
-            report_every: if on_terminal { DRAWN_EVERY } else { TOLD_EVERY },
+            report_every: if on_terminal {
+                DRAWN_EVERY
+            } else {
+                PRINTED_EVERY
+            },
         };
         let bar = ProgressBar::with_draw_target(
             None,
-            match on_terminal {
-                true => ProgressDrawTarget::stderr(),
-                false => ProgressDrawTarget::hidden(),
+            if on_terminal {
+                ProgressDrawTarget::stderr()
+            } else {
+                ProgressDrawTarget::hidden()
             },
         );
         let begun = Instant::now();
-        let meant = {
+        let resolve = {
             let orb = orb.clone();
             move |text: &str| reference::object(&orb, text).map_err(|error| crate::text(&error))
         };
-        let loaded = load.run(context, input, meant, &mut |progress| {
+        let loaded = load.run(context, input, resolve, &mut |progress| {
             let text = so_far(progress, begun.elapsed());
-            match on_terminal {
-                true => {
-                    bar.set_message(text);
-                    bar.tick();
-                }
-                false => eprintln!("{text}"),
+            if on_terminal {
+                bar.set_message(text);
+                bar.tick();
+            } else {
+                eprintln!("{text}")
             }
         })?;
         bar.finish_and_clear();
@@ -64,24 +68,25 @@ impl Loading {
         Ok(if is_done {
             ExitCode::SUCCESS
         } else {
-            ExitCode::from(NO)
+            ExitCode::from(FAILED)
         })
     }
 
     fn print(&self, loaded: &LoadReport, elapsed: Duration) -> anyhow::Result<()> {
-        let file = match self.file == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => self.file.display().to_string(),
+        let file = if self.file == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            self.file.display().to_string()
         };
         for not_bound in &loaded.not_bound {
             eprintln!("rtorb: {file}:{}: {}", not_bound.line, not_bound.reason);
         }
         if loaded.progress.failed > loaded.not_bound.len() as u64 {
-            eprintln!("rtorb: {file}: only the first failures are told");
+            eprintln!("rtorb: {file}: only the first failures are listed");
         }
         if let Some(stopped) = &loaded.stopped {
             eprintln!(
-                "rtorb: {file}:{}: {}; the lines behind it were not read, and of those beside it some may be bound",
+                "rtorb: {file}:{}: {}; later lines were not read, and some lines near it may be bound",
                 stopped.line, stopped.reason
             );
         }
@@ -121,7 +126,7 @@ fn so_far(Progress { bound, failed }: Progress, elapsed: Duration) -> String {
     )
 }
 
-/// On a terminal, where a line is drawn over.
+/// The interval of reports on a terminal, which redraws the line.
 const DRAWN_EVERY: Duration = Duration::from_millis(200);
-/// Elsewhere, where a line is one more.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
+/// The interval of reports elsewhere, where each report adds a line.
+const PRINTED_EVERY: Duration = Duration::from_secs(5);

@@ -1,73 +1,73 @@
-//! `rtorb naming resolve|unbind|new-context|bind-new-context|destroy`: what concerns one name.
+//! `rtorb naming resolve|unbind|new-context|bind-new-context|destroy`: commands for one name.
 
 use anyhow::anyhow;
 use clap::Args;
 use rtorb_services::naming::client::format_name;
 use serde_json::json;
 
-use super::{From, Given, print_context, told};
+use super::{ContextOptions, NameArgument, print_context, service_error};
 use crate::output::{line, print_json};
 
 /// Print the reference that a name is bound to.
 ///
-/// Exit status 1: it is bound to none; which part of the name is missing is told.
+/// Exit status 1: the name is not bound; the message says which part is missing.
 #[derive(Debug, Args)]
 pub(super) struct Resolve {
     #[arg(value_name = "NAME")]
-    name: Given,
+    name: NameArgument,
     #[command(flatten)]
-    from: From,
+    from: ContextOptions,
     /// Print one JSON object: name, type_id, endpoints and reference.
     #[arg(long)]
     json: bool,
 }
 
-/// Take a name away. What it was bound to stays as it is.
+/// Remove a binding. The object or context itself is not changed.
 #[derive(Debug, Args)]
 pub(super) struct Unbind {
     #[arg(value_name = "NAME")]
-    name: Given,
+    name: NameArgument,
     #[command(flatten)]
-    from: From,
+    from: ContextOptions,
 }
 
-/// Make a context that is bound to no name, and print its reference.
+/// Make a context without a name, and print its reference.
 #[derive(Debug, Args)]
 pub(super) struct NewContext {
     #[command(flatten)]
-    from: From,
+    from: ContextOptions,
 }
 
 /// Make a context, bind it to a name, and print its reference.
 #[derive(Debug, Args)]
 pub(super) struct BindNewContext {
     #[arg(value_name = "NAME")]
-    name: Given,
-    /// Make the contexts that the name leads through too, where they are missing.
+    name: NameArgument,
+    /// Make the missing contexts of the name too.
     #[arg(long)]
     parents: bool,
     #[command(flatten)]
-    from: From,
+    from: ContextOptions,
     /// Print one JSON object: name, type and reference.
     #[arg(long)]
     json: bool,
 }
 
-/// End an empty context, and take its name away.
+/// Destroy an empty context, and remove its binding.
 ///
-/// Without NAME, the context of --name-service is ended, and no name is taken away.
+/// Without NAME, the context of --name-service is destroyed, and no binding is removed.
 #[derive(Debug, Args)]
 pub(super) struct Destroy {
     #[arg(value_name = "NAME", required_unless_present = "name_service")]
-    name: Option<Given>,
+    name: Option<NameArgument>,
     #[command(flatten)]
-    from: From,
+    from: ContextOptions,
 }
 
 impl Resolve {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let (_orb, context) = self.from.open()?;
-        let object = context.resolve(&self.name.name).map_err(told)?;
+        let object = context.resolve(&self.name.name).map_err(service_error)?;
         let name = format_name(&self.name.name);
         let object = object.ok_or_else(|| anyhow!("`{name}` is bound to the nil reference"))?;
         if !self.json {
@@ -86,14 +86,20 @@ impl Resolve {
 impl Unbind {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let (_orb, context) = self.from.open()?;
-        context.unbind(&self.name.name).map_err(told)
+        context.unbind(&self.name.name).map_err(service_error)
     }
 }
 
 impl NewContext {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let (_orb, context) = self.from.open()?;
-        line(context.new_context().map_err(told)?.as_object().to_string())
+        line(
+            context
+                .new_context()
+                .map_err(service_error)?
+                .as_object()
+                .to_string(),
+        )
     }
 }
 
@@ -102,9 +108,9 @@ impl BindNewContext {
         let (_orb, context) = self.from.open()?;
         let name = &self.name.name;
         if self.parents {
-            context.make_parents(name).map_err(told)?;
+            context.make_parents(name).map_err(service_error)?;
         }
-        let made = context.bind_new_context(name).map_err(told)?;
+        let made = context.bind_new_context(name).map_err(service_error)?;
         print_context(format_name(name), &made, self.json)
     }
 }
@@ -116,6 +122,6 @@ impl Destroy {
             Some(given) => context.remove_context(&given.name),
             None => context.destroy(),
         }
-        .map_err(told)
+        .map_err(service_error)
     }
 }

@@ -1,4 +1,4 @@
-//! `rtorb naming serve`: the service itself.
+//! `rtorb naming serve`: serves names.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,37 +11,37 @@ use rtorb_lab::results::write_atomically;
 use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService};
 
-use crate::orb_options::{ClientChoices, Misuse, ServerChoices, in_our_words};
+use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
 
 /// Serve names until SIGTERM or SIGINT.
 ///
-/// Without --listen, on port 2809 of the loopback interface, where clients of this host look when nobody tells them more. The
-/// root context's key is NameService: corbaloc::HOST:PORT/NameService.
+/// The default endpoint is port 2809 of the loopback interface, where clients of this host look by default. The object key of
+/// the root context is NameService: corbaloc::HOST:PORT/NameService.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// The file in which names are kept; it is made where there is none. What a client was told is done is in it, whatever
-    /// happens to the process or the host. Without it, names are kept in memory only.
+    /// File that stores the names; it is made if it does not exist. A change that was acknowledged to a client is in the file,
+    /// even if the process or the host fails afterwards. Without it, names are kept in memory only.
     #[arg(long, value_name = "PLACE")]
     store: Option<PathBuf>,
-    /// Where to write the root context's reference, in whole and only when the service is ready.
+    /// File to write the root context's reference to. It is written atomically, when the service is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
-    /// Names in all contexts; one more is NO_RESOURCES. Memory for their table is taken at the beginning.
+    /// Maximum number of names in all contexts; one more gets NO_RESOURCES. Memory for their table is reserved at the start.
     #[arg(long, value_name = "N")]
     bindings_max: Option<usize>,
-    /// Contexts, with a name or without; one more is NO_RESOURCES.
+    /// Maximum number of contexts, named or not; one more gets NO_RESOURCES.
     #[arg(long, value_name = "N")]
     contexts_max: Option<usize>,
-    /// Octets of all names and references; more is NO_RESOURCES.
+    /// Maximum size of all names and references in bytes; more gets NO_RESOURCES.
     #[arg(long, value_name = "N")]
     octets_max: Option<usize>,
-    /// Iterators that clients have at a time; beyond it, the one unused longest is ended.
+    /// Maximum number of iterators of all clients. Beyond it, the least recently used one is destroyed.
     #[arg(long, value_name = "N")]
     iterators_max: Option<usize>,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
     #[command(flatten)]
-    client: ClientChoices,
+    client: ClientOptions,
 }
 
 impl Serve {
@@ -50,8 +50,8 @@ impl Serve {
         let builder = self.server.apply(&self.client, usual);
         let orb = builder
             .and_then(|builder| builder.build())
-            .map_err(in_our_words)?;
-        let service = NamingService::serve(&orb, self.config()).map_err(in_words)?;
+            .map_err(option_error)?;
+        let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
         orb.root_poa()?.manager().activate();
         let ending = orb.clone();
         on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
@@ -60,7 +60,7 @@ impl Serve {
             write_atomically(file, text.as_bytes())
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        self.tell(&orb, &service);
+        self.print_start(&orb, &service);
         orb.run()?;
         service.end();
         Ok(ExitCode::SUCCESS)
@@ -78,7 +78,7 @@ impl Serve {
         }
     }
 
-    fn tell(&self, orb: &Orb, service: &NamingService) {
+    fn print_start(&self, orb: &Orb, service: &NamingService) {
         let statistics = service.statistics();
         match &self.store {
             Some(place) => eprintln!(
@@ -88,7 +88,9 @@ impl Serve {
                 statistics.contexts
             ),
             None => {
-                eprintln!("names are kept in memory only, and end with this process: see --store")
+                eprintln!(
+                    "names are kept in memory only and are lost when this process ends: see --store"
+                )
             }
         }
         for endpoint in orb.endpoints() {
@@ -97,12 +99,12 @@ impl Serve {
     }
 }
 
-/// What the service says of its configuration or its store.
-fn in_words(error: NamingError) -> anyhow::Error {
+/// Converts an error of the service's configuration or store.
+fn naming_error(error: NamingError) -> anyhow::Error {
     let NamingError::Bound { bound, .. } = &error else {
         return anyhow!(error);
     };
     let option = bound.replace('_', "-");
-    let told = error.to_string().replacen(bound, &format!("--{option}"), 1);
-    anyhow!(Misuse::new(told))
+    let text = error.to_string().replacen(bound, &format!("--{option}"), 1);
+    anyhow!(UsageError::new(text))
 }

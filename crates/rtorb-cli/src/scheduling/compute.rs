@@ -1,4 +1,4 @@
-//! `rtorb scheduling compute`: from a file to priorities, bounds and verdicts.
+//! `rtorb scheduling compute`: computes priorities, bounds and verdicts from a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,23 +12,23 @@ use rtorb_services::scheduling::analysis::{
 use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns};
 use serde_json::{Value, json};
 
-use super::{criticality, described, strategies};
-use crate::NO;
+use super::{criticality, strategies};
+use crate::FAILED;
 use crate::output::{line, print_json, print_table};
 
-/// Compute priorities and worst response times of the operations in a file, and say whether their deadlines hold.
+/// Compute priorities and worst-case response times of the operations in a file, and check their deadlines.
 ///
-/// Exit status 0: all of them hold. 1: one is missed, the first of which is named, or it could not be proven that none is, or
-/// no schedule exists. 2: something is wrong with the file.
+/// Exit status 0: all deadlines hold. 1: a deadline is missed (the first one is named), or is not proven to hold, or no
+/// schedule exists. 2: the file is wrong.
 #[derive(Debug, Args)]
 pub(super) struct Compute {
-    /// The operations (docs/scheduling.md).
+    /// File of the operations (docs/scheduling.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the priorities, for ORBs and channels to read.
+    /// File to write the priorities to, for ORBs and channels.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How levels are made. Goes before the file's.
+    /// Scheduling strategy. Overrides the file's.
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
     /// Print one JSON object.
@@ -38,20 +38,21 @@ pub(super) struct Compute {
 
 impl Compute {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        let description = described(&self.file, self.strategy.as_ref())?;
+        let description = super::description(&self.file, self.strategy.as_ref())?;
         let computed = Schedule::compute(&description)
             .map_err(|error| anyhow!("{}: {error}", self.file.display()))?;
         if let Some(out) = &self.out {
             let written = computed.schedule.write(out);
             written.with_context(|| format!("cannot write {}", out.display()))?;
         }
-        match self.json {
-            true => print_json(&as_json(&description, &computed))?,
-            false => print(&description, &computed)?,
+        if self.json {
+            print_json(&as_json(&description, &computed))?
+        } else {
+            print(&description, &computed)?
         }
         Ok(match computed.analysis.holds() {
             Some(true) => ExitCode::SUCCESS,
-            _ => ExitCode::from(NO),
+            _ => ExitCode::from(FAILED),
         })
     }
 }
@@ -96,14 +97,14 @@ fn print(description: &Description, computed: &Computation) -> anyhow::Result<()
     line(conclusion(description, computed))
 }
 
-/// The answer in a sentence.
+/// Formats the verdict as a sentence.
 fn conclusion(description: &Description, computed: &Computation) -> String {
     let first = computed.analysis.first_miss();
     let named = first.map(|index| &description.graph.operations[index].name);
     match (computed.analysis.holds(), named) {
         (Some(true), _) => "all deadlines hold".to_owned(),
         (_, Some(name)) => format!("the first deadline to be missed is that of {name}"),
-        _ => "it could not be proven that all deadlines hold".to_owned(),
+        _ => "not every deadline is proven to hold".to_owned(),
     }
 }
 
@@ -142,7 +143,7 @@ fn priority(scheduled: &OperationSchedule, computed: &Computation) -> Option<i32
     Some(level.priority)
 }
 
-/// What is left before the deadline, or by how much it is missed.
+/// Returns the time between the response bound and the deadline; the sign is `-` if the deadline is missed.
 fn slack(scheduled: &OperationSchedule) -> Option<(&'static str, u64)> {
     let bound = scheduled.response?.bound_ns()?;
     let deadline = scheduled.deadline_ns?;

@@ -1,4 +1,4 @@
-//! `rtorb scheduling serve`: the service itself.
+//! `rtorb scheduling serve`: serves a Scheduler.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,45 +10,45 @@ use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_lab::results::write_atomically;
 use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 
-use super::{chosen, described, strategies};
-use crate::orb_options::{ClientChoices, ServerChoices, in_our_words};
+use super::{strategies, strategy};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 
-/// Serve a Scheduler until SIGTERM or SIGINT. Its key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
+/// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// Operations to begin with (docs/scheduling.md); their priorities are computed before the service answers.
+    /// File of the first operations (docs/scheduling.md). Their priorities are computed before the service accepts calls.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// How levels are made: rms unless this or the file says.
+    /// Scheduling strategy [default: the file's, or rms].
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
-    /// Where to write the reference, in whole and only when the service is ready.
+    /// File to write the reference to. It is written atomically, when the service is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
-    /// Operations that it keeps; one more is NO_RESOURCES.
+    /// Maximum number of operations; one more gets NO_RESOURCES.
     #[arg(long, value_name = "N", default_value_t = SchedulingConfig::default().infos_max)]
     infos_max: usize,
-    /// Dependencies that it keeps; one more is NO_RESOURCES.
+    /// Maximum number of dependencies; one more gets NO_RESOURCES.
     #[arg(long, value_name = "N", default_value_t = SchedulingConfig::default().dependencies_max)]
     dependencies_max: usize,
     #[command(flatten)]
-    server: ServerChoices,
+    server: ServerOptions,
     #[command(flatten)]
-    client: ClientChoices,
+    client: ClientOptions,
 }
 
 impl Serve {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let file = self.file.as_ref();
         let description = file
-            .map(|file| described(file, self.strategy.as_ref()))
+            .map(|file| super::description(file, self.strategy.as_ref()))
             .transpose()?;
         let builder = self.server.apply(&self.client, Orb::builder());
         let orb = builder
             .and_then(|builder| builder.build())
-            .map_err(in_our_words)?;
+            .map_err(option_error)?;
         let config = SchedulingConfig {
-            strategy: chosen(self.strategy.as_ref())?,
+            strategy: strategy(self.strategy.as_ref())?,
             description,
             infos_max: self.infos_max,
             dependencies_max: self.dependencies_max,

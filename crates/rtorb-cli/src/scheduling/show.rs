@@ -1,4 +1,4 @@
-//! `rtorb scheduling show`: what a Scheduler knows and has computed.
+//! `rtorb scheduling show`: shows the operations and priorities of a Scheduler.
 
 use std::process::ExitCode;
 
@@ -9,20 +9,20 @@ use rtorb_services::scheduling::{Schedule, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::{CriticalityT, RtInfo, Scheduler};
 use serde_json::json;
 
-use crate::NO;
+use crate::FAILED;
 use crate::output::{line, print_json, print_table};
-use crate::reference::{self, Calling};
+use crate::reference::{self, CallOptions};
 
-/// Show the operations of a Scheduler, ours or TAO's, and the priorities that it has computed.
+/// Show the operations of a Scheduler, of rtorb or TAO, and the priorities that it has computed.
 ///
-/// Exit status 1: it has computed none.
+/// Exit status 1: no priorities are computed.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// An IOR:, a corbaloc: or corbaname:, or a file that holds one.
+    /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
     #[command(flatten)]
-    calling: Calling,
+    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -34,7 +34,7 @@ impl Show {
         let object = reference::object(&orb, &self.reference)?;
         let scheduler = Scheduler::narrow(&object).map_err(|exception| {
             anyhow!(
-                "{} is no Scheduler that answers: {exception}",
+                "{} is not a Scheduler, or does not reply: {exception}",
                 self.reference
             )
         })?;
@@ -46,13 +46,14 @@ impl Show {
             Err(exception) if exception.kind == rtorb::ExceptionKind::BadInvOrder => None,
             Err(exception) => return Err(anyhow!("{}: {exception}", self.reference)),
         };
-        match self.json {
-            true => print_json(&as_json(&infos, schedule.as_ref()))?,
-            false => print(&infos, schedule.as_ref())?,
+        if self.json {
+            print_json(&as_json(&infos, schedule.as_ref()))?
+        } else {
+            print(&infos, schedule.as_ref())?
         }
         Ok(match schedule {
             Some(_) => ExitCode::SUCCESS,
-            None => ExitCode::from(NO),
+            None => ExitCode::from(FAILED),
         })
     }
 }
@@ -80,9 +81,12 @@ fn print(infos: &[RtInfo], schedule: Option<&Schedule>) -> anyhow::Result<()> {
 
 fn row(info: &RtInfo, schedule: Option<&Schedule>) -> Vec<String> {
     let scheduled = schedule.is_some_and(|schedule| schedule.placed(info.handle).is_some());
-    let number = |number: i32| match scheduled {
-        true => number.to_string(),
-        false => String::new(),
+    let number = |number: i32| {
+        if scheduled {
+            number.to_string()
+        } else {
+            String::new()
+        }
     };
     let period = u64::try_from(info.period).ok().filter(|units| *units > 0);
     vec![
@@ -124,5 +128,5 @@ fn criticality(known: CriticalityT) -> &'static str {
     }
 }
 
-/// What the interface counts in.
+/// The unit of times in the interface.
 const UNIT_NS: u64 = 100;

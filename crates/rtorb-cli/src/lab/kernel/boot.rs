@@ -1,4 +1,4 @@
-//! `rtorb lab kernel boot`: one boot as it is, to look at what a guest says.
+//! `rtorb lab kernel boot`: boots one machine and prints its messages, for debugging.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,26 +15,26 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use crate::executable;
 use crate::output::print_json;
 
-/// Boot one machine and print what it says.
+/// Boot one machine and print its messages.
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub(super) struct BootOnce {
-    /// A kernel image.
+    /// Kernel image.
     #[arg(long)]
     image: PathBuf,
     #[arg(long)]
     preempt: Option<String>,
-    /// The guest's program, statically linked; this one if not given.
+    /// Statically linked program of the guest [default: this program].
     #[arg(long)]
     program: Option<PathBuf>,
-    /// Experiments, with commas between; none asks for the kernel's symbols.
+    /// Experiments, separated by commas. Without any, the guest prints the kernel's symbols.
     #[arg(long, value_delimiter = ',')]
     experiments: Vec<String>,
     #[arg(long, default_value = "none")]
     load: String,
     #[arg(long, default_value_t = 4)]
     seeds: u16,
-    /// More arguments of the emulator.
+    /// Further arguments of the emulator.
     #[arg(last = true)]
     observers: Vec<String>,
 }
@@ -44,13 +44,14 @@ impl BootOnce {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let executable = executable::own()?;
         let program = self.program.as_ref().unwrap_or(&executable);
-        let job = match self.experiments.is_empty() {
-            true => Job::Symbols,
-            false => Job::Measure {
+        let job = if self.experiments.is_empty() {
+            Job::Symbols
+        } else {
+            Job::Measure {
                 experiments: self.experiments.clone(),
                 load: self.load.clone(),
                 seeds: self.seeds,
-            },
+            }
         };
         let kernel = catalogue::Kernel {
             name: self.image.display().to_string(),

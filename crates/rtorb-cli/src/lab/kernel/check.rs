@@ -1,4 +1,4 @@
-//! `rtorb lab kernel check` and `baseline`: the gate, for continuous integration.
+//! `rtorb lab kernel check` and `baseline`: compare a campaign with a baseline, for continuous integration.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,57 +16,56 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::run::{Fetching, Progress, cpus};
-use crate::NO;
+use crate::FAILED;
 use crate::executable;
 use crate::output::{line, print_json};
 
-/// Fail when a real-time bound got worse than it was written down.
+/// Fail if a real-time bound is worse than in the baseline.
 ///
-/// Runs the baseline's campaign again, or takes one that was run, and sets the largest sample of every series over all seeds
-/// beside the baseline's. With the same kernels, emulator and programs, the numbers are the same to the last instruction, and
-/// any difference fails. Where one of them differs it is a different experiment: that is said, and a bound may be longer by
-/// the tolerance.
+/// Runs the baseline's campaign again, or takes an existing one, and compares the largest sample of every series over all seeds
+/// with the baseline's. With the same kernels, emulator and programs, the numbers are the same to the last instruction, and any
+/// difference fails. If one of these differs, the command says so, and a bound may be longer by the tolerance.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// A campaign that `rtorb lab kernel run` wrote; without it, the baseline's campaign is run.
+    /// Campaign that `rtorb lab kernel run` wrote. Without it, the baseline's campaign is run.
     #[arg(value_name = "DIR", conflicts_with_all = ["out", "kernel", "program", "own_program", "guests"])]
     folder: Option<PathBuf>,
-    /// The file that `rtorb lab kernel baseline` wrote.
+    /// Baseline file that `rtorb lab kernel baseline` wrote.
     #[arg(long, value_name = "FILE")]
     baseline: PathBuf,
-    /// Accept: write what was measured into the file.
+    /// Accept the measured bounds: write them to the baseline file.
     #[arg(long)]
     update: bool,
-    /// By how many per cent a bound may be longer when kernel, emulator or programs are not those of the baseline.
+    /// Percentage by which a bound may be longer if kernel, emulator or programs differ from the baseline's.
     #[arg(long, value_name = "PERCENT", default_value_t = TOLERANCE_PERCENT, value_parser = percent)]
     tolerance: f64,
-    /// Print what was found as one JSON object.
+    /// Print the findings as one JSON object.
     #[arg(long)]
     json: bool,
-    /// Keep the campaign in this folder, to explain a bound that got worse.
+    /// Folder that keeps the campaign, so that a worse bound can be explained.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Other kernels than the baseline's, under its names: `6.12` for the newest of them, or `6.12=./bzImage`.
+    /// Kernels instead of the baseline's, under its names: `6.12` for the newest of them, or `6.12=./bzImage`.
     #[arg(long, value_name = "KERNEL", value_delimiter = ',')]
     kernel: Vec<String>,
-    /// The guests' program, a statically linked rtorb; without it, this one, or target/static/rtorb.
+    /// Statically linked rtorb for the guests [default: this program, or target/static/rtorb].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A program of your own, statically linked, that the baseline's experiment program/NAME runs.
+    /// Your own statically linked program for the baseline's experiment program/NAME.
     #[arg(long, value_name = "NAME=FILE")]
     own_program: Vec<OwnFile>,
-    /// How many guests run side by side; without it, as many as the host has CPUs.
+    /// Number of guests that run side by side [default: the number of CPUs of the host].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     guests: Option<u16>,
 }
 
-/// Write down the real-time bounds of a campaign, for `rtorb lab kernel check`.
+/// Write the real-time bounds of a campaign to a file, for `rtorb lab kernel check`.
 #[derive(Debug, Args)]
 pub(super) struct WriteBaseline {
-    /// A campaign that `rtorb lab kernel run` wrote.
+    /// Campaign that `rtorb lab kernel run` wrote.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The file to write, which belongs beside the code.
+    /// Baseline file to write. Keep it with the code.
     #[arg(long, value_name = "FILE")]
     baseline: PathBuf,
 }
@@ -88,8 +87,8 @@ impl WriteBaseline {
 impl Check {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let baseline = Baseline::read(&self.baseline)?;
-        let temporary = TempDir::with_prefix("rtorb-check-")
-            .context("no folder for temporary files can be made")?;
+        let temporary =
+            TempDir::with_prefix("rtorb-check-").context("cannot make a temporary folder")?;
         let folder = match (&self.folder, &self.out) {
             (Some(folder), _) => folder.clone(),
             (None, out) => {
@@ -103,21 +102,23 @@ impl Check {
         if self.update {
             measured.baseline.write(&self.baseline)?;
         }
-        match self.json {
-            true => print_json(&json!({
+        if self.json {
+            print_json(&json!({
                 "passes": checked.passes(),
                 "updated": self.update,
                 "checked": checked,
-            }))?,
-            false => self.print(&checked, self.is_kept().then_some(&*folder))?,
+            }))?
+        } else {
+            self.print(&checked, self.is_kept().then_some(&*folder))?
         }
-        Ok(match checked.passes() || self.update {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(NO),
+        Ok(if checked.passes() || self.update {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(FAILED)
         })
     }
 
-    /// Whether the campaign can be looked at afterwards.
+    /// Returns true if the campaign's folder is kept.
     fn is_kept(&self) -> bool {
         self.folder.is_some() || self.out.is_some()
     }
@@ -153,7 +154,8 @@ impl Check {
         Ok(())
     }
 
-    /// Those of the baseline by their releases, as long as they are to be had; otherwise the newest of their names.
+    /// Returns the kernels of the baseline by their releases; if a release is no longer available, the newest kernel of its
+    /// name.
     fn kernels(&self, baseline: &Baseline, interrupt: &Interrupt) -> anyhow::Result<Vec<Kernel>> {
         let mut fetching = Fetching::default();
         if !self.kernel.is_empty() {
@@ -166,7 +168,7 @@ impl Check {
             let found = match ensure(&planned.release) {
                 Err(LabError::Incomplete { .. }) => {
                     eprintln!(
-                        "rtorb: {} is no longer to be had: the newest {} is taken. `--kernel {}=FILE` names an image",
+                        "rtorb: {} is no longer available; using the newest {}. `--kernel {}=FILE` selects an image",
                         planned.release, planned.name, planned.name
                     );
                     ensure(&planned.name)?
@@ -183,10 +185,12 @@ impl Check {
 
     fn print(&self, checked: &Checked, kept: Option<&Path>) -> anyhow::Result<()> {
         if checked.same_experiment {
-            line("The same experiment as the baseline's: no number may differ.")?;
+            line(
+                "Kernels, emulator and programs are those of the baseline: no number may differ.",
+            )?;
         } else {
             line(format!(
-                "A different experiment than the baseline's: a bound may be longer by {} %, or by {} instructions where that is more.",
+                "Kernels, emulator or programs differ from the baseline's: a bound may be longer by {} %, or by {} instructions if that is more.",
                 checked.tolerance_percent, checked.tolerance_instructions
             ))?;
             for difference in &checked.differences {
@@ -194,23 +198,23 @@ impl Check {
             }
         }
         for change in &checked.changes {
-            line(told(change))?;
+            line(change_line(change))?;
         }
         line(format!(
-            "{} bounds as they were, {} not.",
+            "{} bounds are unchanged, {} are not.",
             checked.equal,
             checked.changes.len()
         ))?;
         let file = self.baseline.display();
         if self.update {
-            return line(format!("{file} was written anew."));
+            return line(format!("{file} was updated."));
         }
         if checked.passes() {
             return line("Passed.");
         }
         line("FAILED.")?;
         if let Some(explain) = how_to_explain(checked, kept) {
-            line(format!("  What the time is spent in: {explain}."))?;
+            line(format!("  To see where the time is spent: {explain}."))?;
         }
         line(format!(
             "  To accept: `rtorb lab kernel check --baseline {file} --update` with the same options, and commit the file."
@@ -218,7 +222,8 @@ impl Check {
     }
 }
 
-/// Of the first bound that got worse and whose samples are marked; those of a program of the user's own are not.
+/// Returns the command that explains the first worse bound whose samples are marked. Samples of a user's own program are not
+/// marked.
 fn how_to_explain(checked: &Checked, kept: Option<&Path>) -> Option<String> {
     let is_marked = |change: &&Change| {
         change.sort == Sort::Worse && !change.experiment.starts_with(own_program::PREFIX)
@@ -236,8 +241,8 @@ fn how_to_explain(checked: &Checked, kept: Option<&Path>) -> Option<String> {
     })
 }
 
-/// `WORSE  6.12-voluntary os/wakeup load=tmpfs: was 1199303, is 1310385 (+9.3 %), seed 2`.
-fn told(change: &Change) -> String {
+/// Formats `WORSE  6.12-voluntary os/wakeup load=tmpfs: was 1199303, is 1310385 (+9.3 %), seed 2`.
+fn change_line(change: &Change) -> String {
     let word = match change.sort {
         Sort::Worse => "WORSE",
         Sort::Missing => "MISSING",
@@ -267,7 +272,7 @@ fn told(change: &Change) -> String {
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("it must be a number of per cent, 0 or more, such as 50".to_owned()),
+        _ => Err("it must be a percentage of 0 or more, such as 50".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `rtorb lab kernel explain`: what a sample of a campaign was spent in.
+//! `rtorb lab kernel explain`: shows where a sample of a campaign spent its time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,39 +12,39 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::results::report;
 use rtorb_lab::results::summary::Table;
 
-use crate::NO;
+use crate::FAILED;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json, print_table};
 
-/// Say which functions of the kernel a sample of a campaign was spent in.
+/// Show in which functions of the kernel a sample of a campaign spent its time.
 ///
-/// The boot that it was taken in is repeated with an instruction trace, which does not change it: the guest must say the same
-/// octets again. Each system's slowest sample is explained; tables are printed, and a flame graph is written to
+/// The command repeats the sample's boot with an instruction trace. The trace does not change the boot: the guest must print
+/// the same bytes again. The slowest sample of each system is explained: tables are printed, and a flame graph is written to
 /// DIR/explanations.
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// The campaign's folder, as `rtorb lab kernel run --out DIR` wrote it.
+    /// Folder of the campaign, written by `rtorb lab kernel run --out DIR`.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Only this system, as its folder in DIR/kernels is called.
+    /// Only this system: the name of its folder in DIR/kernels.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
-    /// The experiment.
+    /// Experiment of the sample.
     #[arg(long, value_name = "NAME", default_value = WAKEUP)]
     experiment: String,
     /// Only samples under this load.
     #[arg(long, value_name = "LOAD")]
     load: Option<String>,
-    /// Only samples of this service, of os/services.
+    /// Only samples of this service of os/services.
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
-    /// Which sample: the slowest one, or an ordinary one, where the experiment marks it.
+    /// Sample to explain: the slowest one, or a typical one if the experiment marks it.
     #[arg(long, value_name = "WHICH", default_value = "worst")]
-    sample: Which,
-    /// The guests' program of the campaign; without it, this one, or target/static/rtorb.
+    sample: SampleChoice,
+    /// Program of the campaign's guests [default: this program, or target/static/rtorb].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// The programs of your own that the campaign measured, in the same order.
+    /// Your own programs that the campaign measured, in the same order.
     #[arg(long, value_name = "NAME=FILE")]
     own_program: Vec<OwnFile>,
     /// Print the explanations as JSON instead of tables.
@@ -53,7 +53,7 @@ pub(super) struct Explain {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Which {
+enum SampleChoice {
     Worst,
     Median,
 }
@@ -72,8 +72,8 @@ impl Explain {
             experiment: self.experiment.clone(),
             labels: labels.collect(),
             sample: match self.sample {
-                Which::Worst => Sample::Worst,
-                Which::Median => Sample::Median,
+                SampleChoice::Worst => Sample::Worst,
+                SampleChoice::Median => Sample::Median,
             },
             program: self.program.clone(),
             own_programs: self.own_program.clone(),
@@ -83,14 +83,15 @@ impl Explain {
         let explanations = match explained {
             Err(LabError::Interrupted) => {
                 eprintln!("rtorb: interrupted before the samples were explained");
-                return Ok(ExitCode::from(NO));
+                return Ok(ExitCode::from(FAILED));
             }
             explained => explained?,
         };
-        report::write(&self.folder).context("the report cannot be written")?;
-        match self.json {
-            true => print_json(&explanations)?,
-            false => explanations.iter().try_for_each(|one| self.print(one))?,
+        report::write(&self.folder).context("cannot write the report")?;
+        if self.json {
+            print_json(&explanations)?
+        } else {
+            explanations.iter().try_for_each(|one| self.print(one))?
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -107,8 +108,8 @@ impl Explain {
     }
 }
 
-/// Explains the slowest os/wakeup of each system of a campaign that was just measured, and writes the report again, which shows it.
-/// A campaign in which nothing can be explained, or an interrupt, is no error here.
+/// Explains the slowest os/wakeup of each system of a campaign, and rewrites the report, which shows it. It is no error if
+/// nothing can be explained, or after an interrupt.
 pub(super) fn worst_of_each(
     folder: &Path,
     program: Option<&Path>,
@@ -128,18 +129,18 @@ pub(super) fn worst_of_each(
     match explain::explain(&request, &executable::own()?, interrupt, &mut note) {
         Err(LabError::Interrupted) => Ok(Vec::new()),
         Err(LabError::Incomplete { what }) => {
-            note(&format!("nothing is explained: {what}"));
+            note(&format!("cannot explain samples: {what}"));
             Ok(Vec::new())
         }
         explained => {
             let explanations = explained?;
-            report::write(folder).context("the report cannot be written")?;
+            report::write(folder).context("cannot write the report")?;
             Ok(explanations)
         }
     }
 }
 
-/// Which sample it is, and what dominates it, in a sentence.
+/// Formats one sentence: the sample, and what dominates it.
 pub(super) fn brief(explanation: &Explanation) -> String {
     format!(
         "{}, load {}, {}: {}.",
@@ -150,7 +151,7 @@ pub(super) fn brief(explanation: &Explanation) -> String {
     )
 }
 
-/// What dominates.
+/// Prints what dominates a sample.
 fn print_summary(explanation: &Explanation) -> anyhow::Result<()> {
     let seed = explanation.seed;
     let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
@@ -168,7 +169,7 @@ fn print_summary(explanation: &Explanation) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The functions, as far as anybody reads.
+/// Returns a table of the most expensive functions.
 fn table(explanation: &Explanation) -> Table {
     let rows = explanation.functions.iter().take(ROWS).map(|cost| {
         vec![

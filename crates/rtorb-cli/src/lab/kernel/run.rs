@@ -1,4 +1,4 @@
-//! `rtorb lab kernel run`: a campaign over kernels, from the command line to the last line on the terminal.
+//! `rtorb lab kernel run`: runs a campaign over kernels.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -19,63 +19,64 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 
 use super::explain;
-use crate::NO;
+use crate::FAILED;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json, print_table};
 use crate::progress::Report;
 
-/// Measure kernels side by side, each booted in an emulated machine under every load.
+/// Measure kernels side by side; boot each in an emulated machine under every load.
 ///
 /// Time in a guest is virtual: a nanosecond is one instruction, without caches, buses and other CPUs. Two runs of the same
-/// campaign write the same octets below DIR/results and DIR/kernels. Ctrl-C ends it early; what was measured until then is
-/// reported.
+/// campaign write the same bytes below DIR/results and DIR/kernels. Ctrl-C ends the campaign early; the report then has what
+/// was measured until then.
 #[derive(Debug, Args)]
 pub(super) struct RunCampaign {
-    /// The kernels, with commas between: names as `rtorb lab kernels` has them, or files of kernel images.
+    /// Kernels, separated by commas: names from `rtorb lab kernels`, or files of kernel images.
     #[arg(long, value_name = "KERNEL", required = true, value_delimiter = ',')]
     kernel: Vec<String>,
-    /// The preemption models that each kernel is booted with; without it, each runs what it is by itself.
+    /// Preemption models to boot each kernel with, separated by commas [default: the kernel's own].
     ///
-    /// A PREEMPT_RT kernel has neither none nor voluntary, and is booted once.
+    /// A PREEMPT_RT kernel has neither `none` nor `voluntary`, and is booted once.
     #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = ["none", "voluntary", "full", "lazy"])]
     preempt: Vec<String>,
-    /// Only these experiments, with commas between.
+    /// Only these experiments, separated by commas.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     experiments: Vec<String>,
-    /// Only these loads, with commas between; with --experiments, every experiment is run under each of them.
+    /// Only these loads, separated by commas. With --experiments, every experiment runs under each load.
     #[arg(long, value_name = "LOAD", value_delimiter = ',')]
     loads: Vec<String>,
-    /// So many times with another beginning; the worst over all of them is reported.
+    /// Number of seeds: each experiment begins differently for each seed. The worst sample over all seeds is reported.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=SEEDS_MAX))]
     seeds: u16,
-    /// How many guests run side by side; without it, as many as the host has CPUs.
+    /// Number of guests that run side by side [default: the number of CPUs of the host].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=GUESTS_MAX))]
     guests: Option<u16>,
-    /// A look within a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
+    /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
-    /// The guests' program, a statically linked rtorb; without it, this one, or target/static/rtorb.
+    /// Statically linked rtorb for the guests [default: this program, or target/static/rtorb].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A program of your own, statically linked, to be measured as the experiment program/NAME.
+    /// Your own statically linked program, measured as the experiment program/NAME.
     ///
-    /// It is run once for each seed, with RTORB_SEED in its environment, and prints a time in nanoseconds a line, or a name and a
-    /// time.
+    /// The program runs once for each seed, with RTORB_SEED in its environment. Each line that it prints is a time in
+    /// nanoseconds, or a name and a time.
     #[arg(long, value_name = "NAME=FILE")]
     own_program: Vec<OwnFile>,
-    /// Where everything is written.
+    /// Folder of the campaign.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Whether the slowest os/wakeup of each system is explained: one more boot for each, and one for a kernel's symbols.
+    /// Samples to explain: the slowest os/wakeup of each system, which takes one more boot for each and one for a kernel's
+    /// symbols; or none.
     #[arg(long, value_name = "WHICH", default_value = "worst")]
-    explain: Explained,
+    explain: ExplainChoice,
     /// Print the campaign and its results as one JSON object instead of tables.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Explained {
+enum ExplainChoice {
     Worst,
     None,
 }
@@ -108,42 +109,43 @@ impl RunCampaign {
         let finished = match finished {
             Err(LabError::Interrupted) => {
                 eprintln!("rtorb: interrupted before anything was measured");
-                return Ok(ExitCode::from(NO));
+                return Ok(ExitCode::from(FAILED));
             }
             finished => finished?,
         };
         let record = &finished.record;
         let is_good = record.complete && record.self_check.repeats == Some(true);
-        // What does not repeat cannot be explained.
-        let explanations = match is_good && self.explain == Explained::Worst {
-            true => explain::worst_of_each(
+        // A sample that does not repeat cannot be explained.
+        let explanations = if is_good && self.explain == ExplainChoice::Worst {
+            explain::worst_of_each(
                 &self.out,
                 self.program.as_deref(),
                 &self.own_program,
                 &interrupt,
-            )?,
-            false => Vec::new(),
+            )?
+        } else {
+            Vec::new()
         };
-        match self.json {
-            true => print_json(&json!({
+        if self.json {
+            print_json(&json!({
                 "report": finished.page,
                 "campaign": finished.record,
                 "results": finished.compared,
                 "explanations": explanations,
-            }))?,
-            false => {
-                print(&finished, &explanations)?;
-            }
+            }))?
+        } else {
+            print(&finished, &explanations)?;
         }
-        Ok(match is_good {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(NO),
+        Ok(if is_good {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(FAILED)
         })
     }
 }
 
 impl RunCampaign {
-    /// Those that were asked for; a program of the user's own is.
+    /// Returns the selected experiments and those of the user's own programs.
     fn experiments(&self) -> Vec<String> {
         let own = self.own_program.iter().map(OwnFile::experiment);
         let all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
@@ -151,7 +153,7 @@ impl RunCampaign {
     }
 }
 
-/// How far the download of missing kernels is, if there are any.
+/// The progress of the download of missing kernels, if there are any.
 #[derive(Default)]
 pub(super) struct Fetching(Option<Report>);
 
@@ -206,40 +208,40 @@ fn print(finished: &Finished, explanations: &[Explanation]) -> anyhow::Result<()
     }
     line("")?;
     for results in &finished.compared {
-        let told = match matrix::of(results) {
-            Some(_) => TOLD_MAX,
+        let conclusions_max = match matrix::of(results) {
+            Some(_) => CONCLUSIONS_MAX,
             None => 1,
         };
-        for conclusion in results.conclusions.iter().take(told) {
-            say("found", conclusion)?;
+        for conclusion in results.conclusions.iter().take(conclusions_max) {
+            labelled("found", conclusion)?;
         }
     }
     for explanation in explanations {
-        say("spent in", &explain::brief(explanation))?;
+        labelled("spent in", &explain::brief(explanation))?;
     }
     for missing in missing_in_words(&record.missing) {
-        say("MISSING", &missing)?;
+        labelled("MISSING", &missing)?;
     }
     let check = &record.self_check;
     match check.repeats {
-        Some(true) => say(
+        Some(true) => labelled(
             "check",
-            &format!("{} was run twice and said the same octets", check.case),
+            &format!("{} ran twice and printed the same bytes", check.case),
         )?,
-        Some(false) => say(
+        Some(false) => labelled(
             "DIFFERS",
             &format!(
-                "{} was run twice and did not say the same: no number of this campaign can be relied on. Both answers are in \
+                "{} ran twice and printed different bytes: do not rely on any number of this campaign. Both outputs are in \
                  the folder `differs`",
                 check.case
             ),
         )?,
-        None => say(
+        None => labelled(
             "check",
-            "no case was run twice to its end: whether it repeats is not known",
+            "no case ran twice to its end: it is not known whether results repeat",
         )?,
     }
-    say("unit", UNIT)?;
+    labelled("unit", UNIT)?;
     let wall = &record.wall;
     line(format!(
         "\n{:.0} s with {} guests side by side. Campaign {}",
@@ -251,7 +253,7 @@ fn print(finished: &Finished, explanations: &[Explanation]) -> anyhow::Result<()
     }
 }
 
-/// A sentence for each reason.
+/// Formats one sentence for each reason.
 fn missing_in_words(missing: &[Absent]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in missing {
@@ -264,18 +266,18 @@ fn missing_in_words(missing: &[Absent]) -> Vec<String> {
             None => reasons.push((&one.why, vec![case])),
         }
     }
-    let said = |(why, cases): &(&str, Vec<String>)| {
+    let sentence = |(why, cases): &(&str, Vec<String>)| {
         let named = cases.iter().take(MISSING_NAMED).cloned();
         let named = named.collect::<Vec<_>>().join("; ");
         match cases.len().saturating_sub(MISSING_NAMED) {
             0 => format!("{named}: {why}"),
-            more => format!("{named}; and {more} more, which campaign.json has: {why}"),
+            more => format!("{named}; and {more} more (campaign.json lists them): {why}"),
         }
     };
-    reasons.iter().map(said).collect()
+    reasons.iter().map(sentence).collect()
 }
 
-fn say(word: &str, text: &str) -> anyhow::Result<()> {
+fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
     let first = format!("{word:>8}  ");
     let others = " ".repeat(first.len());
     indented(text, [&first, &others], columns())
@@ -283,7 +285,7 @@ fn say(word: &str, text: &str) -> anyhow::Result<()> {
         .try_for_each(line)
 }
 
-/// One line that moves on a terminal; elsewhere a line for each case that is over.
+/// The progress of a campaign: one line that changes on a terminal; elsewhere a line for each finished boot.
 pub(super) struct Progress {
     bar: ProgressBar,
     on_terminal: bool,
@@ -293,9 +295,10 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn new() -> Self {
         let on_terminal = std::io::stderr().is_terminal();
-        let target = match on_terminal {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
+        let target = if on_terminal {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(
@@ -312,7 +315,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// Leaves nothing behind on the terminal.
+    /// Clears the line on the terminal.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -320,9 +323,10 @@ impl Progress {
 
 impl Watch for Progress {
     fn note(&mut self, text: &str) {
-        match self.on_terminal {
-            true => self.bar.println(text),
-            false => eprintln!("{text}"),
+        if self.on_terminal {
+            self.bar.println(text)
+        } else {
+            eprintln!("{text}")
         }
     }
 
@@ -348,14 +352,14 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// Of an experiment that has a table here; of another, the first one.
-const TOLD_MAX: usize = 3;
-/// Cases that are missing for the same reason.
+/// The number of conclusions printed of an experiment that has a table here; of another, the first one is printed.
+const CONCLUSIONS_MAX: usize = 3;
+/// The number of named cases that are missing for the same reason.
 const MISSING_NAMED: usize = 3;
-/// More would take days.
+/// More seeds would take days.
 const SEEDS_MAX: i64 = 1_000;
 const GUESTS_MAX: i64 = 256;
-const UNIT: &str = "k instr: thousands of guest instructions. No caches, no buses, one CPU: it compares kernels, and is no time of a \
+const UNIT: &str = "k instr: thousands of guest instructions. No caches, no buses, one CPU: use it to compare kernels, not as a time of a \
                     real machine";
 
 #[cfg(test)]
@@ -363,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_for_one_reason_is_one_sentence() {
+    fn cases_with_one_reason_are_one_sentence() {
         let absent = |load: &str, why: &str| Absent {
             kernel: "6.12".to_owned(),
             preempt: "voluntary".to_owned(),
@@ -375,12 +379,12 @@ mod tests {
             .map(|load| absent(load, "interrupted"))
             .to_vec();
         missing.push(absent("mix", "the guest ended"));
-        let said = missing_in_words(&missing);
-        assert_eq!(said.len(), 2);
-        assert!(said[0].starts_with("6.12 voluntary load none os/wakeup; "));
-        assert!(said[0].ends_with("and 2 more, which campaign.json has: interrupted"));
+        let sentences = missing_in_words(&missing);
+        assert_eq!(sentences.len(), 2);
+        assert!(sentences[0].starts_with("6.12 voluntary load none os/wakeup; "));
+        assert!(sentences[0].ends_with("and 2 more (campaign.json lists them): interrupted"));
         assert_eq!(
-            said[1],
+            sentences[1],
             "6.12 voluntary load mix os/wakeup: the guest ended"
         );
     }
