@@ -55,7 +55,6 @@ fn longest_call(ours: &Ours, slow: usize, silent: usize) -> Duration {
             .map(|_| {
                 let mut socket = TcpStream::connect(address).expect("the server listens");
                 socket.write_all(&requests).expect("the server reads");
-                thread::sleep(Duration::from_millis(20));
                 socket
             })
             .collect();
