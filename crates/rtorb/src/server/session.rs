@@ -229,7 +229,7 @@ impl Session {
 
     /// Notes that bytes came. The count of accepted connections is the clock: it costs no system call.
     #[inline]
-    pub(crate) fn note_arrival(&self) {
+    pub(super) fn note_arrival(&self) {
         let accepted = self.accepted.load(Ordering::Relaxed);
         self.last_arrival.store(accepted, Ordering::Relaxed);
     }
