@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use rtorb::dispatch::FilteredRequest;
 use rtorb::rt::{Priority, PriorityModel};
@@ -66,19 +68,47 @@ fn requests_that_are_large_together_are_bounded_by_their_octets() {
         // What an operation does not read of its arguments is nobody's.
         stream.align(8).raw(&[0; 3000]);
         let large = stream.message();
-        for _ in 0..6 {
+        // Not more of one client than wait in a queue.
+        let mut first = Connection::to(closed.ours.address());
+        for _ in 0..3 {
+            first.send(&large);
+        }
+        closed.until_read(&mut first);
+        for _ in 0..3 {
             others.send(&large);
         }
         let refused = others.answer().expect("an exception");
         assert_eq!(refused.exception().0, TRANSIENT, "{dispatch}");
         closed.open();
         assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
-        let statuses = (0..5).map(|_| others.answer().expect("an answer").status);
-        assert_eq!(
-            statuses.filter(|&status| status == 0).count(),
-            5,
-            "{dispatch}"
-        );
+        for (client, served) in [(&mut first, 3), (&mut others, 2)] {
+            for _ in 0..served {
+                let status = client.answer().expect("an answer").status;
+                assert_eq!(status, 0, "{dispatch}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_pipelines_has_a_few_requests_in_the_queue_and_all_are_served() {
+    for dispatch in QUEUED {
+        let limits = Limits::with(|limits| limits.queued_requests_max = 5);
+        let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
+        let mut busy = closed.call(1);
+        closed.until_entered(1);
+        let mut pipelining = Connection::to(closed.ours.address());
+        let requests: Vec<u8> = (2..100).flat_map(|id| closed.request(id)).collect();
+        pipelining.send(&requests);
+        let mut other = closed.call(100);
+        thread::sleep(Duration::from_millis(20));
+        closed.open();
+        assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
+        assert_eq!(other.answer().map(|answer| answer.status), Some(0));
+        for id in 2..100 {
+            let served = pipelining.answer().expect("it waited");
+            assert_eq!((served.id, served.status), (id, 0), "{dispatch}");
+        }
     }
 }
 

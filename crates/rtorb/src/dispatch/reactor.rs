@@ -1,8 +1,8 @@
 //! One thread that waits for all connections of a server; what it does with those that have bytes is a strategy's.
 
 use crate::server::{
-    Event, EventLoop, EventRoom, Served, ServedConnection, Server, ServerCore, Token, Trigger,
-    refuse,
+    Event, EventLoop, EventRoom, Readiness, Served, ServedConnection, Server, ServerCore, Token,
+    Trigger, refuse,
 };
 use core::mem::MaybeUninit;
 use rustix::io::Errno;
@@ -92,7 +92,15 @@ impl Reactor {
         server: &Server,
     ) -> Option<Token> {
         match event? {
-            Event::Connection(token, _) => Some(token),
+            Event::Connection(token, readiness) => {
+                if readiness == Readiness::Requested
+                    && let Some(connection) = self.connections.get(&token)
+                {
+                    // Otherwise the loop reports the request again and again.
+                    connection.session.await_bytes();
+                }
+                Some(token)
+            }
             Event::Listener(number) => {
                 self.accept(orb, server, number);
                 None

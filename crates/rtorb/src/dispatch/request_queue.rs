@@ -22,7 +22,13 @@ pub(super) struct RequestQueue {
     bytes: AtomicUsize,
     requests_max: u32,
     bytes_max: usize,
+    /// Requests of one connection, where the thread that reads asks for it.
+    of_connection_max: u32,
 }
+
+/// Requests that one connection has in a queue, if there are no more threads: many clients that pipeline delay others by a
+/// few requests each.
+const OF_CONNECTION_MAX: u32 = 4;
 
 /// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +73,13 @@ impl RequestQueue {
             bytes: AtomicUsize::new(0),
             requests_max,
             bytes_max,
+            of_connection_max: threads.max(OF_CONNECTION_MAX),
         }
+    }
+
+    /// True if a connection has as many requests here as it may: it is not to be read until some are served.
+    pub(super) fn holds(&self, session: &Session) -> bool {
+        session.is_held(self.of_connection_max)
     }
 
     /// Adds `request` behind the others and leaves memory for the next one in its place; the queue has so many threads now.
@@ -85,6 +97,7 @@ impl RequestQueue {
             //# A request for which the buffer has no room is refused with TRANSIENT 1.
             return request.refuse(session, workspace, &NO_ROOM);
         }
+        session.note_queued();
         let next = self.spare.pop().unwrap_or_default();
         let job = Job::Request(Arc::clone(session), mem::replace(request, next));
         let put = self.jobs.push(job);
@@ -152,6 +165,7 @@ impl RequestQueue {
         // A connection that breaks is shut, which the thread that reads it finds.
         let _ = request.serve(session, workspace);
         self.accepted.fetch_sub(1, Ordering::Release);
+        session.note_served(self.of_connection_max);
         request.trim();
         // There is room for all that there are.
         let _ = self.spare.push(request);

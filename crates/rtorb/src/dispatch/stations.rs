@@ -129,23 +129,32 @@ struct Reader {
 }
 
 impl Reader {
+    /// True if a connection must not be read until some of its requests are served.
+    ///
+    /// With several queues it is always read: an urgent request may stand behind others that wait.
+    fn holds(&self, session: &Session) -> bool {
+        matches!(&*self.queues, [(queue, _)] if queue.holds(session))
+    }
+
     /// Passes on all requests of a connection that are there.
     fn read(&mut self, connection: &mut ServedConnection) -> Served {
-        if connection.receive_now() == Served::Over {
-            return Served::Over;
-        }
-        let session = &connection.session;
-        let workspace = self
-            .workspace
-            .get_or_insert_with(|| Workspace::new(ThreadPriority::returning()));
-        // A client that does not take its replies is read on when it has.
-        while !session.has_unsent() {
-            match connection
-                .reading
-                .take_next(session, workspace, &mut self.next)
-            {
+        let mut is_received = false;
+        // A client that does not take its replies is read on when it has; one that pipelines, when it was served.
+        while !connection.session.has_unsent() && !self.holds(&connection.session) {
+            let (session, reading) = (&connection.session, &mut connection.reading);
+            let workspace = self
+                .workspace
+                .get_or_insert_with(|| Workspace::new(ThreadPriority::returning()));
+            match reading.take_next(session, workspace, &mut self.next) {
                 Next::Done => {}
-                Next::Incomplete => return Served::Open,
+                Next::Incomplete if is_received => return Served::Open,
+                Next::Incomplete => {
+                    is_received = true;
+                    if connection.receive_now() == Served::Over {
+                        return Served::Over;
+                    }
+                    continue;
+                }
                 Next::Over => return Served::Over,
             }
             match (self.choose)(session, &self.next, workspace) {

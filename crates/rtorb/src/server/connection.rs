@@ -32,7 +32,6 @@ impl ServedConnection {
     /// Receives what is there without waiting.
     #[inline]
     pub(crate) fn receive_now(&mut self) -> Served {
-        self.session.note_arrival();
         self.reading.receive_now(&self.session).into()
     }
 
@@ -40,7 +39,6 @@ impl ServedConnection {
     #[inline]
     pub(crate) fn serve_waiting(&mut self, workspace: &mut Workspace) -> Served {
         let received = self.reading.receive(&self.session);
-        self.session.note_arrival();
         self.serve_received(received.into(), workspace)
     }
 

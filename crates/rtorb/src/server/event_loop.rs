@@ -173,6 +173,12 @@ impl EventLoop {
         let _ = epoll::modify(&self.epoll, stream, data(token), self.readable());
     }
 
+    /// Reports nothing but, once, that the connection broke.
+    #[cold]
+    pub(super) fn ignore(&self, token: Token, stream: &Stream) {
+        let _ = epoll::modify(&self.epoll, stream, data(token), EventFlags::ET);
+    }
+
     /// Sends the rest when the socket takes it, and keeps the session until then; nothing more is read meanwhile.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {

@@ -40,6 +40,7 @@ impl Reading {
     #[inline]
     pub(crate) fn receive(&mut self, session: &Session) -> Result<usize, Errno> {
         let received = session.stream.receive(self.receiver.free())?;
+        session.note_arrival();
         self.receiver.advance(received);
         Ok(received)
     }
@@ -50,6 +51,7 @@ impl Reading {
     #[inline]
     pub(crate) fn receive_now(&mut self, session: &Session) -> Result<usize, Errno> {
         let received = session.stream.receive_now(self.receiver.free_ahead())?;
+        session.note_arrival();
         self.receiver.advance(received);
         Ok(received)
     }

@@ -4,7 +4,7 @@ use super::event_loop::{EventLoop, Token};
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Outbox;
@@ -33,6 +33,10 @@ pub(crate) struct Session {
     last_arrival: AtomicU64,
     /// The outbox is not empty.
     has_unsent: AtomicBool,
+    /// Requests in a queue that other connections share, those being served included.
+    queued: AtomicU32,
+    /// Nothing is read until queued requests are served.
+    is_held: AtomicBool,
     sending: Mutex<Sending>,
     watch: OnceLock<Watch>,
     own: Weak<Session>,
@@ -77,6 +81,8 @@ impl Session {
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
             has_unsent: AtomicBool::new(false),
+            queued: AtomicU32::new(0),
+            is_held: AtomicBool::new(false),
             sending: Mutex::new(Sending {
                 outbox: Outbox::new(orb.limits.unsent_octets_max()),
                 deadline_ns: 0,
@@ -116,7 +122,60 @@ impl Session {
     /// Reports no more than [`request_event`](Self::request_event) did not ask for.
     #[cold]
     pub(crate) fn await_bytes(&self) {
-        self.watch_if_sent(|watch| watch.events.await_readable(watch.token, &self.stream));
+        self.watch_if_sent(|watch| self.watch_reading(watch));
+    }
+
+    /// Counts in a request that was put into a queue.
+    pub(crate) fn note_queued(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts out a request of a queue that was served; a connection that is held is read again when half are.
+    pub(crate) fn note_served(&self, queued_max: u32) {
+        let queued = self.queued.fetch_sub(1, Ordering::SeqCst) - 1;
+        if queued <= queued_max / 2 {
+            self.release();
+        }
+    }
+
+    /// Stops reading while the connection has `queued_max` requests in a queue; true if it does.
+    ///
+    /// Called by the one thread that reads.
+    pub(crate) fn is_held(&self, queued_max: u32) -> bool {
+        if self.is_held.load(Ordering::Relaxed) {
+            return true;
+        }
+        if self.queued.load(Ordering::Relaxed) < queued_max {
+            return false;
+        }
+        {
+            let sending = self.sending.lock();
+            self.is_held.store(true, Ordering::SeqCst);
+            if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
+                self.watch_reading(watch);
+            }
+        }
+        // Another thread may have served the last of them just before.
+        if self.queued.load(Ordering::SeqCst) <= queued_max / 2 {
+            self.release();
+        }
+        true
+    }
+
+    /// Reports a held connection again: it may have whole messages in its receive buffer.
+    fn release(&self) {
+        if self.is_held.load(Ordering::SeqCst) && self.is_held.swap(false, Ordering::SeqCst) {
+            self.request_event();
+        }
+    }
+
+    /// Reports bytes, unless the connection is held.
+    fn watch_reading(&self, watch: &Watch) {
+        if self.is_held.load(Ordering::SeqCst) {
+            watch.events.ignore(watch.token, &self.stream);
+        } else {
+            watch.events.await_readable(watch.token, &self.stream);
+        }
     }
 
     /// Changes what is watched for, unless that is room for unsent bytes.
@@ -170,7 +229,7 @@ impl Session {
 
     /// Notes that bytes came. The count of accepted connections is the clock: it costs no system call.
     #[inline]
-    pub(crate) fn note_arrival(&self) {
+    pub(super) fn note_arrival(&self) {
         let accepted = self.accepted.load(Ordering::Relaxed);
         self.last_arrival.store(accepted, Ordering::Relaxed);
     }
@@ -377,7 +436,7 @@ impl Session {
             if sending.is_detached {
                 watch.events.remove(&self.stream);
             } else {
-                watch.events.await_readable(watch.token, &self.stream);
+                self.watch_reading(watch);
             }
             watch.events.sent(self);
         }

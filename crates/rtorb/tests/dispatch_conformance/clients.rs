@@ -184,6 +184,8 @@ pub(crate) fn an_idle_connection_gives_way_to_one_too_many(case: Case) {
     }
     let mut later = Vec::new();
     for _ in 0..3 {
+        // A connection is idle when the thread that replied on it is done with it, which is a moment after its reply.
+        thread::sleep(Duration::from_millis(20));
         let mut next = Good::to(&ours);
         next.call();
         let told = idle.remove(0).answer();

@@ -329,7 +329,6 @@ impl Inlet {
     /// Receives once. Fewer bytes than there was room for are all that there were, except for the end, which is reported once.
     #[inline]
     fn receive(&mut self, session: &Session, is_ending: bool) -> Received {
-        session.note_arrival();
         match self.reading.receive_now(session) {
             Ok(0) => Received::End,
             Ok(_) if is_ending || self.reading.is_full() => Received::More,
