@@ -23,6 +23,7 @@ pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;
 pub use primitives::Primitive;
 pub(crate) use reader::DEPTH_MAX;
+pub(crate) use reader::decode_encapsulated;
 pub use reader::{Reader, Remainder};
 pub use reference::{Reference, ReferenceOut};
 pub(crate) use structure::cdr_struct;

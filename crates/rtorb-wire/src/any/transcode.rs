@@ -80,7 +80,7 @@ fn value(
         Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => reference(r, w),
         Shape::Named(Kind::AbstractInterface, _) => abstract_interface(r, w),
         Shape::Recursive(id) => {
-            let found = Scope::find(outer, id).ok_or(DecodeError::BadTypeCode { value: 0 })?;
+            let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
             deeper(r, |r| value(found.type_code, found.outer, r, w))
         }
         Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) | Shape::Named(..) => {
@@ -116,10 +116,7 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
             inner.write(w)?;
             value(&inner, None, r, w)
         }),
-        other => Err(DecodeError::BadTypeCode {
-            value: other as u32,
-        }
-        .into()),
+        other => Err(DecodeError::bad_type_code(other as u32).into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod chunks;
 
-use super::{ByteOrder, CharCodeSet, Primitive};
+use super::{ByteOrder, CharCodeSet, Decode, Primitive};
 use crate::DecodeError;
 use chunks::Chunks;
 use core::any::Any;
@@ -12,6 +12,11 @@ use std::sync::Arc;
 
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
 pub(crate) const DEPTH_MAX: u8 = 64;
+
+/// Reads the value of an encapsulation.
+pub(crate) fn decode_encapsulated<T: Decode>(octets: &[u8]) -> Result<T, DecodeError> {
+    T::decode(&mut Reader::encapsulated(octets)?)
+}
 
 /// The rest of a message that is not in memory yet.
 ///

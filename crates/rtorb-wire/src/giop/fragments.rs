@@ -267,8 +267,5 @@ const FLAGS_AT: usize = 6;
 const SIZE_AT: usize = 8;
 
 fn out_of_place(request_id: Option<u32>) -> DecodeError {
-    DecodeError::BadTag {
-        what: "the request id of a fragment",
-        value: request_id.unwrap_or(0),
-    }
+    DecodeError::bad_tag("the request id of a fragment", request_id.unwrap_or(0))
 }

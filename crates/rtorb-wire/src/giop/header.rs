@@ -92,10 +92,10 @@ impl Header {
             return Err(DecodeError::BadVersion { major, minor });
         }
         let Some(message_type) = MessageType::from_octet(kind, minor) else {
-            return Err(DecodeError::BadTag {
-                what: "the type of a message",
-                value: u32::from(kind),
-            });
+            return Err(DecodeError::bad_tag(
+                "the type of a message",
+                u32::from(kind),
+            ));
         };
         let order = ByteOrder::from_flag(flags);
         let body_octets = match order {

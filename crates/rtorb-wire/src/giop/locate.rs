@@ -72,12 +72,7 @@ impl LocateReplyHeader {
             (3, 2..) => LocateStatus::ObjectForwardPerm,
             (4, 2..) => LocateStatus::SystemException,
             (5, 2..) => LocateStatus::NeedsAddressingMode,
-            (value, _) => {
-                return Err(DecodeError::BadTag {
-                    what: "the status of a locate reply",
-                    value,
-                });
-            }
+            (value, _) => return Err(DecodeError::bad_tag("the status of a locate reply", value)),
         };
         Ok(Self { request_id, status })
     }

@@ -209,11 +209,7 @@ pub(crate) fn read_label(
             }
             value.into()
         }
-        _ => {
-            return Err(DecodeError::BadTypeCode {
-                value: discriminator.kind() as u32,
-            });
-        }
+        _ => return Err(DecodeError::bad_type_code(discriminator.kind() as u32)),
     })
 }
 
@@ -241,7 +237,7 @@ impl Decoder {
         if number == INDIRECTION {
             return self.indirection(r);
         }
-        let kind = Kind::from_number(number).ok_or(DecodeError::BadTypeCode { value: number })?;
+        let kind = Kind::from_number(number).ok_or(DecodeError::bad_type_code(number))?;
         let index = self.seen.len();
         let shape = match kind {
             Kind::String => Shape::String {
@@ -262,7 +258,7 @@ impl Decoder {
         };
         let summary = shape.summary();
         if summary.nodes > NODES_MAX {
-            return Err(DecodeError::BadTypeCode { value: number });
+            return Err(DecodeError::bad_type_code(number));
         }
         // With indirections, a type can be nested deeper than its bytes.
         if summary.depth > DEPTH_MAX.into() {
@@ -284,9 +280,7 @@ impl Decoder {
         r.align(4)?;
         let at = self.base.wrapping_add(r.position());
         let offset = r.primitive::<i32>()?;
-        let bad = DecodeError::BadTypeCode {
-            value: offset as u32,
-        };
+        let bad = DecodeError::bad_type_code(offset as u32);
         let target = at.wrapping_add_signed(offset as isize);
         let found = self.seen.binary_search_by_key(&target, |seen| seen.0);
         match &self.seen[found.map_err(|_| bad)?].1 {
@@ -313,7 +307,7 @@ impl Decoder {
             let element = self.content(r)?;
             let count = r.primitive()?;
             return match (kind, count) {
-                (Kind::Array, 0) => Err(DecodeError::BadTypeCode { value: kind as u32 }),
+                (Kind::Array, 0) => Err(DecodeError::bad_type_code(kind as u32)),
                 (Kind::Array, _) => Ok(Shape::Array(Elements::of_array(element, count).into())),
                 _ => Ok(Shape::Sequence(
                     Elements::of_sequence(element, count).into(),
@@ -352,9 +346,7 @@ impl Decoder {
     fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         let type_code = self.type_code(r)?;
         if type_code.shape().summary().empty {
-            return Err(DecodeError::BadTypeCode {
-                value: type_code.kind() as u32,
-            });
+            return Err(DecodeError::bad_type_code(type_code.kind() as u32));
         }
         Ok(type_code)
     }
@@ -386,11 +378,7 @@ impl Decoder {
         let default = match u32::try_from(default) {
             Ok(index) if (index as usize) < count => Some(index),
             Err(_) if default == -1 => None,
-            _ => {
-                return Err(DecodeError::BadTypeCode {
-                    value: default as u32,
-                });
-            }
+            _ => return Err(DecodeError::bad_type_code(default as u32)),
         };
         Ok(Union::new(named, discriminator, default, members.into()))
     }

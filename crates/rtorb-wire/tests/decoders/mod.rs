@@ -8,7 +8,10 @@ use rtorb_wire::giop::{
     Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
     ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
 };
-use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
+use rtorb_wire::ior::{
+    Component, IiopProfile, Ior, ListenPoint, PolicyValue, ProfileBody, TaggedComponent,
+    UiopProfile,
+};
 use rtorb_wire::url::{Location, ObjectUrl, format_name, parse_name};
 use rtorb_wire::valuetype::ValueType;
 use rtorb_wire::{
@@ -280,8 +283,8 @@ fn show_contexts(list: ServiceContexts<'_>) {
         let _ = contexts::decode_priority(data);
         let _ = contexts::decode_priority_range(data);
         let _ = contexts::CodeSets::from_data(data);
-        let _ = contexts::decode_listen_points(data);
-        let _ = contexts::decode_invocation_policies(data);
-        let _ = contexts::decode_exception_detail(data);
+        let _ = contexts::from_data::<Vec<ListenPoint>>(data);
+        let _ = contexts::from_data::<Vec<PolicyValue>>(data);
+        let _ = contexts::from_data::<WString>(data);
     }
 }
