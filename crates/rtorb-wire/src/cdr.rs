@@ -66,6 +66,16 @@ impl ByteOrder {
         matches!(self, Self::Little) as u8
     }
 
+    /// A number of this machine in this byte order, or the reverse.
+    #[inline(always)]
+    pub(crate) fn convert<T: Primitive>(self, value: T) -> T {
+        if self.is_foreign() {
+            value.swapped()
+        } else {
+            value
+        }
+    }
+
     /// True if this is not the byte order of this machine, so that numbers must be swapped.
     pub const fn is_foreign(self) -> bool {
         self.flag() != Self::NATIVE.flag()

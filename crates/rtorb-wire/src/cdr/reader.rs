@@ -149,11 +149,7 @@ impl<'m> Reader<'m> {
         };
         let value: T = bytemuck::pod_read_unaligned(octets);
         self.at = start + size_of::<T>();
-        Ok(if self.order.is_foreign() {
-            value.swapped()
-        } else {
-            value
-        })
+        Ok(self.order.convert(value))
     }
 
     /// Reads a count of elements of at least `octets_min` bytes each, and checks it against the bytes left.
@@ -343,12 +339,7 @@ impl<'m> Reader<'m> {
     /// The number of four bytes in the order of this stream.
     #[inline(always)]
     pub(crate) fn number(&self, octets: [u8; 4]) -> u32 {
-        let value = u32::from_ne_bytes(octets);
-        if self.order.is_foreign() {
-            value.swap_bytes()
-        } else {
-            value
-        }
+        self.order.convert(u32::from_ne_bytes(octets))
     }
 
     /// Skips `count` bytes of [`buffered`](Self::buffered).
