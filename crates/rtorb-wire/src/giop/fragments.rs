@@ -58,6 +58,6 @@ pub(crate) const fn fragment_header_octets(header: &Header) -> usize {
 /// Overwrites the size and the fragment flag of a message.
 pub(crate) fn patch(message: &mut [u8], order: ByteOrder, more_fragments: bool) {
     let size = order.convert((message.len() - HEADER_OCTETS) as u32);
-    message[FLAGS_AT] = order.flag() | u8::from(more_fragments) * MORE_FRAGMENTS;
+    message[FLAGS_AT] = order.flag() | (u8::from(more_fragments) * MORE_FRAGMENTS);
     message[SIZE_AT..HEADER_OCTETS].copy_from_slice(&size.to_ne_bytes());
 }
