@@ -100,17 +100,11 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::Short | Kind::UShort => number::<u16>(r, w),
         Kind::Long | Kind::ULong | Kind::Float => number::<u32>(r, w),
         Kind::LongLong | Kind::ULongLong | Kind::Double => number::<u64>(r, w),
-        Kind::LongDouble => {
-            let LongDouble(bits) = LongDouble::decode(r)?;
-            Ok(w.long_double(LongDouble(bits))?)
-        }
+        Kind::LongDouble => Ok(w.long_double(LongDouble::decode(r)?)?),
         Kind::Char => Ok(w.char(char::decode(r)?)?),
         Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
         Kind::Principal => octets(r, w),
-        Kind::TypeCode => {
-            let inner = TypeCode::decode(r)?;
-            Ok(inner.write(w)?)
-        }
+        Kind::TypeCode => Ok(TypeCode::decode(r)?.write(w)?),
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
             inner.write(w)?;
