@@ -8,7 +8,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, TaggedComponent, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, TaggedComponent,
+    UiopProfile,
 };
 use std::sync::Arc;
 
