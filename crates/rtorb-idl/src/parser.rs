@@ -17,7 +17,7 @@ use crate::keywords;
 use crate::lexer::{Token, TokenKind};
 use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
-use crate::tree::{Annotation, TIMING_ANNOTATIONS};
+use crate::tree::{Annotation, AnnotationParameter, TIMING_ANNOTATIONS};
 
 /// Parses all tokens. Reports errors and omits the wrong parts.
 pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
@@ -351,14 +351,14 @@ impl Parser<'_> {
     }
 
     /// The parameters as source text. Their meaning depends on the annotation.
-    fn annotation_parameters(&mut self) -> Parsed<Vec<(String, String)>> {
+    fn annotation_parameters(&mut self) -> Parsed<Vec<AnnotationParameter>> {
         let open = self.bump().location;
-        let mut parameters = vec![(String::new(), String::new())];
+        let mut parameters = vec![AnnotationParameter::default()];
         let mut nested = 0usize;
         loop {
             let token = self.peek().clone();
             let last = parameters.len() - 1;
-            let (name, value) = &mut parameters[last];
+            let AnnotationParameter { name, value } = &mut parameters[last];
             match token.kind {
                 TokenKind::End => {
                     let label = "this `(` is never closed";
@@ -366,11 +366,11 @@ impl Parser<'_> {
                 }
                 TokenKind::Punct(")") if nested == 0 => {
                     self.bump();
-                    parameters.retain(|(name, value)| !(name.is_empty() && value.is_empty()));
+                    parameters.retain(|it| *it != AnnotationParameter::default());
                     return Ok(parameters);
                 }
                 TokenKind::Punct(",") if nested == 0 => {
-                    parameters.push((String::new(), String::new()))
+                    parameters.push(AnnotationParameter::default())
                 }
                 TokenKind::Punct("=") if nested == 0 && name.is_empty() => {
                     *name = std::mem::take(value)

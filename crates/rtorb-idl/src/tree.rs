@@ -279,14 +279,23 @@ pub struct Valuetype {
     pub supports: Vec<ItemId>,
     /// Types declared inside it.
     pub items: Vec<ItemId>,
-    /// Its state, with true for `public`.
-    pub state: Vec<(bool, Member)>,
+    /// Its state.
+    pub state: Vec<StateMember>,
     /// Its operations.
     pub operations: Vec<Operation>,
     /// Its attributes.
     pub attributes: Vec<Attribute>,
     /// Its factories.
     pub factories: Vec<Operation>,
+}
+
+/// A member of the state of a valuetype.
+#[derive(Clone, Debug)]
+pub struct StateMember {
+    /// True for `public`, false for `private`.
+    pub is_public: bool,
+    /// The member.
+    pub member: Member,
 }
 
 /// A type as it is used.
@@ -405,10 +414,19 @@ pub enum Value {
 pub struct Annotation {
     /// The scoped name after the `@`.
     pub name: String,
-    /// Name (empty if alone) and value, as source text.
-    pub parameters: Vec<(String, String)>,
+    /// Its parameters in order.
+    pub parameters: Vec<AnnotationParameter>,
     /// Its place.
     pub location: Location,
+}
+
+/// A parameter of an annotation, as source text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnnotationParameter {
+    /// Its name; empty if the value stands alone.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// The annotations that state the timing of an operation.

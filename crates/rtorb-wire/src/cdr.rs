@@ -23,6 +23,7 @@ pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;
 pub use primitives::Primitive;
 pub(crate) use reader::DEPTH_MAX;
+pub(crate) use reader::decode_encapsulated;
 pub use reader::{Reader, Remainder};
 pub use reference::{Reference, ReferenceOut};
 pub(crate) use structure::cdr_struct;
@@ -63,6 +64,16 @@ impl ByteOrder {
     /// The flag on the wire: 0 for big-endian, 1 for little-endian.
     pub const fn flag(self) -> u8 {
         matches!(self, Self::Little) as u8
+    }
+
+    /// A number of this machine in this byte order, or the reverse.
+    #[inline(always)]
+    pub(crate) fn convert<T: Primitive>(self, value: T) -> T {
+        if self.is_foreign() {
+            value.swapped()
+        } else {
+            value
+        }
     }
 
     /// True if this is not the byte order of this machine, so that numbers must be swapped.

@@ -18,33 +18,29 @@ pub const UTF_16: u32 = 0x0001_0109;
 /// UTF-8.
 pub const UTF_8: u32 = CharCodeSet::Utf8.registry();
 
-/// The code sets of one side for `char` or `wchar`, as numbers of the OSF registry.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CodeSetComponent {
-    /// Its native code set; 0 for none.
-    pub native: u32,
-    /// The code sets that it converts from and to, best first.
-    pub conversion: Vec<u32>,
+cdr_struct! {
+    /// The code sets of one side for `char` or `wchar`, as numbers of the OSF registry.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct CodeSetComponent {
+        /// Its native code set; 0 for none.
+        pub native: u32,
+        /// The code sets that it converts from and to, best first.
+        pub conversion: Vec<u32>,
+    }
 }
-cdr_struct!(CodeSetComponent {
-    native: u32,
-    conversion: Vec<u32>
-});
 
-/// The code sets of one side.
 //= CORBA 3 §13.10.2.4
 //# A server advertises its native and conversion code sets for char and for wchar in its references.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CodeSetComponentInfo {
-    /// For `char` and `string`.
-    pub char_data: CodeSetComponent,
-    /// For `wchar` and `wstring`.
-    pub wchar_data: CodeSetComponent,
+cdr_struct! {
+    /// The code sets of one side.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct CodeSetComponentInfo {
+        /// For `char` and `string`.
+        pub char_data: CodeSetComponent,
+        /// For `wchar` and `wstring`.
+        pub wchar_data: CodeSetComponent,
+    }
 }
-cdr_struct!(CodeSetComponentInfo {
-    char_data: CodeSetComponent,
-    wchar_data: CodeSetComponent
-});
 
 impl CodeSetComponentInfo {
     /// The code sets of this ORB: UTF-8, as in Rust, and ISO 8859-1; UTF-16 for wide characters.

@@ -6,6 +6,7 @@
 mod client;
 mod deadline;
 mod outbox;
+mod reassembly;
 mod receiver;
 mod server;
 

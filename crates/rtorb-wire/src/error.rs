@@ -116,6 +116,16 @@ pub enum DecodeError {
     Interrupted,
 }
 
+impl DecodeError {
+    pub(crate) const fn bad_tag(what: &'static str, value: u32) -> Self {
+        Self::BadTag { what, value }
+    }
+
+    pub(crate) const fn bad_type_code(value: u32) -> Self {
+        Self::BadTypeCode { value }
+    }
+}
+
 /// The value cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -16,7 +16,8 @@ pub mod contexts;
 
 pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
-pub use fragments::{Accepted, FRAGMENT_OCTETS_MIN, FragmentedMessage, Reassembly, fragments};
+pub use fragments::{FRAGMENT_OCTETS_MIN, fragments};
+pub(crate) use fragments::{fragment_header_octets, patch};
 pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,

@@ -6,8 +6,8 @@ mod policies;
 mod profiles;
 
 pub use components::{
-    Component, ListenPoint, SslSecTrans, TaggedComponent, TaoEndpoint, TaoUnixEndpoint,
-    association, component_tag, orb_name,
+    Component, Group, ListenPoint, OmniUnixTrans, SslSecTrans, TaggedComponent, TaoEndpoint,
+    TaoUnixEndpoint, TlsSecTrans, association, component_tag, orb_name,
 };
 pub use policies::{
     ExposedPolicy, ExposedProtocol, PolicyValue, PriorityBand, PriorityModel, ProtocolProperties,
@@ -76,15 +76,13 @@ impl Decode for Ior {
     }
 }
 
-/// An address of an object for one protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaggedProfile {
-    /// The protocol; see [`profile_tag`].
-    pub tag: u32,
-    /// The profile's encapsulation.
-    pub data: Vec<u8>,
+cdr_struct! {
+    /// An address of an object for one protocol.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TaggedProfile {
+        /// The protocol; see [`profile_tag`].
+        pub tag: u32,
+        /// The profile's encapsulation.
+        pub data: Vec<u8>,
+    }
 }
-cdr_struct!(TaggedProfile {
-    tag: u32,
-    data: Vec<u8>
-});

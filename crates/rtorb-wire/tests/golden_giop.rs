@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::ByteOrder;
+use rtorb_wire::connection::{ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::*;
 use rtorb_wire::{Encode, Writer};
 
@@ -275,14 +276,15 @@ fn v12_fragmented_request() {
     let parts: Vec<_> = fragments(&whole, 79).collect();
     assert_eq!(parts, [first.clone(), last.clone()]);
 
-    let mut reassembly = Reassembly::new(1024, 2);
-    let header = Header::parse(&first, 1024).unwrap().unwrap();
-    assert!(header.more_fragments);
-    assert_eq!(reassembly.accept(&header, &first), Ok(Accepted::Kept));
-    let header = Header::parse(&last, 1024).unwrap().unwrap();
-    assert_eq!(
-        reassembly.accept(&header, &last),
-        Ok(Accepted::Message(whole))
-    );
-    assert_eq!(reassembly.octets(), 0);
+    let limits = ReceiveLimits {
+        message_bytes_max: 1024,
+        fragmented_messages_max: 2,
+    };
+    let mut receiver = Receiver::new(Side::Server, limits);
+    for (part, message) in [(first, None), (last, Some(&whole[..]))] {
+        receiver.free()[..part.len()].copy_from_slice(&part);
+        receiver.advance(part.len());
+        let received = receiver.next().unwrap();
+        assert_eq!(received.map(|received| received.bytes), message);
+    }
 }

@@ -259,8 +259,8 @@ fn v28_and_v29_context_data() {
         host: "client".into(),
         port: 5000,
     }];
-    assert_eq!(contexts::listen_points(&points).unwrap(), v28);
-    assert_eq!(contexts::decode_listen_points(&v28), Ok(points));
+    assert_eq!(contexts::to_data(&points).unwrap(), v28);
+    assert_eq!(contexts::from_data(&v28), Ok(points));
     let sets = CodeSets {
         char_data: code_sets::ISO_8859_1,
         wchar_data: code_sets::UTF_16,
@@ -275,11 +275,9 @@ fn v28_and_v29_context_data() {
 fn other_context_data_comes_back() {
     let data = contexts::priority_range(-3, 400);
     assert_eq!(contexts::decode_priority_range(&data), Ok((-3, 400)));
-    let data = contexts::exception_detail(&"why \u{1f600}".into()).unwrap();
-    assert_eq!(
-        contexts::decode_exception_detail(&data).unwrap(),
-        "why \u{1f600}"
-    );
+    let detail = WString::from("why \u{1f600}");
+    let data = contexts::to_data(&detail).unwrap();
+    assert_eq!(contexts::from_data(&data), Ok(detail));
 }
 
 //= GIOP 1.2 §15.3.2.7

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use peak_alloc::PeakAlloc;
+use rtorb_wire::connection::{ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
-    Header, Reassembly, ReplyHeader, ReplyStatus, RequestHeader, RequestStart, Response,
-    ServiceContext, Version, begin_reply, begin_request, contexts, encode_body, end_message,
+    Header, ReplyHeader, ReplyStatus, RequestHeader, RequestStart, Response, ServiceContext,
+    Version, begin_reply, begin_request, contexts, encode_body, end_message, write_cancel_request,
+    write_locate_request,
 };
 use rtorb_wire::{Any, ByteOrder, Decode, DecodeError, Ior, Reader, TypeCode, Writer};
 
@@ -111,24 +113,31 @@ fn headers_make_no_heap_call() {
 /// A first part that announces much is worth what it brings.
 fn reassembly_stays_within_its_bounds() {
     let mut w = Writer::new(Vec::new(), 1024);
-    begin_reply(&mut w, Version::V1_2, 1, ReplyStatus::NoException, &[]).unwrap();
-    end_message(&mut w).unwrap();
+    write_locate_request(&mut w, Version::V1_2, 1, b"key").unwrap();
     let mut part = w.to_octets();
     part[6] |= 2;
-    let mut reassembly = Reassembly::new(100, 3);
+    let mut w = Writer::new(Vec::new(), 1024);
+    write_cancel_request(&mut w, Version::V1_2, 1).unwrap();
+    let cancel = w.to_octets();
+    let limits = ReceiveLimits {
+        message_bytes_max: 100,
+        fragmented_messages_max: 3,
+    };
+    let mut receiver = Receiver::new(Side::Server, limits);
+    let mut receive = |message: &[u8]| {
+        receiver.free()[..message.len()].copy_from_slice(message);
+        receiver.advance(message.len());
+        receiver.next().map(|received| received.is_some())
+    };
     let grown = growth(|| {
         for id in 0..10u32 {
             part[12..16].copy_from_slice(&id.to_ne_bytes());
-            let header = Header::parse(&part, 1024).unwrap().unwrap();
-            let accepted = reassembly.accept(&header, &part);
-            assert_eq!(accepted.is_ok(), id < 3);
-            assert!(reassembly.octets() <= 100);
+            assert_eq!(receive(&part).is_ok(), id < 3);
         }
     });
     assert!(grown < 1024, "{grown} octets");
-    reassembly.cancel(1);
-    let header = Header::parse(&part, 1024).unwrap().unwrap();
-    assert!(reassembly.accept(&header, &part).is_ok());
+    assert_eq!(receive(&cancel), Ok(true));
+    assert_eq!(receive(&part), Ok(false));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod decoders;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rtorb_wire::giop::{Header, MessageType, Version};
+use rtorb_wire::giop::{MessageType, Version, begin_message, end_message};
 use rtorb_wire::{Any, ByteOrder, Encode, TypeCode, Writer};
 
 /// Damage: at these places (modulo the length) stands this octet.
@@ -83,15 +83,13 @@ proptest! {
         let Some(message_type) = MessageType::from_octet(kind, minor) else {
             return Ok(());
         };
-        let header = Header {
-            version,
-            order: ByteOrder::from_flag(flags),
-            more_fragments: minor > 0 && flags & 2 != 0,
-            message_type,
-            body_octets: body.len() as u32,
-        };
-        let mut message = header.to_octets().to_vec();
-        message.extend(&body);
+        let order = ByteOrder::from_flag(flags);
+        let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
+        begin_message(&mut w, version, message_type).unwrap();
+        w.octets(&body).unwrap();
+        end_message(&mut w).unwrap();
+        let mut message = w.to_octets();
+        message[6] = flags;
         decoders::giop(&message);
         decoders::stream(&message);
         decoders::parts(&message);

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rtorb_wire::connection::{ReceiveError, Side};
 use rtorb_wire::giop::{
-    Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
-    ReplyStatus, RequestHeader, Response, Version,
+    Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
+    RequestHeader, Response, Version,
 };
 use rtorb_wire::ior::{Ior, ProfileBody};
 
@@ -17,28 +18,39 @@ use rtorb_wire::ior::{Ior, ProfileBody};
 fn every_recorded_message_is_decoded() {
     for (file, messages) in conversations() {
         let mut open = BTreeMap::new();
-        let mut parts = BTreeMap::new();
+        let mut receivers = BTreeMap::new();
         for message in messages {
             let header = Header::parse(&message.octets, decoders::OCTETS_MAX)
                 .unwrap()
                 .unwrap();
             assert_eq!(header.message_octets(), message.octets.len(), "{file}");
             let from_client = message.from_client;
-            let way = (message.connection, from_client);
-            let parts = parts
-                .entry(way)
-                .or_insert_with(|| Reassembly::new(1 << 16, 1));
-            let whole = match parts.accept(&header, &message.octets).unwrap() {
-                Accepted::Whole => message.octets,
-                Accepted::Message(whole) => whole,
-                Accepted::Kept => continue,
-            };
-            let open = open.entry(message.connection).or_default();
-            if from_client {
-                note_request(&whole, open);
+            let side = if from_client {
+                Side::Server
             } else {
-                check_reply(&file, &whole, open);
-            }
+                Side::Client
+            };
+            let receiver = receivers
+                .entry((message.connection, from_client))
+                .or_insert_with(|| decoders::receiver(side));
+            let open = open.entry(message.connection).or_default();
+            let received = decoders::receive(receiver, &message.octets, |whole| {
+                if from_client {
+                    note_request(whole, open);
+                } else {
+                    check_reply(&file, whole, open);
+                }
+            });
+            assert!(
+                matches!(
+                    received,
+                    Ok(())
+                        | Err(ReceiveError::Closed {
+                            amid_message: false
+                        })
+                ),
+                "{file}"
+            );
         }
         let left: Vec<_> = open.values().flatten().collect();
         assert!(left.is_empty(), "{file}: without a reply: {left:?}");

@@ -5,7 +5,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::suggest;
 use crate::tree::{
-    Annotation, Criticality, InterfaceFlavour, ItemId, ItemKind, TIMING_ANNOTATIONS, Timing,
+    Annotation, AnnotationParameter, Criticality, InterfaceFlavour, ItemId, ItemKind,
+    TIMING_ANNOTATIONS, Timing,
 };
 
 use super::Checker;
@@ -145,9 +146,11 @@ impl Checker<'_> {
     /// The one value, as it is written.
     fn value(&mut self, annotation: &Annotation, example: &str) -> Option<String> {
         let found = match annotation.parameters.as_slice() {
-            [(name, value)] if name.is_empty() || name == "value" => return Some(value.clone()),
+            [only] if only.name.is_empty() || only.name == "value" => {
+                return Some(only.value.clone());
+            }
             [] => "expected a value".to_owned(),
-            [(name, _)] => {
+            [AnnotationParameter { name, .. }] => {
                 format!("expected a value without a name or called `value`, found `{name}`")
             }
             several => format!("expected one value, found {}", several.len()),

@@ -2,7 +2,7 @@
 
 use crate::ast::{Definition, DefinitionKind, Name, Preamble, ScopedName, TypeSpec, ValuetypeDcl};
 use crate::diagnostic::Diagnostic;
-use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Member, Valuetype};
+use crate::tree::{InterfaceFlavour, ItemId, ItemKind, StateMember, Valuetype};
 
 use super::Checker;
 use super::operations::Calls;
@@ -48,7 +48,7 @@ impl Checker<'_> {
         &mut self,
         body: &[Definition],
         declared: &ValuetypeDcl,
-    ) -> (Vec<(bool, Member)>, Calls) {
+    ) -> (Vec<StateMember>, Calls) {
         let mut state = Vec::new();
         let mut calls = Calls::default();
         for definition in body {
@@ -58,7 +58,10 @@ impl Checker<'_> {
                     if let Some(first) = found.first() {
                         self.check_state(&first.ty, &member.ty);
                     }
-                    state.extend(found.into_iter().map(|member| (*public, member)));
+                    state.extend(found.into_iter().map(|member| StateMember {
+                        is_public: *public,
+                        member,
+                    }));
                     member
                         .declarators
                         .first()

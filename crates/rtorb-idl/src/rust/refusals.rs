@@ -179,7 +179,7 @@ impl<'t> Search<'t> {
         if value.is_custom {
             return self.refuse_item(id, CUSTOM_VALUETYPE);
         }
-        self.members(value.state.iter().map(|(_, member)| member), Reach::Wire);
+        self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
         for operation in value.operations.iter().chain(&value.factories) {
             self.operation(operation, Reach::Process);
         }

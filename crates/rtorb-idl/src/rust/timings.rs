@@ -105,7 +105,7 @@ fn as_written(annotation: &Annotation) -> String {
     let values = annotation
         .parameters
         .iter()
-        .map(|(_, value)| value.as_str());
+        .map(|parameter| parameter.value.as_str());
     format!("@{}({})", annotation.name, values.collect::<String>())
 }
 

@@ -6,7 +6,9 @@ use quote::quote;
 use super::scope::Scope;
 use super::types::everything_in;
 use super::{names, structs, values};
-use crate::tree::{Item, ItemId, ItemKind, Member, Type, Union, UnionCase, Value, Valuetype};
+use crate::tree::{
+    Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
+};
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
 pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
@@ -192,7 +194,7 @@ impl<'t> Description<'t> {
             NO_MODIFIER
         };
         let modifier = Literal::i16_unsuffixed(modifier);
-        let members = value.state.iter().map(|(is_public, member)| {
+        let members = value.state.iter().map(|StateMember { is_public, member }| {
             let name = &member.name;
             let ty = self.used(&member.ty);
             quote!((#name, #ty, #is_public))

@@ -217,7 +217,7 @@ fn parts(kind: &ItemKind) -> Vec<&Type> {
         }
         ItemKind::Union(union) => union.cases.iter().map(|case| &case.member.ty).collect(),
         ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
-        ItemKind::Valuetype(value) => value.state.iter().map(|(_, member)| &member.ty).collect(),
+        ItemKind::Valuetype(value) => value.state.iter().map(|state| &state.member.ty).collect(),
         _ => Vec::new(),
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn state(tree: &Tree, id: ItemId) -> Vec<&Member> {
     };
     let inherited = value.bases.iter().flat_map(|&base| state(tree, base));
     inherited
-        .chain(value.state.iter().map(|(_, member)| member))
+        .chain(value.state.iter().map(|state| &state.member))
         .collect()
 }
 

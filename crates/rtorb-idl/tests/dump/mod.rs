@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use rtorb_idl::tree::{
-    Annotation, Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree,
-    Type, Value,
+    Annotation, AnnotationParameter, Attribute, Direction, InterfaceFlavour, ItemId, ItemKind,
+    Member, Operation, StateMember, Tree, Type, Value,
 };
 
 /// One line for each declaration, with its contents indented below.
@@ -146,12 +146,16 @@ fn contents(tree: &Tree, kind: &ItemKind, depth: usize, out: &mut String) {
             out,
         ),
         ItemKind::Valuetype(valuetype) => {
-            for (public, state) in &valuetype.state {
+            for StateMember {
+                is_public,
+                member: state,
+            } in &valuetype.state
+            {
                 member(
                     tree,
                     state,
                     &pad,
-                    if *public { "public " } else { "private " },
+                    if *is_public { "public " } else { "private " },
                     out,
                 );
             }
@@ -273,7 +277,7 @@ fn raised(tree: &Tree, word: &str, ids: &[ItemId]) -> String {
 
 fn annotations(annotations: &[Annotation]) -> String {
     let one = |annotation: &Annotation| {
-        let parameter = |(name, value): &(String, String)| {
+        let parameter = |AnnotationParameter { name, value }: &AnnotationParameter| {
             if name.is_empty() {
                 value.clone()
             } else {

@@ -80,7 +80,7 @@ fn value(
         Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => reference(r, w),
         Shape::Named(Kind::AbstractInterface, _) => abstract_interface(r, w),
         Shape::Recursive(id) => {
-            let found = Scope::find(outer, id).ok_or(DecodeError::BadTypeCode { value: 0 })?;
+            let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
             deeper(r, |r| value(found.type_code, found.outer, r, w))
         }
         Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) | Shape::Named(..) => {
@@ -100,26 +100,17 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::Short | Kind::UShort => number::<u16>(r, w),
         Kind::Long | Kind::ULong | Kind::Float => number::<u32>(r, w),
         Kind::LongLong | Kind::ULongLong | Kind::Double => number::<u64>(r, w),
-        Kind::LongDouble => {
-            let LongDouble(bits) = LongDouble::decode(r)?;
-            Ok(w.long_double(LongDouble(bits))?)
-        }
+        Kind::LongDouble => Ok(w.long_double(LongDouble::decode(r)?)?),
         Kind::Char => Ok(w.char(char::decode(r)?)?),
         Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
         Kind::Principal => octets(r, w),
-        Kind::TypeCode => {
-            let inner = TypeCode::decode(r)?;
-            Ok(inner.write(w)?)
-        }
+        Kind::TypeCode => Ok(TypeCode::decode(r)?.write(w)?),
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
             inner.write(w)?;
             value(&inner, None, r, w)
         }),
-        other => Err(DecodeError::BadTypeCode {
-            value: other as u32,
-        }
-        .into()),
+        other => Err(DecodeError::bad_type_code(other as u32).into()),
     }
 }
 

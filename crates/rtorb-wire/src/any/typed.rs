@@ -13,9 +13,10 @@ pub trait Typed {
     fn type_code() -> TypeCode;
 }
 
+/// Implements [`Typed`]; the parameters of a generic type precede it.
 macro_rules! typed {
-    ($($type:ty = $type_code:expr;)*) => {$(
-        impl Typed for $type {
+    ($($(where [$($parameters:tt)*])? $type:ty = $type_code:expr;)*) => {$(
+        impl$(<$($parameters)*>)? Typed for $type {
             fn type_code() -> TypeCode {
                 $type_code
             }
@@ -46,67 +47,19 @@ typed! {
     Any = TypeCode::ANY;
     TypeCode = TypeCode::TYPE_CODE;
     Ior = TypeCode::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object");
-}
-
-impl<T: Typed> Typed for [T] {
-    fn type_code() -> TypeCode {
-        TypeCode::sequence(T::type_code(), 0)
-    }
-}
-
-impl<T: Typed> Typed for Vec<T> {
-    fn type_code() -> TypeCode {
-        TypeCode::sequence(T::type_code(), 0)
-    }
-}
-
-impl<T: Typed, const N: usize> Typed for [T; N] {
-    fn type_code() -> TypeCode {
-        TypeCode::array(T::type_code(), bound::<N>())
-    }
-}
-
-impl<T: Typed, const N: usize> Typed for BoundedSequence<T, N> {
-    fn type_code() -> TypeCode {
-        TypeCode::sequence(T::type_code(), bound::<N>())
-    }
-}
-
-impl<const N: usize> Typed for BoundedString<N> {
-    fn type_code() -> TypeCode {
-        TypeCode::string(bound::<N>())
-    }
-}
-
-impl<const N: usize> Typed for BoundedWString<N> {
-    fn type_code() -> TypeCode {
-        TypeCode::wstring(bound::<N>())
-    }
-}
-
-impl<const DIGITS: u16, const SCALE: u16> Typed for Fixed<DIGITS, SCALE> {
-    fn type_code() -> TypeCode {
-        TypeCode::fixed(DIGITS, SCALE as i16)
-    }
-}
-
-impl<T: Typed + ?Sized> Typed for &T {
-    fn type_code() -> TypeCode {
-        T::type_code()
-    }
-}
-
-impl<T: Typed + ?Sized> Typed for Box<T> {
-    fn type_code() -> TypeCode {
-        T::type_code()
-    }
-}
-
-/// An object reference or nil. Its type is the interface.
-impl<T: Typed + Reference> Typed for Option<T> {
-    fn type_code() -> TypeCode {
-        T::type_code()
-    }
+    where [T: Typed] [T] = TypeCode::sequence(T::type_code(), 0);
+    where [T: Typed] Vec<T> = TypeCode::sequence(T::type_code(), 0);
+    where [T: Typed, const N: usize] [T; N] = TypeCode::array(T::type_code(), bound::<N>());
+    where [T: Typed, const N: usize] BoundedSequence<T, N> =
+        TypeCode::sequence(T::type_code(), bound::<N>());
+    where [const N: usize] BoundedString<N> = TypeCode::string(bound::<N>());
+    where [const N: usize] BoundedWString<N> = TypeCode::wstring(bound::<N>());
+    where [const DIGITS: u16, const SCALE: u16] Fixed<DIGITS, SCALE> =
+        TypeCode::fixed(DIGITS, SCALE as i16);
+    where [T: Typed + ?Sized] &T = T::type_code();
+    where [T: Typed + ?Sized] Box<T> = T::type_code();
+    // An object reference or nil. Its type is the interface.
+    where [T: Typed + Reference] Option<T> = T::type_code();
 }
 
 /// IDL bounds are unsigned longs.

@@ -145,7 +145,7 @@ fn decode(
             Value::Reference(Ior::decode(r)?)
         }
         Shape::Recursive(id) => {
-            let found = Scope::find(outer, id).ok_or(DecodeError::BadTypeCode { value: 0 })?;
+            let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
             return r.nested(|r| decode(found.type_code, found.outer, r));
         }
         _ => {
@@ -175,11 +175,7 @@ fn decode_plain(kind: Kind, r: &mut Reader<'_>) -> Result<Value, DecodeError> {
         Kind::Any => Value::Any(Decode::decode(r)?),
         Kind::TypeCode => Value::TypeCode(Decode::decode(r)?),
         Kind::Principal => Value::Octets(r.octets()?.to_vec()),
-        other => {
-            return Err(DecodeError::BadTypeCode {
-                value: other as u32,
-            });
-        }
+        other => return Err(DecodeError::bad_type_code(other as u32)),
     })
 }
 

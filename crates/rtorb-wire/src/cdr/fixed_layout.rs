@@ -116,17 +116,8 @@ impl Reader<'_> {
     #[inline]
     pub fn fixed<T: FixedLayout>(&mut self) -> Result<T, DecodeError> {
         self.buffer_up(T::OCTETS_MAX)?;
-        let swap = self.order().is_foreign();
-        let position = self.position();
-        let octets = self.buffered();
-        let (value, used) = T::get(
-            octets,
-            0,
-            Form {
-                phase: position & 7,
-                swap,
-            },
-        )?;
+        let (phase, swap) = (self.position() & 7, self.order().is_foreign());
+        let (value, used) = T::get(self.buffered(), 0, Form { phase, swap })?;
         self.skip_buffered(used);
         Ok(value)
     }
@@ -206,14 +197,8 @@ fn put_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
     value: &T,
     window: &mut [u8],
 ) -> usize {
-    value.put(
-        window,
-        0,
-        Form {
-            phase: PHASE,
-            swap: SWAP,
-        },
-    )
+    let (phase, swap) = (PHASE, SWAP);
+    value.put(window, 0, Form { phase, swap })
 }
 
 /// Appends `count` values to a vector with room for them, and returns the number of bytes that they took.
@@ -233,14 +218,8 @@ fn get_all<T: FixedLayout, const SWAP: bool>(
             }
             None => {
                 let left = octets.get(at..).unwrap_or(&[]);
-                T::get(
-                    left,
-                    0,
-                    Form {
-                        phase: position.wrapping_add(at) & 7,
-                        swap: SWAP,
-                    },
-                )?
+                let (phase, swap) = (position.wrapping_add(at) & 7, SWAP);
+                T::get(left, 0, Form { phase, swap })?
             }
         };
         into.push(value);
@@ -253,14 +232,8 @@ fn get_all<T: FixedLayout, const SWAP: bool>(
 fn get_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
     window: &[u8],
 ) -> Result<(T, usize), DecodeError> {
-    T::get(
-        window,
-        0,
-        Form {
-            phase: PHASE,
-            swap: SWAP,
-        },
-    )
+    let (phase, swap) = (PHASE, SWAP);
+    T::get(window, 0, Form { phase, swap })
 }
 
 /// Implements the CDR form of a `Copy` struct of fixed layout, members in the order given.

@@ -2,7 +2,7 @@
 
 mod chunks;
 
-use super::{ByteOrder, CharCodeSet, Primitive};
+use super::{ByteOrder, CharCodeSet, Decode, Primitive};
 use crate::DecodeError;
 use chunks::Chunks;
 use core::any::Any;
@@ -12,6 +12,11 @@ use std::sync::Arc;
 
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
 pub(crate) const DEPTH_MAX: u8 = 64;
+
+/// Reads the value of an encapsulation.
+pub(crate) fn decode_encapsulated<T: Decode>(octets: &[u8]) -> Result<T, DecodeError> {
+    T::decode(&mut Reader::encapsulated(octets)?)
+}
 
 /// The rest of a message that is not in memory yet.
 ///
@@ -144,11 +149,7 @@ impl<'m> Reader<'m> {
         };
         let value: T = bytemuck::pod_read_unaligned(octets);
         self.at = start + size_of::<T>();
-        Ok(if self.order.is_foreign() {
-            value.swapped()
-        } else {
-            value
-        })
+        Ok(self.order.convert(value))
     }
 
     /// Reads a count of elements of at least `octets_min` bytes each, and checks it against the bytes left.
@@ -338,12 +339,7 @@ impl<'m> Reader<'m> {
     /// The number of four bytes in the order of this stream.
     #[inline(always)]
     pub(crate) fn number(&self, octets: [u8; 4]) -> u32 {
-        let value = u32::from_ne_bytes(octets);
-        if self.order.is_foreign() {
-            value.swap_bytes()
-        } else {
-            value
-        }
+        self.order.convert(u32::from_ne_bytes(octets))
     }
 
     /// Skips `count` bytes of [`buffered`](Self::buffered).

@@ -1,8 +1,15 @@
 //! Structs: members in the order of their declaration, each with its own alignment.
 
-/// Implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for a struct whose members have them.
+/// Defines a struct, and implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for it, which its members have.
 macro_rules! cdr_struct {
-    ($name:ident { $($member:ident : $type:ty),+ $(,)? }) => {
+    ($(#[$attribute:meta])* pub struct $name:ident {
+        $($(#[$about:meta])* pub $member:ident : $type:ty,)+
+    }) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[$about])* pub $member: $type,)+
+        }
+
         impl $crate::Encode for $name {
             fn encode<'a>(&'a self, w: &mut $crate::Writer<'a>) -> Result<(), $crate::EncodeError> {
                 $($crate::Encode::encode(&self.$member, w)?;)+

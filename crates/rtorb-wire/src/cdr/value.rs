@@ -288,8 +288,5 @@ const ID_LIST: u32 = 6;
 const CHUNKED: u32 = 8;
 
 const fn bad(value: u32) -> DecodeError {
-    DecodeError::BadTag {
-        what: "the tag of a value",
-        value,
-    }
+    DecodeError::bad_tag("the tag of a value", value)
 }

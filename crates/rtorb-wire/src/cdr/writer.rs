@@ -114,11 +114,7 @@ impl<'a> Writer<'a> {
     #[inline(always)]
     pub fn primitive<T: Primitive>(&mut self, value: T) -> Result<(), EncodeError> {
         let at = self.claim(size_of::<T>(), size_of::<T>())?;
-        let value = if self.order.is_foreign() {
-            value.swapped()
-        } else {
-            value
-        };
+        let value = self.order.convert(value);
         self.buffer[at..at + size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
         Ok(())
     }
@@ -418,12 +414,7 @@ impl<'a> Writer<'a> {
     /// The bytes of a number in the order of this stream.
     #[inline(always)]
     pub(crate) fn ordered(&self, value: u32) -> [u8; 4] {
-        if self.order.is_foreign() {
-            value.swap_bytes()
-        } else {
-            value
-        }
-        .to_ne_bytes()
+        self.order.convert(value).to_ne_bytes()
     }
 
     /// Pads to `alignment`, takes `size` bytes behind the padding, and returns their index in the buffer.

@@ -391,9 +391,10 @@ mod tests {
     fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
         for error in ALL {
             let late = error.when_late();
-            let expected = match error.is_of_sending() {
-                true => ReplyError::SendTimedOut,
-                false => ReplyError::TimedOut,
+            let expected = if error.is_of_sending() {
+                ReplyError::SendTimedOut
+            } else {
+                ReplyError::TimedOut
             };
             assert_eq!(late, expected);
             assert!(!late.is_stale() && late.completion() == Completion::Maybe);

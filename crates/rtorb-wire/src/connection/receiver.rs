@@ -1,6 +1,7 @@
 //! The receive buffer of one connection, and the whole messages in it.
 
-use crate::giop::{Accepted, Header, MessageType, Reassembly};
+use super::reassembly::{Accepted, Reassembly};
+use crate::giop::{Header, MessageType};
 use crate::{DecodeError, Reader};
 
 /// Turns received bytes into whole messages: framing, fragments, limits. Client and server use it.
@@ -262,7 +263,7 @@ impl Receiver {
             match header.message_type {
                 MessageType::CloseConnection => {
                     return Err(ReceiveError::Closed {
-                        amid_message: self.reassembly.octets() > 0,
+                        amid_message: !self.reassembly.is_empty(),
                     });
                 }
                 MessageType::MessageError => return Err(ReceiveError::MessageError),
@@ -271,14 +272,10 @@ impl Receiver {
             let part = self.buffered(header).bytes.len();
             match self.reassembly.accept(&header, &self.buffer[..part])? {
                 Accepted::Whole => return Ok(Some(self.buffered(header))),
-                Accepted::Message(message) => {
-                    let header = Header::parse(&message, self.limits.message_bytes_max)?;
-                    let header = header.ok_or(DecodeError::BadMagic)?;
+                Accepted::Message(header, message) => {
                     self.assembled = message;
-                    return Ok(Some(Message {
-                        header,
-                        bytes: &self.assembled,
-                    }));
+                    let bytes = &self.assembled;
+                    return Ok(Some(Message { header, bytes }));
                 }
                 Accepted::Kept => self.release(),
             }
@@ -426,7 +423,7 @@ mod tests {
         for part in (1..100).chain([bytes.len()]) {
             let mut receiver = Receiver::new(Side::Server, LIMITS);
             let messages = receive(&mut receiver, &bytes, part);
-            assert_eq!(receiver.reassembly.octets(), 0);
+            assert!(receiver.reassembly.is_empty());
             assert_eq!(messages.len(), 10);
             for whole in [&first, &second] {
                 assert_eq!(

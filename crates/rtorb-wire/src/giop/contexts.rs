@@ -1,6 +1,6 @@
 //! The data of the service contexts that the ORB knows.
 
-use crate::cdr::{ByteOrder, WString, encapsulate};
+use crate::cdr::{ByteOrder, decode_encapsulated, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
 
 pub use crate::code_sets::CodeSets;
@@ -16,7 +16,7 @@ pub const INVOCATION_POLICIES: u32 = 7;
 pub const RT_CORBA_PRIORITY: u32 = 10;
 /// The band of CORBA priorities of the connection, two shorts.
 pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
-/// A text about an exception, for people.
+/// A text about an exception, for people: a [`WString`](crate::cdr::WString).
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
 
 /// The size of the data of an [`RT_CORBA_PRIORITY`] context.
@@ -57,50 +57,18 @@ pub fn decode_priority_range(data: &[u8]) -> Result<(i16, i16), DecodeError> {
     Ok((r.primitive()?, r.primitive()?))
 }
 
-/// The data of a [`BI_DIR_IIOP`] context.
+/// The data of a [`BI_DIR_IIOP`], [`INVOCATION_POLICIES`] or [`EXCEPTION_DETAIL_MESSAGE`] context.
 ///
 /// # Errors
-/// When a host name cannot be sent.
-pub fn listen_points(points: &[ListenPoint]) -> Result<Vec<u8>, EncodeError> {
-    encapsulate(|w| points.encode(w))
+/// When the value cannot be sent, or would be too large.
+pub fn to_data<T: Encode>(value: &T) -> Result<Vec<u8>, EncodeError> {
+    encapsulate(|w| value.encode(w))
 }
 
-/// Decodes the data of a [`BI_DIR_IIOP`] context.
+/// Decodes the data of a [`BI_DIR_IIOP`], [`INVOCATION_POLICIES`] or [`EXCEPTION_DETAIL_MESSAGE`] context.
 ///
 /// # Errors
 /// When the data is malformed.
-pub fn decode_listen_points(data: &[u8]) -> Result<Vec<ListenPoint>, DecodeError> {
-    Decode::decode(&mut Reader::encapsulated(data)?)
-}
-
-/// The data of an [`INVOCATION_POLICIES`] context.
-///
-/// # Errors
-/// When it would be too large.
-pub fn invocation_policies(policies: &[PolicyValue]) -> Result<Vec<u8>, EncodeError> {
-    encapsulate(|w| policies.encode(w))
-}
-
-/// Decodes the data of an [`INVOCATION_POLICIES`] context.
-///
-/// # Errors
-/// When the data is malformed.
-pub fn decode_invocation_policies(data: &[u8]) -> Result<Vec<PolicyValue>, DecodeError> {
-    Decode::decode(&mut Reader::encapsulated(data)?)
-}
-
-/// The data of an [`EXCEPTION_DETAIL_MESSAGE`] context.
-///
-/// # Errors
-/// When the text contains a zero character.
-pub fn exception_detail(text: &WString) -> Result<Vec<u8>, EncodeError> {
-    encapsulate(|w| text.encode(w))
-}
-
-/// Decodes the data of an [`EXCEPTION_DETAIL_MESSAGE`] context.
-///
-/// # Errors
-/// When the data is malformed.
-pub fn decode_exception_detail(data: &[u8]) -> Result<String, DecodeError> {
-    WString::decode(&mut Reader::encapsulated(data)?).map(|text| text.0)
+pub fn from_data<T: Decode>(data: &[u8]) -> Result<T, DecodeError> {
+    decode_encapsulated(data)
 }

@@ -7,8 +7,10 @@ use crate::{ByteOrder, DecodeError, EncodeError, Reader, Writer};
 pub const HEADER_OCTETS: usize = 12;
 
 const MAGIC: [u8; 4] = *b"GIOP";
-const MORE_FRAGMENTS: u8 = 2;
-const SIZE_AT: usize = 8;
+pub(super) const MORE_FRAGMENTS: u8 = 2;
+pub(super) const FLAGS_AT: usize = 6;
+pub(super) const TYPE_AT: usize = 7;
+pub(super) const SIZE_AT: usize = 8;
 
 /// The type of a message.
 #[repr(u8)]
@@ -92,16 +94,13 @@ impl Header {
             return Err(DecodeError::BadVersion { major, minor });
         }
         let Some(message_type) = MessageType::from_octet(kind, minor) else {
-            return Err(DecodeError::BadTag {
-                what: "the type of a message",
-                value: u32::from(kind),
-            });
+            return Err(DecodeError::bad_tag(
+                "the type of a message",
+                u32::from(kind),
+            ));
         };
         let order = ByteOrder::from_flag(flags);
-        let body_octets = match order {
-            ByteOrder::Big => u32::from_be_bytes([s0, s1, s2, s3]),
-            ByteOrder::Little => u32::from_le_bytes([s0, s1, s2, s3]),
-        };
+        let body_octets = order.convert(u32::from_ne_bytes([s0, s1, s2, s3]));
         let whole = u64::from(body_octets) + HEADER_OCTETS as u64;
         if whole > octets_max as u64 {
             return Err(DecodeError::TooLarge {
@@ -132,22 +131,6 @@ impl Header {
         reader.skip_buffered(HEADER_OCTETS.min(message.len()));
         reader
     }
-
-    /// The header on the wire.
-    pub fn to_octets(&self) -> [u8; HEADER_OCTETS] {
-        let more = if self.more_fragments {
-            MORE_FRAGMENTS
-        } else {
-            0
-        };
-        let mut octets = start(self.version, self.order.flag() | more, self.message_type);
-        let size = match self.order {
-            ByteOrder::Big => self.body_octets.to_be_bytes(),
-            ByteOrder::Little => self.body_octets.to_le_bytes(),
-        };
-        octets[SIZE_AT..].copy_from_slice(&size);
-        octets
-    }
 }
 
 /// Begins a message: writes its header with a size of 0, which [`end_message`] corrects.
@@ -164,8 +147,9 @@ pub fn begin_message(
 ) -> Result<(), EncodeError> {
     debug_assert!(w.is_empty(), "a message begins at position 0");
     w.set_giop_minor(version.minor);
-    let octets = start(version, w.order().flag(), message_type);
-    *w.block()? = octets;
+    let ([g, i, o, p], flags) = (MAGIC, w.order().flag());
+    let (major, minor, kind) = (version.major, version.minor, message_type as u8);
+    *w.block()? = [g, i, o, p, major, minor, flags, kind, 0, 0, 0, 0];
     Ok(())
 }
 
@@ -180,24 +164,4 @@ pub fn end_message(w: &mut Writer<'_>) -> Result<(), EncodeError> {
     let size = u32::try_from(body).map_err(|_| EncodeError::CountTooLarge { count: body })?;
     w.patch_u32(SIZE_AT, size);
     Ok(())
-}
-
-#[inline]
-fn start(version: Version, flags: u8, message_type: MessageType) -> [u8; HEADER_OCTETS] {
-    let [g, i, o, p] = MAGIC;
-    let kind = message_type as u8;
-    [
-        g,
-        i,
-        o,
-        p,
-        version.major,
-        version.minor,
-        flags,
-        kind,
-        0,
-        0,
-        0,
-        0,
-    ]
 }

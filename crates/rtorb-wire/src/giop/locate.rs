@@ -72,12 +72,7 @@ impl LocateReplyHeader {
             (3, 2..) => LocateStatus::ObjectForwardPerm,
             (4, 2..) => LocateStatus::SystemException,
             (5, 2..) => LocateStatus::NeedsAddressingMode,
-            (value, _) => {
-                return Err(DecodeError::BadTag {
-                    what: "the status of a locate reply",
-                    value,
-                });
-            }
+            (value, _) => return Err(DecodeError::bad_tag("the status of a locate reply", value)),
         };
         Ok(Self { request_id, status })
     }
@@ -93,10 +88,10 @@ pub fn write_locate_request(
     request_id: u32,
     object_key: &[u8],
 ) -> Result<(), EncodeError> {
-    begin_message(w, version, MessageType::LocateRequest)?;
-    w.primitive(request_id)?;
-    Target::encode_key(w, object_key)?;
-    end_message(w)
+    write_message(w, version, MessageType::LocateRequest, |w| {
+        w.primitive(request_id)?;
+        Target::encode_key(w, object_key)
+    })
 }
 
 /// Writes a whole locate reply of a status that has no body.
@@ -109,8 +104,10 @@ pub fn write_locate_reply(
     request_id: u32,
     status: LocateStatus,
 ) -> Result<(), EncodeError> {
-    begin_locate_reply(w, version, request_id, status)?;
-    end_message(w)
+    write_message(w, version, MessageType::LocateReply, |w| {
+        w.primitive(request_id)?;
+        w.primitive(status as u32)
+    })
 }
 
 /// Writes a whole locate reply with the new IOR of an object.
@@ -123,9 +120,11 @@ pub fn write_locate_forward(
     request_id: u32,
     ior: &Ior,
 ) -> Result<(), EncodeError> {
-    begin_locate_reply(w, version, request_id, LocateStatus::ObjectForward)?;
-    ior.write(w)?;
-    end_message(w)
+    write_message(w, version, MessageType::LocateReply, |w| {
+        w.primitive(request_id)?;
+        w.primitive(LocateStatus::ObjectForward as u32)?;
+        ior.write(w)
+    })
 }
 
 /// Writes a whole cancel request.
@@ -139,9 +138,9 @@ pub fn write_cancel_request(
     version: Version,
     request_id: u32,
 ) -> Result<(), EncodeError> {
-    begin_message(w, version, MessageType::CancelRequest)?;
-    w.primitive(request_id)?;
-    end_message(w)
+    write_message(w, version, MessageType::CancelRequest, |w| {
+        w.primitive(request_id)
+    })
 }
 
 /// Writes the message that closes a connection.
@@ -151,8 +150,7 @@ pub fn write_cancel_request(
 //= GIOP 1.2 §15.4.7
 //# CloseConnection is a header alone.
 pub fn write_close_connection(w: &mut Writer<'_>, version: Version) -> Result<(), EncodeError> {
-    begin_message(w, version, MessageType::CloseConnection)?;
-    end_message(w)
+    write_message(w, version, MessageType::CloseConnection, |_| Ok(()))
 }
 
 /// Writes the message that reports an unknown or malformed message.
@@ -162,17 +160,16 @@ pub fn write_close_connection(w: &mut Writer<'_>, version: Version) -> Result<()
 //= GIOP 1.2 §15.4.8
 //# MessageError is a header alone.
 pub fn write_message_error(w: &mut Writer<'_>, version: Version) -> Result<(), EncodeError> {
-    begin_message(w, version, MessageType::MessageError)?;
-    end_message(w)
+    write_message(w, version, MessageType::MessageError, |_| Ok(()))
 }
 
-fn begin_locate_reply(
-    w: &mut Writer<'_>,
+fn write_message<'a>(
+    w: &mut Writer<'a>,
     version: Version,
-    request_id: u32,
-    status: LocateStatus,
+    message_type: MessageType,
+    content: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    begin_message(w, version, MessageType::LocateReply)?;
-    w.primitive(request_id)?;
-    w.primitive(status as u32)
+    begin_message(w, version, message_type)?;
+    content(w)?;
+    end_message(w)
 }

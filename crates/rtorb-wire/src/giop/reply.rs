@@ -34,10 +34,7 @@ impl ReplyStatus {
             (3, _) => Ok(Self::LocationForward),
             (4, 2..) => Ok(Self::LocationForwardPerm),
             (5, 2..) => Ok(Self::NeedsAddressingMode),
-            _ => Err(DecodeError::BadTag {
-                what: "the status of a reply",
-                value,
-            }),
+            _ => Err(DecodeError::bad_tag("the status of a reply", value)),
         }
     }
 }

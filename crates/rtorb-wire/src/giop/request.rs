@@ -125,12 +125,7 @@ impl<'m> RequestHeader<'m> {
             0 => Response::None,
             1 => Response::BeforeInvocation,
             3 => Response::FromTarget,
-            value => {
-                return Err(DecodeError::BadTag {
-                    what: "the response flags",
-                    value: u32::from(value),
-                });
-            }
+            value => return Err(DecodeError::bad_tag("the response flags", u32::from(value))),
         };
         r.take(RESERVED.len())?;
         let target = Target::decode(r)?;

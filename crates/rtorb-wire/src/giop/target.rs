@@ -44,10 +44,8 @@ impl<'m> Target<'m> {
             Self::Profile { tag, data } => ior::object_key(*tag, data),
             Self::Reference { selected, ior } => {
                 let profile = ior.profiles.get(*selected as usize);
-                let profile = profile.ok_or(DecodeError::BadTag {
-                    what: "the selected profile",
-                    value: *selected,
-                })?;
+                let profile =
+                    profile.ok_or(DecodeError::bad_tag("the selected profile", *selected))?;
                 ior::object_key(profile.tag, &profile.data)
             }
         }
@@ -69,10 +67,10 @@ impl<'m> Target<'m> {
                 selected: r.primitive()?,
                 ior: Ior::decode(r)?,
             }),
-            value => Err(DecodeError::BadTag {
-                what: "the form of a target address",
-                value: u32::from(value),
-            }),
+            value => Err(DecodeError::bad_tag(
+                "the form of a target address",
+                u32::from(value),
+            )),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Tagged components: what a reference says about object and server besides the address.
 
 use super::policies::ExposedPolicy;
-use crate::cdr::{cdr_struct, encapsulate};
+use crate::cdr::{cdr_struct, decode_encapsulated, encapsulate};
 use crate::code_sets::CodeSetComponentInfo;
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::{DecodeError, Encode, EncodeError};
 
 /// Tags of components.
 pub mod component_tag {
@@ -49,15 +49,17 @@ pub mod component_tag {
     pub const OMNI_RESTRICTED: u32 = 0x4154_5404;
 }
 
-/// Information for clients about an object or its server.
 //= CORBA 3 §13.6.5
 //# A component is a tag and bytes. A client ignores components that it does not know.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaggedComponent {
-    /// Its kind; see [`component_tag`].
-    pub tag: u32,
-    /// Its data, usually an encapsulation.
-    pub data: Vec<u8>,
+cdr_struct! {
+    /// Information for clients about an object or its server.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TaggedComponent {
+        /// Its kind; see [`component_tag`].
+        pub tag: u32,
+        /// Its data, usually an encapsulation.
+        pub data: Vec<u8>,
+    }
 }
 
 impl TaggedComponent {
@@ -69,11 +71,6 @@ impl TaggedComponent {
         }
     }
 }
-
-cdr_struct!(TaggedComponent {
-    tag: u32,
-    data: Vec<u8>
-});
 
 /// A decoded component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,14 +88,7 @@ pub enum Component {
     /// TLS on a port of its own.
     SslSecTrans(SslSecTrans),
     /// Addresses with TLS.
-    TlsSecTrans {
-        /// The [association options](association) that the server supports.
-        supports: u16,
-        /// The options that it requires.
-        requires: u16,
-        /// The addresses.
-        addresses: Vec<ListenPoint>,
-    },
+    TlsSecTrans(TlsSecTrans),
     /// The URL of Java classes.
     JavaCodebase(String),
     /// A policy of transactions, which is one number.
@@ -112,12 +102,8 @@ pub enum Component {
     Group {
         /// [`component_tag::FT_GROUP`] or `GROUP`.
         tag: u32,
-        /// The domain of the group.
-        domain: String,
-        /// The number of the group in its domain.
-        id: u64,
-        /// The version of the group, which counts changes.
-        version: u32,
+        /// The group.
+        group: Group,
     },
     /// A boolean.
     Flag {
@@ -131,12 +117,7 @@ pub enum Component {
     /// TAO's endpoints in a UIOP profile.
     TaoUnixEndpoints(Vec<TaoUnixEndpoint>),
     /// omniORB's UNIX socket, for clients on the same host.
-    OmniUnixTrans {
-        /// The name of the host.
-        host: String,
-        /// The socket's path.
-        path: String,
-    },
+    OmniUnixTrans(OmniUnixTrans),
     /// Any other component.
     Other(TaggedComponent),
 }
@@ -148,53 +129,30 @@ impl Component {
     /// When the kind is known and the data malformed.
     pub fn from_tagged(component: &TaggedComponent) -> Result<Self, DecodeError> {
         use component_tag as tag;
-        if component.tag == tag::COMPLETE_OBJECT_KEY {
-            return Ok(Self::CompleteObjectKey(component.data.clone()));
-        }
-        let open = || Reader::encapsulated(&component.data);
+        let data = &component.data;
         Ok(match component.tag {
-            tag::ORB_TYPE => Self::OrbType(open()?.primitive()?),
-            tag::CODE_SETS => Self::CodeSets(Decode::decode(&mut open()?)?),
-            tag::POLICIES => Self::Policies(Decode::decode(&mut open()?)?),
-            tag::ALTERNATE_IIOP_ADDRESS => {
-                Self::AlternateIiopAddress(Decode::decode(&mut open()?)?)
-            }
-            tag::SSL_SEC_TRANS => Self::SslSecTrans(SslSecTrans::decode(&mut open()?)?),
-            tag::TLS_SEC_TRANS => {
-                let mut r = open()?;
-                Self::TlsSecTrans {
-                    supports: r.primitive()?,
-                    requires: r.primitive()?,
-                    addresses: Decode::decode(&mut r)?,
-                }
-            }
-            tag::JAVA_CODEBASE => Self::JavaCodebase(Decode::decode(&mut open()?)?),
+            tag::COMPLETE_OBJECT_KEY => Self::CompleteObjectKey(data.clone()),
+            tag::ORB_TYPE => Self::OrbType(decode_encapsulated(data)?),
+            tag::CODE_SETS => Self::CodeSets(decode_encapsulated(data)?),
+            tag::POLICIES => Self::Policies(decode_encapsulated(data)?),
+            tag::ALTERNATE_IIOP_ADDRESS => Self::AlternateIiopAddress(decode_encapsulated(data)?),
+            tag::SSL_SEC_TRANS => Self::SslSecTrans(decode_encapsulated(data)?),
+            tag::TLS_SEC_TRANS => Self::TlsSecTrans(decode_encapsulated(data)?),
+            tag::JAVA_CODEBASE => Self::JavaCodebase(decode_encapsulated(data)?),
             tag::TRANSACTION_POLICY | tag::OTS_POLICY | tag::INV_POLICY => Self::NumberPolicy {
                 tag: component.tag,
-                value: open()?.primitive()?,
+                value: decode_encapsulated(data)?,
             },
-            tag::FT_GROUP | tag::GROUP => {
-                let mut r = open()?;
-                let _version: [u8; 2] = Decode::decode(&mut r)?;
-                Self::Group {
-                    tag: component.tag,
-                    domain: Decode::decode(&mut r)?,
-                    id: r.primitive()?,
-                    version: r.primitive()?,
-                }
-            }
+            tag::FT_GROUP | tag::GROUP => Self::Group {
+                tag: component.tag,
+                group: decode_encapsulated(data)?,
+            },
             tag::FT_PRIMARY | tag::FT_HEARTBEAT_ENABLED => Self::Flag {
                 tag: component.tag,
-                set: Decode::decode(&mut open()?)?,
+                set: decode_encapsulated(data)?,
             },
-            tag::TAO_ENDPOINTS => Self::TaoEndpoints(Decode::decode(&mut open()?)?),
-            tag::OMNI_UNIX_TRANS => {
-                let mut r = open()?;
-                Self::OmniUnixTrans {
-                    host: Decode::decode(&mut r)?,
-                    path: Decode::decode(&mut r)?,
-                }
-            }
+            tag::TAO_ENDPOINTS => Self::TaoEndpoints(decode_encapsulated(data)?),
+            tag::OMNI_UNIX_TRANS => Self::OmniUnixTrans(decode_encapsulated(data)?),
             _ => Self::Other(component.clone()),
         })
     }
@@ -206,8 +164,7 @@ impl Component {
     pub fn from_uiop_tagged(component: &TaggedComponent) -> Result<Self, DecodeError> {
         match component.tag {
             component_tag::TAO_ENDPOINTS => {
-                let mut r = Reader::encapsulated(&component.data)?;
-                Ok(Self::TaoUnixEndpoints(Decode::decode(&mut r)?))
+                decode_encapsulated(&component.data).map(Self::TaoUnixEndpoints)
             }
             _ => Self::from_tagged(component),
         }
@@ -218,82 +175,35 @@ impl Component {
     /// # Errors
     /// When a string cannot be sent.
     pub fn to_tagged(&self) -> Result<TaggedComponent, EncodeError> {
-        let data = match self {
-            Self::CompleteObjectKey(key) => key.clone(),
+        use component_tag as tag;
+        let (tag, content): (u32, &dyn Encode) = match self {
+            Self::OrbType(orb) => (tag::ORB_TYPE, orb),
+            Self::CodeSets(info) => (tag::CODE_SETS, info),
+            Self::Policies(policies) => (tag::POLICIES, policies),
+            Self::AlternateIiopAddress(address) => (tag::ALTERNATE_IIOP_ADDRESS, address),
+            Self::SslSecTrans(ssl) => (tag::SSL_SEC_TRANS, ssl),
+            Self::TlsSecTrans(tls) => (tag::TLS_SEC_TRANS, tls),
+            Self::JavaCodebase(url) => (tag::JAVA_CODEBASE, url),
+            Self::NumberPolicy { tag, value } => (*tag, value),
+            Self::Group { tag, group } => (*tag, group),
+            Self::Flag { tag, set } => (*tag, set),
+            Self::TaoEndpoints(endpoints) => (tag::TAO_ENDPOINTS, endpoints),
+            Self::TaoUnixEndpoints(endpoints) => (tag::TAO_ENDPOINTS, endpoints),
+            Self::OmniUnixTrans(socket) => (tag::OMNI_UNIX_TRANS, socket),
+            Self::CompleteObjectKey(key) => {
+                return Ok(TaggedComponent {
+                    tag: tag::COMPLETE_OBJECT_KEY,
+                    data: key.clone(),
+                });
+            }
             Self::Other(component) => return Ok(component.clone()),
-            _ => encapsulate(|w| self.encode_content(w))?,
         };
         Ok(TaggedComponent {
-            tag: self.tag(),
-            data,
+            tag,
+            data: encapsulate(|w| content.encode(w))?,
         })
     }
-
-    /// Its tag.
-    pub fn tag(&self) -> u32 {
-        use component_tag as tag;
-        match self {
-            Self::OrbType(_) => tag::ORB_TYPE,
-            Self::CodeSets(_) => tag::CODE_SETS,
-            Self::Policies(_) => tag::POLICIES,
-            Self::AlternateIiopAddress(_) => tag::ALTERNATE_IIOP_ADDRESS,
-            Self::CompleteObjectKey(_) => tag::COMPLETE_OBJECT_KEY,
-            Self::SslSecTrans(_) => tag::SSL_SEC_TRANS,
-            Self::TlsSecTrans { .. } => tag::TLS_SEC_TRANS,
-            Self::JavaCodebase(_) => tag::JAVA_CODEBASE,
-            Self::NumberPolicy { tag, .. } | Self::Group { tag, .. } | Self::Flag { tag, .. } => {
-                *tag
-            }
-            Self::TaoEndpoints(_) | Self::TaoUnixEndpoints(_) => tag::TAO_ENDPOINTS,
-            Self::OmniUnixTrans { .. } => tag::OMNI_UNIX_TRANS,
-            Self::Other(component) => component.tag,
-        }
-    }
-
-    fn encode_content<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        match self {
-            Self::OrbType(orb) => orb.encode(w),
-            Self::CodeSets(info) => info.encode(w),
-            Self::Policies(policies) => policies.encode(w),
-            Self::AlternateIiopAddress(address) => address.encode(w),
-            Self::SslSecTrans(trans) => trans.encode(w),
-            Self::TlsSecTrans {
-                supports,
-                requires,
-                addresses,
-            } => {
-                supports.encode(w)?;
-                requires.encode(w)?;
-                addresses.encode(w)
-            }
-            Self::JavaCodebase(url) => url.encode(w),
-            Self::NumberPolicy { value, .. } => value.encode(w),
-            Self::Group {
-                domain,
-                id,
-                version,
-                ..
-            } => {
-                w.octets(&GROUP_VERSION)?;
-                domain.encode(w)?;
-                id.encode(w)?;
-                version.encode(w)
-            }
-            Self::Flag { set, .. } => set.encode(w),
-            Self::TaoEndpoints(endpoints) => endpoints.encode(w),
-            Self::TaoUnixEndpoints(endpoints) => endpoints.encode(w),
-            Self::OmniUnixTrans { host, path } => {
-                host.encode(w)?;
-                path.encode(w)
-            }
-            Self::CompleteObjectKey(octets) => w.octets(octets),
-            Self::Other(component) => w.octets(&component.data),
-        }
-    }
 }
-
-/// The version of group components.
-const GROUP_VERSION: [u8; 2] = [1, 0];
 
 /// The name of an ORB by its [`Component::OrbType`].
 pub fn orb_name(orb_type: u32) -> Option<&'static str> {
@@ -319,60 +229,89 @@ pub mod association {
     pub const ESTABLISH_TRUST_IN_CLIENT: u16 = 64;
 }
 
-/// TLS on a port of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SslSecTrans {
-    /// The [association options](association) that the server supports.
-    pub supports: u16,
-    /// The options that it requires.
-    pub requires: u16,
-    /// TCP port, on the host of the profile.
-    pub port: u16,
+cdr_struct! {
+    /// TLS on a port of its own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SslSecTrans {
+        /// The [association options](association) that the server supports.
+        pub supports: u16,
+        /// The options that it requires.
+        pub requires: u16,
+        /// TCP port, on the host of the profile.
+        pub port: u16,
+    }
 }
-crate::fixed_layout!(SslSecTrans {
-    supports: u16,
-    requires: u16,
-    port: u16
-});
 
-/// Where an ORB accepts connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListenPoint {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
+cdr_struct! {
+    /// Addresses with TLS.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TlsSecTrans {
+        /// The [association options](association) that the server supports.
+        pub supports: u16,
+        /// The options that it requires.
+        pub requires: u16,
+        /// The addresses.
+        pub addresses: Vec<ListenPoint>,
+    }
 }
-cdr_struct!(ListenPoint {
-    host: String,
-    port: u16
-});
 
-/// TAO's endpoint with a priority.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaoEndpoint {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// The CORBA priority of its lane; -1 for none.
-    pub priority: i16,
+cdr_struct! {
+    /// A group of replicas, or of receivers.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Group {
+        /// The major and minor version of the component: 1.0.
+        pub component_version: [u8; 2],
+        /// The domain of the group.
+        pub domain: String,
+        /// The number of the group in its domain.
+        pub id: u64,
+        /// The version of the group, which counts changes.
+        pub version: u32,
+    }
 }
-cdr_struct!(TaoEndpoint {
-    host: String,
-    port: u16,
-    priority: i16
-});
 
-/// TAO's UNIX socket with a priority.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaoUnixEndpoint {
-    /// The socket's path.
-    pub path: String,
-    /// The CORBA priority of its lane; -1 for none.
-    pub priority: i16,
+cdr_struct! {
+    /// omniORB's UNIX socket.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OmniUnixTrans {
+        /// The name of the host.
+        pub host: String,
+        /// The socket's path.
+        pub path: String,
+    }
 }
-cdr_struct!(TaoUnixEndpoint {
-    path: String,
-    priority: i16
-});
+
+cdr_struct! {
+    /// Where an ORB accepts connections.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ListenPoint {
+        /// Host name or address.
+        pub host: String,
+        /// TCP port.
+        pub port: u16,
+    }
+}
+
+cdr_struct! {
+    /// TAO's endpoint with a priority.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TaoEndpoint {
+        /// Host name or address.
+        pub host: String,
+        /// TCP port.
+        pub port: u16,
+        /// The CORBA priority of its lane; -1 for none.
+        pub priority: i16,
+    }
+}
+
+cdr_struct! {
+    /// TAO's UNIX socket with a priority.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TaoUnixEndpoint {
+        /// The socket's path.
+        pub path: String,
+        /// The CORBA priority of its lane; -1 for none.
+        pub priority: i16,
+    }
+}

@@ -30,26 +30,18 @@ impl fmt::Display for Component {
                 write!(f, "TLS at port {}", ssl.port)?;
                 security(ssl.supports, ssl.requires, f)
             }
-            Self::TlsSecTrans {
-                supports,
-                requires,
-                addresses,
-            } => {
+            Self::TlsSecTrans(tls) => {
                 f.write_str("TLS at ")?;
-                list(addresses, f, |address, f| {
+                list(&tls.addresses, f, |address, f| {
                     f.write_str(&at(&address.host, address.port))
                 })?;
-                security(*supports, *requires, f)
+                security(tls.supports, tls.requires, f)
             }
             Self::JavaCodebase(url) => write!(f, "Java codebase: {url}"),
             Self::NumberPolicy { tag, value } => write!(f, "{}: {value}", tag_name(*tag)),
-            Self::Group {
-                tag,
-                domain,
-                id,
-                version,
-            } => {
-                let name = tag_name(*tag);
+            Self::Group { tag, group } => {
+                let (name, domain) = (tag_name(*tag), &group.domain);
+                let (id, version) = (group.id, group.version);
                 write!(f, "{name}: {domain}, group {id}, version {version}")
             }
             Self::Flag { tag, set } => write!(f, "{}: {set}", tag_name(*tag)),
@@ -67,7 +59,9 @@ impl fmt::Display for Component {
                     lane(endpoint.priority, f)
                 })
             }
-            Self::OmniUnixTrans { host, path } => write!(f, "UNIX socket {path} of host {host}"),
+            Self::OmniUnixTrans(socket) => {
+                write!(f, "UNIX socket {} of host {}", socket.path, socket.host)
+            }
             Self::Other(component) => {
                 let name = tag_name(component.tag);
                 match name {

@@ -96,18 +96,16 @@ impl Decode for ExposedPolicy {
     }
 }
 
-/// A policy and its value, as an invocation and a reference hold them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyValue {
-    /// The type of the policy.
-    pub policy_type: u32,
-    /// The encapsulation of its value.
-    pub value: Vec<u8>,
+cdr_struct! {
+    /// A policy and its value, as an invocation and a reference hold them.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PolicyValue {
+        /// The type of the policy.
+        pub policy_type: u32,
+        /// The encapsulation of its value.
+        pub value: Vec<u8>,
+    }
 }
-cdr_struct!(PolicyValue {
-    policy_type: u32,
-    value: Vec<u8>
-});
 
 /// The priority at which a server executes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,18 +120,16 @@ crate::cdr_enum!(PriorityModel {
     ServerDeclared = 1
 });
 
-/// A range of CORBA priorities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PriorityBand {
-    /// The lowest priority.
-    pub low: i16,
-    /// The highest priority.
-    pub high: i16,
+cdr_struct! {
+    /// A range of CORBA priorities.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PriorityBand {
+        /// The lowest priority.
+        pub low: i16,
+        /// The highest priority.
+        pub high: i16,
+    }
 }
-crate::fixed_layout!(PriorityBand {
-    low: i16,
-    high: i16
-});
 
 /// A protocol with its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,40 +149,33 @@ pub enum ProtocolProperties {
     Unix(UnixProperties),
 }
 
-/// Properties of TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpProperties {
-    /// Bytes of the kernel's send buffer.
-    pub send_buffer_octets: i32,
-    /// Bytes of the kernel's receive buffer.
-    pub recv_buffer_octets: i32,
-    /// Probe idle connections.
-    pub keep_alive: bool,
-    /// Do not route.
-    pub dont_route: bool,
-    /// Send small segments at once.
-    pub no_delay: bool,
+cdr_struct! {
+    /// Properties of TCP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TcpProperties {
+        /// Bytes of the kernel's send buffer.
+        pub send_buffer_octets: i32,
+        /// Bytes of the kernel's receive buffer.
+        pub recv_buffer_octets: i32,
+        /// Probe idle connections.
+        pub keep_alive: bool,
+        /// Do not route.
+        pub dont_route: bool,
+        /// Send small segments at once.
+        pub no_delay: bool,
+    }
 }
-crate::fixed_layout!(TcpProperties {
-    send_buffer_octets: i32,
-    recv_buffer_octets: i32,
-    keep_alive: bool,
-    dont_route: bool,
-    no_delay: bool
-});
 
-/// Properties of UNIX sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnixProperties {
-    /// Bytes of the kernel's send buffer.
-    pub send_buffer_octets: i32,
-    /// Bytes of the kernel's receive buffer.
-    pub recv_buffer_octets: i32,
+cdr_struct! {
+    /// Properties of UNIX sockets.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct UnixProperties {
+        /// Bytes of the kernel's send buffer.
+        pub send_buffer_octets: i32,
+        /// Bytes of the kernel's receive buffer.
+        pub recv_buffer_octets: i32,
+    }
 }
-crate::fixed_layout!(UnixProperties {
-    send_buffer_octets: i32,
-    recv_buffer_octets: i32
-});
 
 impl Encode for ExposedProtocol {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
@@ -206,12 +195,7 @@ impl Decode for ExposedProtocol {
         let properties = match profile_tag {
             profile_tag::INTERNET_IOP => ProtocolProperties::Tcp(Decode::decode(r)?),
             profile_tag::TAO_UIOP => ProtocolProperties::Unix(Decode::decode(r)?),
-            value => {
-                return Err(DecodeError::BadTag {
-                    what: "the protocol of a policy",
-                    value,
-                });
-            }
+            value => return Err(DecodeError::bad_tag("the protocol of a policy", value)),
         };
         Ok(Self {
             profile_tag,

@@ -1,9 +1,9 @@
 //! Profiles: the addresses of an object over TCP and over a UNIX socket.
 
 use super::{TaggedComponent, TaggedProfile};
-use crate::cdr::encapsulate;
+use crate::cdr::{decode_encapsulated, encapsulate};
 use crate::version::Version;
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
 
 /// Tags of profiles.
 pub mod profile_tag {
@@ -15,99 +15,76 @@ pub mod profile_tag {
     pub const TAO_UIOP: u32 = 0x5441_4f00;
 }
 
-/// An object behind a TCP port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IiopProfile {
-    /// The highest GIOP version of the server.
-    pub version: Version,
-    /// Host name or address.
-    pub host: String,
-    /// TCP port; 0 if the server listens with encryption only.
-    pub port: u16,
-    /// The object key.
-    pub object_key: Vec<u8>,
-    /// Further information for clients; version 1.0 has none.
-    pub components: Vec<TaggedComponent>,
+/// Defines a profile by its tag and the fields of its address, and implements its form.
+macro_rules! profile {
+    ($(#[$doc:meta])* $name:ident = $tag:ident { $($(#[$about:meta])* $field:ident : $type:ty,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            /// The highest GIOP version of the server.
+            pub version: Version,
+            $($(#[$about])* pub $field: $type,)+
+            /// The object key.
+            pub object_key: Vec<u8>,
+            /// Further information for clients; version 1.0 has none.
+            pub components: Vec<TaggedComponent>,
+        }
+
+        impl $name {
+            /// Decodes a profile.
+            ///
+            /// # Errors
+            /// When the profile has another tag, a major version other than 1, or malformed data.
+            pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
+                let (version, mut r) = open(profile.tag, profile_tag::$tag, &profile.data)?;
+                Ok(Self {
+                    version,
+                    $($field: Decode::decode(&mut r)?,)+
+                    object_key: r.octets()?.to_vec(),
+                    components: match version.minor {
+                        0 => Vec::new(),
+                        _ => Decode::decode(&mut r)?,
+                    },
+                })
+            }
+
+            /// The profile with its tag.
+            ///
+            /// # Errors
+            /// When the address contains a zero character or one outside of ISO 8859-1.
+            pub fn to_tagged(&self) -> Result<TaggedProfile, EncodeError> {
+                let data = encapsulate(|w| {
+                    w.octets(&[self.version.major, self.version.minor])?;
+                    $(self.$field.encode(w)?;)+
+                    self.object_key.encode(w)?;
+                    //= GIOP 1.2 §15.7.2
+                    //# A profile of version 1.0 has no components.
+                    match self.version.minor {
+                        0 => Ok(()),
+                        _ => self.components.encode(w),
+                    }
+                })?;
+                Ok(TaggedProfile { tag: profile_tag::$tag, data })
+            }
+        }
+    };
 }
 
-impl IiopProfile {
-    /// Decodes a profile.
-    ///
-    /// # Errors
-    /// When the profile has another tag, a major version other than 1, or malformed data.
-    pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
-        let (version, mut r) = open(profile.tag, profile_tag::INTERNET_IOP, &profile.data)?;
-        Ok(Self {
-            version,
-            host: Decode::decode(&mut r)?,
-            port: r.primitive()?,
-            object_key: r.octets()?.to_vec(),
-            components: decode_components(&mut r, version)?,
-        })
-    }
-
-    /// The profile with its tag.
-    ///
-    /// # Errors
-    /// When the host name contains a zero character or one outside of ISO 8859-1.
-    pub fn to_tagged(&self) -> Result<TaggedProfile, EncodeError> {
-        let data = encapsulate(|w| {
-            encode_version(w, self.version)?;
-            self.host.encode(w)?;
-            self.port.encode(w)?;
-            self.object_key.encode(w)?;
-            encode_components(w, self.version, &self.components)
-        })?;
-        Ok(TaggedProfile {
-            tag: profile_tag::INTERNET_IOP,
-            data,
-        })
+profile! {
+    /// An object behind a TCP port.
+    IiopProfile = INTERNET_IOP {
+        /// Host name or address.
+        host: String,
+        /// TCP port; 0 if the server listens with encryption only.
+        port: u16,
     }
 }
 
-/// An object behind a UNIX stream socket of this host, in the form of TAO.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UiopProfile {
-    /// The highest GIOP version of the server.
-    pub version: Version,
-    /// The socket's path.
-    pub path: String,
-    /// The object key.
-    pub object_key: Vec<u8>,
-    /// Further information for clients; version 1.0 has none.
-    pub components: Vec<TaggedComponent>,
-}
-
-impl UiopProfile {
-    /// Decodes a profile.
-    ///
-    /// # Errors
-    /// When the profile has another tag, a major version other than 1, or malformed data.
-    pub fn from_tagged(profile: &TaggedProfile) -> Result<Self, DecodeError> {
-        let (version, mut r) = open(profile.tag, profile_tag::TAO_UIOP, &profile.data)?;
-        Ok(Self {
-            version,
-            path: Decode::decode(&mut r)?,
-            object_key: r.octets()?.to_vec(),
-            components: decode_components(&mut r, version)?,
-        })
-    }
-
-    /// The profile with its tag.
-    ///
-    /// # Errors
-    /// When the path contains a zero character or one outside of ISO 8859-1.
-    pub fn to_tagged(&self) -> Result<TaggedProfile, EncodeError> {
-        let data = encapsulate(|w| {
-            encode_version(w, self.version)?;
-            self.path.encode(w)?;
-            self.object_key.encode(w)?;
-            encode_components(w, self.version, &self.components)
-        })?;
-        Ok(TaggedProfile {
-            tag: profile_tag::TAO_UIOP,
-            data,
-        })
+profile! {
+    /// An object behind a UNIX stream socket of this host, in the form of TAO.
+    UiopProfile = TAO_UIOP {
+        /// The socket's path.
+        path: String,
     }
 }
 
@@ -134,7 +111,7 @@ impl ProfileBody {
             profile_tag::INTERNET_IOP => Self::Iiop(IiopProfile::from_tagged(profile)?),
             profile_tag::TAO_UIOP => Self::Uiop(UiopProfile::from_tagged(profile)?),
             profile_tag::MULTIPLE_COMPONENTS => {
-                Self::Components(Decode::decode(&mut Reader::encapsulated(&profile.data)?)?)
+                Self::Components(decode_encapsulated(&profile.data)?)
             }
             _ => Self::Other(profile.clone()),
         })
@@ -175,36 +152,5 @@ fn open(tag: u32, wanted: u32, data: &[u8]) -> Result<(Version, Reader<'_>), Dec
 }
 
 fn unknown_tag(value: u32) -> DecodeError {
-    DecodeError::BadTag {
-        what: "the tag of a profile",
-        value,
-    }
-}
-
-fn encode_version(w: &mut Writer<'_>, version: Version) -> Result<(), EncodeError> {
-    w.primitive(version.major)?;
-    w.primitive(version.minor)
-}
-
-fn encode_components<'a>(
-    w: &mut Writer<'a>,
-    version: Version,
-    components: &'a [TaggedComponent],
-) -> Result<(), EncodeError> {
-    //= GIOP 1.2 §15.7.2
-    //# A profile of version 1.0 has no components.
-    match version.minor {
-        0 => Ok(()),
-        _ => components.encode(w),
-    }
-}
-
-fn decode_components(
-    r: &mut Reader<'_>,
-    version: Version,
-) -> Result<Vec<TaggedComponent>, DecodeError> {
-    match version.minor {
-        0 => Ok(Vec::new()),
-        _ => Decode::decode(r),
-    }
+    DecodeError::bad_tag("the tag of a profile", value)
 }

@@ -209,11 +209,7 @@ pub(crate) fn read_label(
             }
             value.into()
         }
-        _ => {
-            return Err(DecodeError::BadTypeCode {
-                value: discriminator.kind() as u32,
-            });
-        }
+        _ => return Err(DecodeError::bad_type_code(discriminator.kind() as u32)),
     })
 }
 
@@ -241,7 +237,7 @@ impl Decoder {
         if number == INDIRECTION {
             return self.indirection(r);
         }
-        let kind = Kind::from_number(number).ok_or(DecodeError::BadTypeCode { value: number })?;
+        let kind = Kind::from_number(number).ok_or(DecodeError::bad_type_code(number))?;
         let index = self.seen.len();
         let shape = match kind {
             Kind::String => Shape::String {
@@ -262,7 +258,7 @@ impl Decoder {
         };
         let summary = shape.summary();
         if summary.nodes > NODES_MAX {
-            return Err(DecodeError::BadTypeCode { value: number });
+            return Err(DecodeError::bad_type_code(number));
         }
         // With indirections, a type can be nested deeper than its bytes.
         if summary.depth > DEPTH_MAX.into() {
@@ -284,9 +280,7 @@ impl Decoder {
         r.align(4)?;
         let at = self.base.wrapping_add(r.position());
         let offset = r.primitive::<i32>()?;
-        let bad = DecodeError::BadTypeCode {
-            value: offset as u32,
-        };
+        let bad = DecodeError::bad_type_code(offset as u32);
         let target = at.wrapping_add_signed(offset as isize);
         let found = self.seen.binary_search_by_key(&target, |seen| seen.0);
         match &self.seen[found.map_err(|_| bad)?].1 {
@@ -313,7 +307,7 @@ impl Decoder {
             let element = self.content(r)?;
             let count = r.primitive()?;
             return match (kind, count) {
-                (Kind::Array, 0) => Err(DecodeError::BadTypeCode { value: kind as u32 }),
+                (Kind::Array, 0) => Err(DecodeError::bad_type_code(kind as u32)),
                 (Kind::Array, _) => Ok(Shape::Array(Elements::of_array(element, count).into())),
                 _ => Ok(Shape::Sequence(
                     Elements::of_sequence(element, count).into(),
@@ -325,7 +319,10 @@ impl Decoder {
             Kind::Struct => Shape::Struct(self.aggregate(named, r)?.into()),
             Kind::Except => Shape::Except(self.aggregate(named, r)?.into()),
             Kind::Union => Shape::Union(self.union(named, r)?.into()),
-            Kind::Enum => Shape::Enum(enumeration(named, r)?.into()),
+            Kind::Enum => {
+                let enumerators = list(r, 4, |r| Ok(r.str()?.into()))?;
+                Shape::Enum(Enumeration { named, enumerators }.into())
+            }
             Kind::Alias => Shape::Alias(Alias::new(named, self.content(r)?).into()),
             Kind::ValueBox => Shape::ValueBox(Alias::new(named, self.content(r)?).into()),
             Kind::Value => Shape::Value(self.value(named, r)?.into()),
@@ -352,81 +349,70 @@ impl Decoder {
     fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         let type_code = self.type_code(r)?;
         if type_code.shape().summary().empty {
-            return Err(DecodeError::BadTypeCode {
-                value: type_code.kind() as u32,
-            });
+            return Err(DecodeError::bad_type_code(type_code.kind() as u32));
         }
         Ok(type_code)
     }
 
     fn aggregate(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Aggregate, DecodeError> {
-        let count = r.count(MEMBER_OCTETS_MIN)?;
-        let mut members = Vec::new();
-        for _ in 0..count {
-            members.push(Member {
+        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+            Ok(Member {
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
-            });
-        }
-        Ok(Aggregate::new(named, members.into()))
+            })
+        })?;
+        Ok(Aggregate::new(named, members))
     }
 
     fn union(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Union, DecodeError> {
         let discriminator = self.type_code(r)?;
         let default = r.primitive::<i32>()?;
-        let count = r.count(MEMBER_OCTETS_MIN)?;
-        let mut members = Vec::new();
-        for _ in 0..count {
-            members.push(UnionMember {
+        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+            Ok(UnionMember {
                 label: read_label(&discriminator, r)?,
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
-            });
-        }
+            })
+        })?;
         let default = match u32::try_from(default) {
-            Ok(index) if (index as usize) < count => Some(index),
+            Ok(index) if (index as usize) < members.len() => Some(index),
             Err(_) if default == -1 => None,
-            _ => {
-                return Err(DecodeError::BadTypeCode {
-                    value: default as u32,
-                });
-            }
+            _ => return Err(DecodeError::bad_type_code(default as u32)),
         };
-        Ok(Union::new(named, discriminator, default, members.into()))
+        Ok(Union::new(named, discriminator, default, members))
     }
 
     fn value(&mut self, named: Named, r: &mut Reader<'_>) -> Result<ValueType, DecodeError> {
         let modifier = r.primitive()?;
         let base = self.type_code(r)?;
-        let count = r.count(MEMBER_OCTETS_MIN)?;
-        let mut members = Vec::new();
-        for _ in 0..count {
-            members.push(ValueMember {
+        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+            Ok(ValueMember {
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
                 visibility: match r.primitive::<i16>()? {
                     0 => Visibility::Private,
                     _ => Visibility::Public,
                 },
-            });
-        }
-        Ok(ValueType::new(named, modifier, base, members.into()))
+            })
+        })?;
+        Ok(ValueType::new(named, modifier, base, members))
     }
 }
 
 /// The length of an empty name, and a kind.
 const MEMBER_OCTETS_MIN: usize = 8;
 
-fn enumeration(named: Named, r: &mut Reader<'_>) -> Result<Enumeration, DecodeError> {
-    let count = r.count(4)?;
-    let mut enumerators = Vec::new();
-    for _ in 0..count {
-        enumerators.push(r.str()?.into());
+/// Reads a count and that many items. Memory grows with the bytes received.
+fn list<'m, T>(
+    r: &mut Reader<'m>,
+    octets_min: usize,
+    mut item: impl FnMut(&mut Reader<'m>) -> Result<T, DecodeError>,
+) -> Result<Box<[T]>, DecodeError> {
+    let mut items = Vec::new();
+    for _ in 0..r.count(octets_min)? {
+        items.push(item(r)?);
     }
-    Ok(Enumeration {
-        named,
-        enumerators: enumerators.into(),
-    })
+    Ok(items.into())
 }
 
 /// True if the parameters are in an encapsulation.

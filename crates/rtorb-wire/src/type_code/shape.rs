@@ -162,9 +162,8 @@ pub struct Aggregate {
 impl Aggregate {
     /// The type with those members.
     pub fn new(named: Named, members: Box<[Member]>) -> Self {
-        let summary = members
-            .iter()
-            .fold(Summary::EMPTY, |all, member| all.with(&member.type_code));
+        let types = members.iter().map(|member| &member.type_code);
+        let summary = types.fold(Summary::EMPTY, Summary::with);
         Self {
             named,
             members,
@@ -228,9 +227,8 @@ impl Union {
             fixed: false,
             ..Summary::EMPTY.with(&discriminator)
         };
-        let summary = members
-            .iter()
-            .fold(start, |all, member| all.with(&member.type_code));
+        let types = members.iter().map(|member| &member.type_code);
+        let summary = types.fold(start, Summary::with);
         let mut by_label: Vec<_> = (0u32..)
             .zip(&members)
             .filter(|(index, _)| Some(*index) != default)
@@ -330,9 +328,8 @@ impl ValueType {
     /// The type with those members.
     pub fn new(named: Named, modifier: i16, base: TypeCode, members: Box<[ValueMember]>) -> Self {
         let start = Summary::EMPTY.with(&base).with_text();
-        let summary = members
-            .iter()
-            .fold(start, |all, member| all.with(&member.type_code));
+        let types = members.iter().map(|member| &member.type_code);
+        let summary = types.fold(start, Summary::with);
         Self {
             named,
             modifier,

@@ -63,6 +63,10 @@ fn keyword(kind: Kind) -> &'static str {
         Kind::Native => "native",
         Kind::Component => "component",
         Kind::Home => "home",
+        Kind::Struct => "struct",
+        Kind::Except => "exception",
+        Kind::Value => "valuetype",
+        Kind::Event => "eventtype",
         // Kinds with parameters have their own text.
         _ => "type",
     }
@@ -100,13 +104,9 @@ fn array(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match type_code.shape() {
         Shape::Struct(aggregate) | Shape::Except(aggregate) => {
-            let keyword = match type_code.kind() {
-                Kind::Except => "exception",
-                _ => "struct",
-            };
             let members = aggregate.members.iter();
             let members = members.map(|member| (&member.type_code, &*member.name));
-            members_of(format_args!("{keyword} {type_code}"), members, f)
+            members_of(type_code, members, f)
         }
         Shape::Union(union) => {
             write!(f, "union {type_code} switch ({}) {{", union.discriminator)?;
@@ -124,13 +124,9 @@ fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shape::Alias(alias) => write!(f, "typedef {} {type_code}", alias.content),
         Shape::ValueBox(alias) => write!(f, "valuetype {type_code} {}", alias.content),
         Shape::Value(value) | Shape::Event(value) => {
-            let keyword = match type_code.kind() {
-                Kind::Event => "eventtype",
-                _ => "valuetype",
-            };
             let members = value.members.iter();
             let members = members.map(|member| (&member.type_code, &*member.name));
-            members_of(format_args!("{keyword} {type_code}"), members, f)
+            members_of(type_code, members, f)
         }
         Shape::Named(kind, _) => write!(f, "{} {type_code}", keyword(*kind)),
         _ => write!(f, "{type_code}"),
@@ -138,11 +134,11 @@ fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn members_of<'t>(
-    head: fmt::Arguments<'_>,
+    enclosing: &TypeCode,
     members: impl Iterator<Item = (&'t TypeCode, &'t str)>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    write!(f, "{head} {{")?;
+    write!(f, "{} {enclosing} {{", keyword(enclosing.kind()))?;
     for (type_code, name) in members {
         write!(f, " {type_code} {name};")?;
     }

@@ -4,11 +4,15 @@
 #![allow(dead_code, reason = "each user shows octets to some of the decoders")]
 
 use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
+use rtorb_wire::connection::{ReceiveError, ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
-    Accepted, Header, LocateReplyHeader, LocateRequestHeader, MessageType, Reassembly, ReplyHeader,
-    ReplyStatus, RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
+    Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
+    RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
 };
-use rtorb_wire::ior::{Component, IiopProfile, Ior, ProfileBody, TaggedComponent, UiopProfile};
+use rtorb_wire::ior::{
+    Component, IiopProfile, Ior, ListenPoint, PolicyValue, ProfileBody, TaggedComponent,
+    UiopProfile,
+};
 use rtorb_wire::url::{Location, ObjectUrl, format_name, parse_name};
 use rtorb_wire::valuetype::ValueType;
 use rtorb_wire::{
@@ -49,24 +53,39 @@ pub(crate) fn giop(octets: &[u8]) {
 }
 
 /// A connection's stream of messages, put together within bounds.
-pub(crate) fn stream(mut octets: &[u8]) {
-    const KEPT_MAX: usize = 4096;
-    let mut reassembly = Reassembly::new(KEPT_MAX, 2);
-    while let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) {
-        let Some((message, rest)) = octets.split_at_checked(header.message_octets()) else {
-            return;
-        };
-        octets = rest;
-        let Ok(accepted) = reassembly.accept(&header, message) else {
-            return;
-        };
-        assert!(reassembly.octets() <= KEPT_MAX, "more is kept than allowed");
-        match accepted {
-            Accepted::Whole => giop(message),
-            Accepted::Message(whole) => giop(&whole),
-            Accepted::Kept => {}
+pub(crate) fn stream(octets: &[u8]) {
+    for side in [Side::Client, Side::Server] {
+        let _ = receive(&mut receiver(side), octets, giop);
+    }
+}
+
+/// A receiver of messages of any size.
+pub(crate) fn receiver(side: Side) -> Receiver {
+    let limits = ReceiveLimits {
+        message_bytes_max: OCTETS_MAX,
+        fragmented_messages_max: 2,
+    };
+    Receiver::new(side, limits)
+}
+
+/// Receives bytes, and calls `each` with every whole message.
+pub(crate) fn receive(
+    receiver: &mut Receiver,
+    bytes: &[u8],
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), ReceiveError> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let free = receiver.free();
+        let count = free.len().min(rest.len());
+        free[..count].copy_from_slice(&rest[..count]);
+        receiver.advance(count);
+        rest = &rest[count..];
+        while let Some(message) = receiver.next()? {
+            each(message.bytes);
         }
     }
+    Ok(())
 }
 
 /// A whole message, taken apart and put together again.
@@ -75,26 +94,21 @@ pub(crate) fn parts(octets: &[u8]) {
         return;
     };
     // Reserved flags are not kept.
-    let only_part = header.message_type == MessageType::Fragment || octets[6] > 1;
-    // A cancellation is understood, and so may be wrong.
-    let understood = header.message_type == MessageType::CancelRequest;
-    if header.message_octets() != octets.len() || only_part || understood {
+    if header.message_octets() != octets.len() || octets[6] > 1 {
         return;
     }
-    let mut reassembly = Reassembly::new(2 * OCTETS_MAX, 1);
+    let side = match header.message_type {
+        MessageType::Request | MessageType::LocateRequest => Side::Server,
+        MessageType::Reply | MessageType::LocateReply => Side::Client,
+        _ => return,
+    };
+    let mut receiver = receiver(side);
     let mut whole = None;
     for part in fragments(octets, 64) {
-        let header = Header::parse(&part, OCTETS_MAX)
-            .expect("a part is a message")
-            .expect("a whole one");
-        match reassembly
-            .accept(&header, &part)
-            .expect("a part of ours fits")
-        {
-            Accepted::Whole => whole = Some(part),
-            Accepted::Message(message) => whole = Some(message),
-            Accepted::Kept => {}
-        }
+        receive(&mut receiver, &part, |message| {
+            whole = Some(message.to_vec())
+        })
+        .expect("a part of ours fits");
     }
     assert_eq!(whole.as_deref(), Some(octets), "the parts make the message");
 }
@@ -280,8 +294,8 @@ fn show_contexts(list: ServiceContexts<'_>) {
         let _ = contexts::decode_priority(data);
         let _ = contexts::decode_priority_range(data);
         let _ = contexts::CodeSets::from_data(data);
-        let _ = contexts::decode_listen_points(data);
-        let _ = contexts::decode_invocation_policies(data);
-        let _ = contexts::decode_exception_detail(data);
+        let _ = contexts::from_data::<Vec<ListenPoint>>(data);
+        let _ = contexts::from_data::<Vec<PolicyValue>>(data);
+        let _ = contexts::from_data::<WString>(data);
     }
 }

@@ -9,7 +9,7 @@ use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, TaggedComponent, TaggedProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, TaggedComponent, TaggedProfile,
     TaoUnixEndpoint, UiopProfile,
 };
 
@@ -170,9 +170,9 @@ fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedP
         let (host, port) = address.place.clone();
         Component::AlternateIiopAddress(ListenPoint { host, port })
     }));
-    components.extend(addresses.plain_unix().map(|path| Component::OmniUnixTrans {
-        host: host_name(),
-        path: path.to_owned(),
+    components.extend(addresses.plain_unix().map(|path| {
+        let (host, path) = (host_name(), path.to_owned());
+        Component::OmniUnixTrans(OmniUnixTrans { host, path })
     }));
     let profile = IiopProfile {
         version: Version::V1_2,

@@ -8,7 +8,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, ProfileBody, TaggedComponent, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, TaggedComponent,
+    UiopProfile,
 };
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     let mut endpoints = Vec::new();
     for component in components.iter().take(ROUTES_MAX) {
         // An omniORB server on this host that listens on a UNIX socket: the shorter way.
-        if let Component::OmniUnixTrans { host, path } = component
+        if let Component::OmniUnixTrans(OmniUnixTrans { host, path }) = component
             && *host == host_name()
         {
             endpoints.push((Endpoint::Unix { path: path.into() }, None));
