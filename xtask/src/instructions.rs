@@ -121,8 +121,8 @@ fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
                 twice[at] *= 2;
                 let twice = pair.count(twice).with_context(context)?;
                 let a_call = Count {
-                    client: a_call(base.client, twice.client),
-                    server: a_call(base.server, twice.server),
+                    client: a_call(base.client, twice.client).with_context(context)?,
+                    server: a_call(base.server, twice.server).with_context(context)?,
                 };
                 calls.insert(format!("{transport}, {name}, {operation}"), a_call);
             }
@@ -132,8 +132,12 @@ fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
 }
 
 /// N calls more make this difference, in which start, warm-up and end cancel.
-fn a_call(once: u64, twice: u64) -> u64 {
-    twice.saturating_sub(once).div_ceil(CALLS)
+fn a_call(once: u64, twice: u64) -> anyhow::Result<u64> {
+    ensure!(
+        twice > once,
+        "not measured: {CALLS} calls took {once} instructions, and twice as many took {twice}; run it again on a quiet machine"
+    );
+    Ok((twice - once).div_ceil(CALLS))
 }
 
 /// A server and a client to count.
@@ -260,7 +264,7 @@ const PERCENT_MAX: u64 = 2;
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Count, Counts, beyond};
+    use super::{CALLS, Count, Counts, a_call, beyond};
 
     fn counts(client: u64, server: u64) -> Counts {
         let call = ("tcp, default, void".to_owned(), Count { client, server });
@@ -282,6 +286,13 @@ mod tests {
         let mut baseline = counts(1000, 1000);
         baseline.calls.clear();
         assert_eq!(beyond(&baseline, &counts(1, 1)).len(), 1);
+    }
+
+    #[test]
+    fn calls_that_cost_nothing_were_not_measured() {
+        assert_eq!(a_call(10, 10 + CALLS * 7).expect("a count"), 7);
+        assert!(a_call(10, 10).is_err());
+        assert!(a_call(10, 9).is_err());
     }
 
     #[test]
