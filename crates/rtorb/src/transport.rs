@@ -255,10 +255,16 @@ impl Stream {
         }
     }
 
-    /// True once the peer's host has all that was sent: ending the connection takes nothing of it away.
+    /// True once the peer's host has all that was sent, or never will: ending the connection takes nothing of it away.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        // Of a connection that is broken, nothing is awaited.
-        unacknowledged_bytes(&self.socket).unwrap_or(0) == 0
+        if unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
+            return true;
+        }
+        // A connection that was reset acknowledges nothing any more.
+        let mut interest = [PollFd::new(&self.socket, PollFlags::empty())];
+        let polled = poll(&mut interest, Some(&rtorb_os::clock::timespec(0)));
+        let broken = PollFlags::HUP | PollFlags::ERR;
+        polled.is_ok() && interest[0].revents().intersects(broken)
     }
 
     /// Ends what this side sends: behind that, the peer reads the end.
