@@ -68,11 +68,11 @@ struct BenchArguments {
     /// Number of elements of a sequence [default: 16 octets, 4 longs or 4 structs].
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     len: Option<u32>,
-    #[command(flatten)]
-    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl Cubit {

@@ -18,14 +18,14 @@ pub(crate) struct Ping {
     /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    #[command(flatten)]
-    calling: CallOptions,
     /// Number of calls.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl Ping {

@@ -1,4 +1,4 @@
-//! Serves and turns a motor whose operations have times in IDL, and says which call took longer.
+//! Serves and turns a motor whose operations have times in IDL, and prints which call took longer.
 #![forbid(unsafe_code)]
 use rtorb::{Orb, SystemException};
 use rtorb_os::clock::thread_cpu_ns;
@@ -33,11 +33,11 @@ impl MotorServant for Joint {
 }
 
 fn main() -> anyhow::Result<()> {
-    // The hook runs on the thread of the call: it hands over what it is told, and another thread prints.
-    let (tell, told) = mpsc::sync_channel(16);
+    // The hook runs on the thread of the call: it only passes the violation to the thread that prints.
+    let (sender, violations) = mpsc::sync_channel(16);
     let orb = Orb::builder()
         .on_timing_violation(move |violation| {
-            let _ = tell.try_send(*violation);
+            let _ = sender.try_send(*violation);
         })
         .args(std::env::args())?
         .build()?;
@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
         motor.turn(degrees)?;
     }
     println!("the motor is at {} degrees", motor.angle()?);
-    let violation = told.recv()?;
+    let violation = violations.recv()?;
     println!(
         "{}: {:?} of {:?} was {:?}, at the {:?}",
         violation.operation.name(),

@@ -46,13 +46,13 @@ pub(crate) struct Gateway {
     /// Interval of pings to the channels.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     ping_every: Duration,
+    /// Print one JSON object at the end.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     calling: CallOptions,
     #[command(flatten)]
     server: ServerOptions,
-    /// Print one JSON object at the end.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Gateway {

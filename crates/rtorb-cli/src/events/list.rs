@@ -19,11 +19,11 @@ pub(super) struct List {
     /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    #[command(flatten)]
-    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl List {

@@ -56,11 +56,11 @@ pub(crate) struct Push {
     /// Number of events [default: 1; with --rate, until it is interrupted].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    #[command(flatten)]
-    calling: CallOptions,
     /// Print one JSON object at the end.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl Push {

@@ -35,11 +35,11 @@ pub(super) struct Bind {
     #[arg(long, value_name = "N", default_value_t = 16, requires = "from_file",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: u16,
-    #[command(flatten)]
-    from: ContextOptions,
     /// With --from, print one JSON object: bound, failed, seconds and the first failures.
     #[arg(long, requires = "from_file")]
     json: bool,
+    #[command(flatten)]
+    from: ContextOptions,
 }
 
 impl Bind {

@@ -31,11 +31,11 @@ pub(super) struct List {
     /// Resolve each name too, with one call for each.
     #[arg(long)]
     references: bool,
-    #[command(flatten)]
-    from: ContextOptions,
     /// Print one JSON object a line for each name: name, type, and with --references also reference. `bind --from` reads it.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    from: ContextOptions,
 }
 
 impl List {

@@ -15,11 +15,11 @@ use crate::output::{line, print_json};
 pub(super) struct Resolve {
     #[arg(value_name = "NAME")]
     name: NameArgument,
-    #[command(flatten)]
-    from: ContextOptions,
     /// Print one JSON object: name, type_id, endpoints and reference.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    from: ContextOptions,
 }
 
 /// Remove a binding. The object or context itself is not changed.
@@ -46,11 +46,11 @@ pub(super) struct BindNewContext {
     /// Make the missing contexts of the name too.
     #[arg(long)]
     parents: bool,
-    #[command(flatten)]
-    from: ContextOptions,
     /// Print one JSON object: name, type and reference.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    from: ContextOptions,
 }
 
 /// Destroy an empty context, and remove its binding.

@@ -21,11 +21,11 @@ pub(super) struct Show {
     /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
     #[arg(value_name = "REF")]
     reference: String,
-    #[command(flatten)]
-    calling: CallOptions,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl Show {

@@ -286,7 +286,7 @@ impl Agent {
         (stream, answer.trim_end().to_owned())
     }
 
-    /// Its servers, once there are so many.
+    /// Waits until it has `count` servers, and returns them.
     fn servers(&self, count: usize) -> Vec<u32> {
         let id = self.running.0.id();
         let servers = within(Duration::from_secs(60), || {

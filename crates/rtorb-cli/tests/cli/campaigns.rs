@@ -1,4 +1,4 @@
-//! `rtorb lab kernel run`: that it repeats, what it refuses, and what it leaves behind.
+//! `rtorb lab kernel run`: repetition, refused arguments, and files and processes after the run.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -79,7 +79,7 @@ fn a_user_without_rights_is_told_what_is_refused() {
     assert_eq!(answer["host"]["capabilities"], Value::Array(Vec::new()));
 }
 
-/// Every finding has what it needs, and the gravest comes first.
+/// Every finding is complete, and the gravest comes first.
 fn well_formed(answer: &Value) {
     let findings = answer["findings"].as_array().unwrap();
     assert!(findings.len() >= 25);

@@ -37,7 +37,7 @@ impl Channel {
         json(&list.success().get_output().stdout)
     }
 
-    /// Waits until so many consumers are connected.
+    /// Waits until this number of consumers is connected.
     fn has_consumers(&self, count: usize) {
         let connected = || {
             let consumers = self.statistics()["consumers"].as_array().unwrap().clone();
@@ -67,7 +67,7 @@ impl Watching {
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     }
 
-    /// Its exit status, its events, and what it said at the end.
+    /// Returns its exit status, its events, and its summary.
     fn ended(mut self) -> (Option<i32>, Vec<Value>, Value) {
         let mut child = self.0.take().unwrap();
         let status = within(Duration::from_secs(60), || child.try_wait().unwrap());

@@ -62,7 +62,7 @@ fn every_experiment_runs() {
             .filter(|note| !note.to_lowercase().contains("omniorb"))
             .collect();
         assert!(excuses.is_empty(), "{name}: {excuses:?}");
-        // Without SCHED_FIFO there are no priorities by which a mutex or a queue could be told.
+        // Without SCHED_FIFO there are no priorities to measure mutexes and queues with.
         let needs_priorities = ["os/mutex", "os/ready-queue"].contains(&name);
         let needs_two_cpus = name == "os/other-cpu";
         assert!(

@@ -1,4 +1,4 @@
-//! The load in the background: it runs, and nothing of it is left, whatever ends its owner.
+//! The load in the background: it runs, and leaves no process and no file, however its owner ends.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -186,7 +186,7 @@ fn generators() -> Vec<Generator> {
     }
 }
 
-/// Something that grows as long as the load does what it should.
+/// A counter that grows while the load works.
 fn work(kind: Kind, group: u32) -> u64 {
     match kind {
         Kind::Disk => {

@@ -58,7 +58,7 @@ impl Names {
     }
 }
 
-/// A reference to nobody.
+/// A reference without a server.
 const SOMEBODY: &str = "corbaloc::1.2@127.0.0.1:9/somebody";
 
 #[test]

@@ -29,7 +29,7 @@ fn an_object_answers_with_its_endpoint_and_times() {
 
 #[test]
 fn a_refused_connection_is_no_and_says_what_to_do() {
-    // A port that was free a moment ago: nobody listens there.
+    // A port that was free a moment ago: no server listens there.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

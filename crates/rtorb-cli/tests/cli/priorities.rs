@@ -172,7 +172,7 @@ fn a_priority_that_nobody_has_is_refused_with_the_remedy() {
 #[test]
 fn a_host_that_refuses_a_priority_is_told_with_the_remedy() {
     let nobody = "corbaloc:iiop:1.2@127.0.0.1:1/key";
-    // As a user who may not, whatever the one of this test may.
+    // As a user without the right, even if the user of this test has it.
     let setpriv = Path::new("/usr/bin/setpriv");
     let is_root = rustix::process::geteuid().is_root();
     if !setpriv.exists() || !is_root {

@@ -75,7 +75,7 @@ fn a_deadline_that_will_be_missed_is_no_and_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_misuse_with_its_line() {
+fn an_error_in_a_file_is_a_usage_error_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.toml");
     std::fs::write(
@@ -93,15 +93,15 @@ fn what_is_wrong_with_a_file_is_misuse_with_its_line() {
         text.contains("wrong.toml:3:") && text.contains("50ms"),
         "{text}"
     );
-    let circle = "[[operation]]\nname='a'\nperiod='5ms'\ncalls=[{to='b'}]\n[[operation]]\nname='b'\ncalls=[{to='a'}]\n";
-    std::fs::write(&file, circle).unwrap();
+    let cycle = "[[operation]]\nname='a'\nperiod='5ms'\ncalls=[{to='b'}]\n[[operation]]\nname='b'\ncalls=[{to='a'}]\n";
+    std::fs::write(&file, cycle).unwrap();
     let assert = rtorb()
         .args(["scheduling", "compute"])
         .arg(&file)
         .assert()
         .code(1);
     let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(text.contains("circle"), "{text}");
+    assert!(text.contains("in a cycle"), "{text}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn json(output: &[u8]) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(output)))
 }
 
-/// A running command that is ended with the test, whatever happens in it.
+/// A running command, which is killed when the test ends or fails.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {

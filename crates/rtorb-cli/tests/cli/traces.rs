@@ -114,7 +114,7 @@ fn without_rights_every_experiment_runs_and_says_what_it_could_not_obtain() {
     assert!(page.contains("Not measured in real time."));
 }
 
-/// A run that is told from all other processes by a variable of its environment, which its descendants inherit.
+/// A run that a variable of its environment, inherited by its descendants, distinguishes from all other processes.
 pub(crate) struct Marked {
     pub(crate) running: Running,
     mark: String,
