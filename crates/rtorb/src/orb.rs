@@ -1,9 +1,8 @@
-//! The ORB: what its references, adapters and connections share.
+//! The ORB: makes references, adapters and real-time objects, and runs the server.
 
 mod bound_keys;
 mod builder;
 mod config_file;
-mod initial_references;
 mod object_url;
 mod options;
 mod rt_current;
@@ -28,13 +27,14 @@ use crate::timing::OperationCounts;
 use crate::trace::trace_event;
 use core::any::Any;
 use core::fmt;
-use initial_references::InitialReferences;
+use rtorb_os::sync::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An object request broker; cheap to clone.
 ///
-/// A client needs [`string_to_object`](Self::string_to_object) alone. A server takes the root adapter, activates servants and
-/// [runs](Self::run).
+/// A client needs only [`string_to_object`](Self::string_to_object). A server takes the root adapter, activates servants and
+/// [runs](Self::run) the ORB.
 ///
 /// ```
 /// # fn main() -> Result<(), rtorb::OrbError> {
@@ -57,30 +57,31 @@ pub(crate) struct OrbCore {
     pub(crate) strategies: Strategies,
     pub(crate) client: Arc<ClientCore>,
     pub(crate) adapters: Arc<Adapters>,
-    initial_references: InitialReferences,
+    /// Initial references: names and stringified references.
+    initial_references: Mutex<BTreeMap<String, String>>,
 }
 
 impl Orb {
-    /// Begins to build an ORB.
+    /// A builder with the default options.
     pub fn builder() -> OrbBuilder {
         OrbBuilder::default()
     }
 
-    /// The root adapter; the ORB begins to listen when it is first asked for.
+    /// The root adapter; the first call opens the listening endpoints.
     ///
     /// # Errors
-    /// INITIALIZE with the endpoint when one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
+    /// INITIALIZE with the endpoint if one cannot be opened; BAD_INV_ORDER 4 once the ORB is shut down.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
         self.core.check_running()?;
         self.core.adapters.open_server()?;
         Ok(self.root())
     }
 
-    /// The reference that a text stands for: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
+    /// Makes a reference from its text: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
     ///
     /// # Errors
-    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a text that is none, or a name that is not
-    /// bound; what calling the naming context of a `corbaname:` raises.
+    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a malformed text or a name that is not
+    /// bound; the exceptions of the naming context of a `corbaname:`.
     pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
         object_url::resolve(self, text)
     }
@@ -90,20 +91,19 @@ impl Orb {
         object.to_string()
     }
 
-    /// The object that goes by `name` here: given by `-ORBInitRef` or registered.
+    /// The initial reference with that name, from `-ORBInitRef` or registered.
     ///
     /// # Errors
-    /// INV_OBJREF when there is none (the standard's InvalidName); what [`string_to_object`](Self::string_to_object)
-    /// answers for the text that was given.
+    /// INV_OBJREF if there is none (the standard's InvalidName); as [`string_to_object`](Self::string_to_object) for the
+    /// registered text.
     pub fn resolve_initial_references(&self, name: &str) -> Result<ObjectRef, SystemException> {
         object_url::resolve_initial(self, name)
     }
 
-    /// Gives an object a name for [`resolve_initial_references`](Self::resolve_initial_references).
+    /// Registers an object under a name for [`resolve_initial_references`](Self::resolve_initial_references).
     pub fn register_initial_reference(&self, name: &str, object: ObjectRef) {
-        self.core
-            .initial_references
-            .register(name, object.to_string());
+        let mut references = self.core.initial_references.lock();
+        references.insert(name.to_owned(), object.to_string());
     }
 
     /// The priority of the calling thread: the initial reference `RTCurrent`.
@@ -118,12 +118,13 @@ impl Orb {
 
     /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
     pub fn list_initial_services(&self) -> Vec<String> {
-        self.core.initial_references.names()
+        let references = self.core.initial_references.lock();
+        references.keys().cloned().collect()
     }
 
-    /// Serves requests until [`shutdown`](Self::shutdown); what the calling thread does is a matter of the dispatch strategy.
+    /// Serves requests until [`shutdown`](Self::shutdown); the dispatch strategy determines what the calling thread does.
     ///
-    /// Returns at once when the ORB is shut down already.
+    /// Returns at once if the ORB is already shut down.
     ///
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
@@ -134,10 +135,10 @@ impl Orb {
             Err(_) if self.core.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
-        // When the host refused something, this ends the pools too, which are waited for.
+        // After a refusal of the host this also ends the pools, which are joined below.
         self.core.stop();
         self.core.adapters.pools.join();
-        // Servants often hold the ORB that holds them: with the adapters they go, and with them all the rest.
+        // Servants often hold the ORB that holds them: destroying the adapters breaks the circle.
         self.root().destroy();
         served.map_err(|error| match error {
             DispatchError::Refused(refused) => OrbError::Refused(refused),
@@ -148,16 +149,16 @@ impl Orb {
         })
     }
 
-    /// Ends the ORB: requests in progress are answered, clients are told CloseConnection, the adapters are destroyed and
+    /// Ends the ORB: requests in progress get their replies, clients get CloseConnection, the adapters are destroyed and
     /// [`run`](Self::run) returns.
     ///
-    /// It does not wait for that, so a servant may call it. Calls through this ORB raise BAD_INV_ORDER from now on.
+    /// It does not wait, so a servant may call it. Later calls through this ORB raise BAD_INV_ORDER.
     pub fn shutdown(&self) {
         self.core.stop();
     }
 
-    /// Ends the ORB as [`shutdown`](Self::shutdown) does, and waits until no thread pool of the application's serves any more
-    /// (CORBA::ORB::destroy). A program that serves by such pools alone need not [run](Self::run) the ORB, and ends it so.
+    /// Ends the ORB as [`shutdown`](Self::shutdown) does, and waits until all thread pools of the application have ended
+    /// (CORBA::ORB::destroy). A program whose objects are all served by such pools need not [run](Self::run) the ORB.
     ///
     /// # Errors
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
@@ -172,29 +173,29 @@ impl Orb {
         Ok(())
     }
 
-    /// The endpoints that the ORB listens on, with the ports that it was given.
+    /// The endpoints that the ORB listens on, with the actual ports.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let listeners = self.core.adapters.own_listeners().into_iter();
         listeners.map(|listener| listener.bound.clone()).collect()
     }
 
-    /// The bounds that it was built with.
+    /// The ORB's limits.
     pub fn limits(&self) -> &Limits {
         &self.core.client.limits
     }
 
-    /// What was counted of the operations that are annotated with their timing: of each that is served here, and of each that was
-    /// called, in the order of their names. The counters are not of one moment: calls go on meanwhile.
+    /// The counters of annotated operations, one for each that is served here and one for each that was called, ordered by name.
+    /// The counters are not an atomic snapshot: calls continue while they are read.
     pub fn timing(&self) -> Vec<OperationCounts> {
         self.core.client.timing.snapshot()
     }
 
-    /// The strategies that it was built with.
+    /// The ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies
     }
 
-    /// The client side, for a reference.
+    /// The client side, which references hold.
     fn client(&self) -> Client {
         Client {
             core: Arc::clone(&self.core.client),

@@ -30,7 +30,7 @@ pub(crate) use transform::Transforms;
 
 use std::sync::Arc;
 
-/// The network priorities of an ORB that was given none: spread over the CORBA priorities that its mapping uses.
+/// The default network priorities of an ORB: spread over the CORBA priorities that its mapping uses.
 pub(crate) fn default_network_mapping(
     mapping: &dyn PriorityMapping,
 ) -> Arc<dyn NetworkPriorityMapping> {

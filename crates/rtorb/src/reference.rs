@@ -1,4 +1,4 @@
-//! Object references: what a client holds of an object, and the way from there to its server.
+//! Object references, and the invocation of their objects.
 
 mod binding;
 mod policies;
@@ -28,9 +28,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sync_scope::SyncScope;
 
-/// A reference to an object, of whatever interface; cheap to clone.
+/// A reference to an object of any interface; cheap to clone.
 ///
-/// Two references are equal if their IORs are: that is `is_equivalent` of the standard, which never asks the object.
+/// Two references are equal if their IORs are equal. This is the standard's `is_equivalent`, which does not call the object.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -52,28 +52,28 @@ pub struct ObjectRef {
 struct Inner {
     client: Client,
     ior: Ior,
-    /// The reference's own policies, which go with it to where the object moves.
+    /// The reference's own policies; they stay in force when the object moves.
     overrides: Arc<[Policy]>,
     policies: Arc<Policies>,
     routes: Vec<Route>,
-    /// How a call finds its connection, where that is not the same for all; an exception for policies that do not go
-    /// together. None for nearly every reference.
+    /// How calls choose their connection, if not all calls use the same one; an exception if the policies conflict. `None` for
+    /// nearly every reference.
     binding: Option<Box<Result<Binding, SystemException>>>,
-    /// The route that answered last.
+    /// The route that replied last.
     preferred: AtomicUsize,
-    /// True once the object was found elsewhere: the only word that a call looks at.
+    /// True once the object has moved. It is the only field about moves that a call reads.
     is_forwarded: AtomicBool,
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
     sync_scope: SyncScope,
 }
 
-/// How long a round trip may take.
+/// The timeout of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timeout {
-    /// As the ORB was built.
+    /// The ORB's timeout.
     OfOrb,
-    /// This long; `None` for ever.
+    /// The reference's own timeout; `None` for no timeout.
     Own(Option<Duration>),
 }
 
@@ -118,8 +118,8 @@ impl ObjectRef {
         }
     }
 
-    /// The same object with another bound on the time from sending a request to having its reply
-    /// (RelativeRoundtripTimeout); `None` waits for ever.
+    /// Returns a reference to the same object with another timeout, from sending a request to receiving its reply
+    /// (RelativeRoundtripTimeout); `None` for no timeout.
     #[must_use]
     //= RT-CORBA 1.2 §Invocation Timeout
     //# A client may bound the time of a call, which then fails with TIMEOUT.
@@ -135,17 +135,17 @@ impl ObjectRef {
         &self.inner.client
     }
 
-    /// What goes over the wire when the reference is passed on.
+    /// The IOR, which goes over the wire when the reference is an argument or a result.
     pub fn ior(&self) -> &Ior {
         &self.inner.ior
     }
 
-    /// The repository id of the most derived interface, as far as the reference tells; may be empty.
+    /// The repository id of the most derived interface, if the reference contains it; else empty.
     pub fn type_id(&self) -> &str {
         &self.inner.ior.type_id
     }
 
-    /// The endpoints that a call would try, in order.
+    /// The endpoints that a call tries, in order.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.inner
             .routes
@@ -156,7 +156,7 @@ impl ObjectRef {
     /// Asks the object whether it has the interface with that repository id (`_is_a`).
     ///
     /// # Errors
-    /// When the object cannot be asked.
+    /// A system exception if the call fails.
     pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
         self.invoke("_is_a", |w| repository_id.encode(w), bool::decode)
     }
@@ -164,23 +164,23 @@ impl ObjectRef {
     /// Asks whether the object is gone for good (`_non_existent`).
     ///
     /// # Errors
-    /// When that cannot be found out: no answer says nothing of the object.
+    /// A system exception if the server cannot be reached: the object may still exist.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         let ask = |operation| self.invoke(operation, |_| Ok(()), bool::decode);
-        let answer = match ask("_non_existent") {
-            // GIOP 1.0 and 1.1 know it by an older name; omniORB has only the new one, whatever the version.
+        let reply = match ask("_non_existent") {
+            // GIOP 1.0 and 1.1 use the older name. omniORB has only the new one in all versions.
             Err(exception) if exception.kind == ExceptionKind::BadOperation => ask("_not_existent"),
-            answer => answer,
+            reply => reply,
         };
-        match answer {
+        match reply {
             Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(true),
-            answer => answer,
+            reply => reply,
         }
     }
 
     /// Calls an operation that raises no user exception.
     ///
-    /// Generated code calls this; `arguments` may run more than once, when a request has to be sent again.
+    /// Generated code calls this. `arguments` runs again if the request has to be sent again.
     ///
     /// # Errors
     /// A system exception, from the object, its server or this ORB.
@@ -194,8 +194,8 @@ impl ObjectRef {
         self.invoke_raising(operation, arguments, result, |_, _| Ok(None))
     }
 
-    /// Calls an operation that may raise user exceptions; `raised` decodes one by its repository id, or answers `None`
-    /// for one that the operation does not declare, which the caller gets as UNKNOWN (CORBA 3, 4.12.4, minor 1).
+    /// Calls an operation that may raise user exceptions; `raised` decodes one by its repository id, or returns `None`
+    /// if the operation does not declare it; the caller then gets UNKNOWN (CORBA 3, 4.12.4, minor 1).
     ///
     /// # Errors
     /// A user exception, or a system exception as [`invoke`](Self::invoke).
@@ -209,14 +209,14 @@ impl ObjectRef {
     ) -> Result<T, E> {
         let mut result = Some(result);
         let mut raised = Some(raised);
-        let mut answer = None;
+        let mut reply = None;
         self.invoke_at(
             InvocationKind::Operation,
             operation,
             Response::FromTarget,
             &arguments,
             &mut |status, r| {
-                answer = match (status, result.take(), raised.take()) {
+                reply = match (status, result.take(), raised.take()) {
                     (ReplyStatus::NoException, Some(result), _) => Some(Ok(result(r)?)),
                     (_, _, Some(raised)) => {
                         let id = r.str()?;
@@ -231,14 +231,14 @@ impl ObjectRef {
                 Ok(())
             },
         )?;
-        answer.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+        reply.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
     }
 
-    /// Sends a oneway: the answer says only whether it was handed to the transport, or with [`SyncScope::None`] whether it
-    /// will be without anybody's waiting for it.
+    /// Sends a oneway. `Ok` means that the transport has taken it, or with [`SyncScope::None`] that it will be sent without any
+    /// thread waiting for it.
     ///
     /// # Errors
-    /// When it could not be sent.
+    /// A system exception if it could not be sent.
     #[inline]
     pub fn invoke_oneway<'a>(
         &self,
@@ -255,8 +255,8 @@ impl ObjectRef {
         }
     }
 
-    /// As [`invoke_oneway`](Self::invoke_oneway) with [`SyncScope::None`], whatever the reference's own is; and tells what
-    /// [`flush`](Self::flush) would: true when nothing of it is left, so that nobody has to ask.
+    /// Sends a oneway as [`invoke_oneway`](Self::invoke_oneway) does with [`SyncScope::None`], independent of the reference's own
+    /// scope. Returns true if the transport has taken all of it, as [`flush`](Self::flush) does.
     ///
     /// # Errors
     /// As with [`SyncScope::None`].
@@ -281,7 +281,7 @@ impl ObjectRef {
 
     /// Support API for generated code. Not public.
     ///
-    /// The same reference; its ORB has counters for these operations from now on, so that no call makes them.
+    /// Makes the ORB's counters for these operations, so that no call has to; returns the reference.
     #[doc(hidden)]
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
@@ -289,7 +289,7 @@ impl ObjectRef {
         self
     }
 
-    /// Invokes the object wherever it is; follows it when it has moved.
+    /// Invokes the object; follows it when it has moved.
     fn invoke_at<'a>(
         &self,
         kind: InvocationKind,
@@ -339,7 +339,7 @@ impl ObjectRef {
                     self.inner.is_forwarded.store(true, Ordering::Release);
                     target = Some(next);
                 }
-                // The place that the object had moved to is gone: the place where it was known first may know another.
+                // The forwarded location failed: the original one may know a new location.
                 Err(exception) if was_known && ends_forward(&exception) => {
                     self.inner.is_forwarded.store(false, Ordering::Release);
                     *self.inner.forward.lock() = None;
@@ -365,7 +365,7 @@ impl ObjectRef {
 }
 
 impl Inner {
-    /// Invokes by the route that replied last, and by the others while the failure permits it.
+    /// Invokes by the route that replied last; after a failure that permits it, by the other routes.
     // Always: an invocation is not moved on its way to the connection.
     #[inline(always)]
     fn try_routes<'x, 'a>(
@@ -384,7 +384,7 @@ impl Inner {
         for step in 0..self.routes.len() {
             let index = self.index(preferred, step);
             if !self.take_route(&mut invocation, priority.as_ref(), index) {
-                // Another priority's: not even when the own one fails.
+                // The route belongs to another priority: it is not used even if all others fail.
                 continue;
             }
             match connection::call(&invocation, arguments, results) {
@@ -400,7 +400,7 @@ impl Inner {
         Err(last.unwrap_or_else(|| self.no_route()))
     }
 
-    /// Has an invocation take a route; false if it may not.
+    /// Sets the route of an invocation; false if the invocation may not use it.
     #[inline(always)]
     fn take_route<'x>(
         &'x self,
@@ -421,7 +421,7 @@ impl Inner {
         true
     }
 
-    /// The index of the route that is tried so many steps after the one that replied last.
+    /// The index of the route to try `step` steps after the one that replied last.
     #[inline]
     fn index(&self, preferred: usize, step: usize) -> usize {
         match preferred + step {
@@ -430,7 +430,7 @@ impl Inner {
         }
     }
 
-    /// The place to which the object is known to have moved.
+    /// The reference of the object's new location, if it has moved.
     #[inline]
     fn forward(&self) -> Option<ObjectRef> {
         if !self.is_forwarded.load(Ordering::Acquire) {
@@ -439,7 +439,7 @@ impl Inner {
         self.forward.lock().clone()
     }
 
-    /// The same reference once more, with the same connections and knowing of no move.
+    /// A copy of the reference with the same connections, without the knowledge of moves.
     fn copy(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -456,7 +456,7 @@ impl Inner {
         }
     }
 
-    /// The priority of a call, where calls are not all the same; the calling thread's unless `at` has another.
+    /// The priority of a call, if it matters for this reference: `at`, else the calling thread's.
     #[inline]
     fn call_priority(
         &self,
@@ -491,7 +491,7 @@ impl Inner {
     }
 }
 
-/// True if another route to the object may do: the operation did not run, and that is not the request's fault.
+/// True if another route may succeed: the operation did not run, and the request is not the reason.
 fn permits_other_route(exception: &SystemException) -> bool {
     let Some(cause) = &exception.cause else {
         return false;
@@ -499,13 +499,13 @@ fn permits_other_route(exception: &SystemException) -> bool {
     exception.completed == CompletionStatus::No
         && match exception.kind {
             ExceptionKind::Transient | ExceptionKind::CommFailure => true,
-            // A host that is switched off sends nothing at all.
+            // A host that is switched off sends nothing, so connecting times out.
             ExceptionKind::Timeout => cause.phase == Phase::Connect,
             _ => false,
         }
 }
 
-/// True if the place that an object had moved to is of no use any more.
+/// True if the forwarded location of an object is no longer valid.
 //= GIOP 1.2 §15.4.3.2
 //# When the place that a forward names fails, the client goes back to the original reference.
 fn ends_forward(exception: &SystemException) -> bool {
@@ -514,12 +514,12 @@ fn ends_forward(exception: &SystemException) -> bool {
     is_gone || permits_other_route(exception)
 }
 
-/// True if a oneway that waits for nothing was refused because the route has no open connection: another may have one.
+/// True if a non-blocking oneway failed because the route has no open connection; another route may have one.
 fn is_unconnected(exception: &SystemException) -> bool {
     exception.kind == ExceptionKind::Transient && exception.minor == oneway::UNCONNECTED
 }
 
-/// A reference without a profile that this ORB can use.
+/// The exception for a reference without a profile that this ORB supports.
 const NO_USABLE_PROFILE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
 
 impl PartialEq for ObjectRef {

@@ -1,4 +1,4 @@
-//! Object keys that the application chooses, so that an object is found by host, port and a word.
+//! Object keys that the application chooses, so that a corbaloc with host, port and a short key leads to an object.
 
 use super::Orb;
 use crate::reference::ObjectRef;
@@ -10,9 +10,9 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectKeyError {
-    /// The key is empty, longer than 255 octets, or has a `/` or a zero: such keys are those of adapters.
+    /// The key is empty, longer than 255 bytes, or contains a `/` or a zero, as keys of adapters do.
     Unfit,
-    /// The reference is not to an object of an adapter of this ORB.
+    /// No adapter of this ORB made the reference.
     NotOwn,
     /// The key is bound already.
     Taken,
@@ -37,19 +37,18 @@ impl fmt::Display for ObjectKeyError {
 
 impl std::error::Error for ObjectKeyError {}
 
-/// Octets of a key that the application chooses: what fits into one label of a URL, and is quickly compared.
+/// Bound on the bytes of a chosen key: it fits into one URL segment and is compared quickly.
 const KEY_OCTETS_MAX: usize = 255;
 
 impl Orb {
-    /// Lets requests with the object key `key` reach that object too: `corbaloc:iiop:HOST:PORT/KEY` leads to it, for every
+    /// Binds the object key `key` to an object: `corbaloc:iiop:HOST:PORT/KEY` leads to it, for every
     /// ORB, without a forward (what TAO does by its IORTable and omniORB by its INSPOA).
     ///
-    /// The object is whatever has the reference's own key at the time of the request: it need not be active yet, and a
-    /// persistent one may be activated again. Its adapter should be served at the ORB's own endpoints: one of a pool with
-    /// endpoints of its own is forwarded to.
+    /// The server resolves the reference's own key for each request, so the object need not be active yet, and a persistent object may
+    /// be activated again. Requests are forwarded if the adapter's thread pool has endpoints of its own.
     ///
     /// # Errors
-    /// As [`ObjectKeyError`] says.
+    /// See [`ObjectKeyError`].
     pub fn bind_object_key(
         &self,
         key: impl AsRef<[u8]>,
@@ -74,7 +73,7 @@ impl Orb {
         })
     }
 
-    /// Takes a key away from the object that was [bound](Self::bind_object_key) to it; false if there was none.
+    /// Removes the binding of a [bound](Self::bind_object_key) key; false if the key was not bound.
     ///
     /// Requests in progress end normally.
     pub fn unbind_object_key(&self, key: impl AsRef<[u8]>) -> bool {

@@ -1,6 +1,5 @@
-//! Building an ORB: every choice is made here, once.
+//! The builder of an ORB: all options are set here, before the ORB exists.
 
-use super::initial_references::InitialReferences;
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
@@ -21,6 +20,7 @@ use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
+use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-/// Collects the choices for an ORB.
+/// Builds an [`Orb`]; every option has a default.
 ///
 /// ```
 /// use rtorb::{DispatchStrategy, Limits, Orb};
@@ -40,7 +40,7 @@ use std::time::{Duration, SystemTime};
 ///     .round_trip_timeout(Some(Duration::from_secs(2)))
 ///     .limits(Limits::with(|limits| limits.connections_max = 16))
 ///     .listen("iiop://127.0.0.1:0")?
-///     // What is chosen later wins: here the command line.
+///     // A later option replaces an earlier one: here the command line.
 ///     .args(["program", "-ORBDispatch", "worker_pool"].map(str::to_owned))?
 ///     .build()?;
 /// assert_eq!(orb.strategies().dispatch, DispatchStrategy::WorkerPool);
@@ -77,31 +77,31 @@ pub struct OrbBuilder {
     remaining_arguments: Vec<String>,
 }
 
-/// Why an ORB could not be built or could not serve.
+/// An error of building or running an ORB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OrbError {
     /// An option is unknown or has a wrong value.
     Option {
-        /// The option as it was given.
+        /// The option, as the caller wrote it.
         option: String,
         /// What is wrong, and what would be right.
         reason: String,
     },
-    /// A configuration file cannot be read, or something in it is wrong.
+    /// A configuration file cannot be read, or contains an error.
     ConfigFile {
-        /// The file as it was named.
+        /// The file's path.
         path: PathBuf,
-        /// The line, from 1; `None` when it is not about a line.
+        /// The line number, from 1; `None` if the error concerns no line.
         line: Option<usize>,
         /// What is wrong, and what would be right.
         reason: String,
     },
-    /// Text that is no endpoint.
+    /// A text is not an endpoint.
     Endpoint(EndpointError),
     /// The host refused a thread or its scheduling.
     Refused(Refused),
-    /// An adapter would not do something.
+    /// An error of an object adapter.
     Poa(PoaError),
     /// A system exception.
     System(SystemException),
@@ -141,12 +141,12 @@ impl Default for OrbBuilder {
 }
 
 impl OrbBuilder {
-    /// Takes the `-ORB` options out of a command line; the rest is in
-    /// [`remaining_arguments`](Self::remaining_arguments).
+    /// Applies the `-ORB` options of a command line; [`remaining_arguments`](Self::remaining_arguments) returns the other
+    /// arguments.
     ///
-    /// What is chosen later wins: what the program chose before this call, then the file of `-ORBConfigFile`, then the
-    /// other options, then what the program chooses after it. A list (endpoints, lanes, bands) takes the place of the one
-    /// before; initial references are added. Of one place, an axis goes before a preset.
+    /// A later setting replaces an earlier one. The order is: methods called before this one, the file of `-ORBConfigFile`, the
+    /// other options, methods called after this one. A list (endpoints, lanes, bands) replaces the list before it; initial
+    /// references are added. Within one file or command line, a single strategy replaces the one in the preset.
     ///
     /// # Errors
     /// [`OrbError::Option`] for an unknown option or a wrong value; as [`config_file`](Self::config_file).
@@ -156,25 +156,25 @@ impl OrbBuilder {
         Ok(builder)
     }
 
-    /// Makes the choices of a TOML file; what it does not name stays as it was (`docs/real-time.md` lists the names).
+    /// Applies the settings of a TOML file; settings that it does not name keep their values (`docs/real-time.md` lists the names).
     ///
     /// # Errors
-    /// [`OrbError::ConfigFile`] with file and line for what is wrong.
+    /// [`OrbError::ConfigFile`] with the file, the line and the reason.
     pub fn config_file(self, path: impl AsRef<Path>) -> Result<Self, OrbError> {
         Settings::apply_all(vec![config_file::read(path.as_ref())?], self)
     }
 
-    /// What [`args`](Self::args) did not take, the program's name first.
+    /// The arguments that are not options of the ORB, the program's name first.
     pub fn remaining_arguments(&self) -> &[String] {
         &self.remaining_arguments
     }
 
-    /// Listens on an endpoint, for example `iiop://127.0.0.1:0` or `uiop:///run/server.sock`; may be called for more.
+    /// Listens on an endpoint, for example `iiop://127.0.0.1:0` or `uiop:///run/server.sock`; call it again for more endpoints.
     ///
-    /// Without any, a server listens on a port of the loopback interface that the system chooses.
+    /// Without an endpoint, a server listens on the loopback interface, on a port that the system chooses.
     ///
     /// # Errors
-    /// [`OrbError::Endpoint`] for a text that is none.
+    /// [`OrbError::Endpoint`] if the text is not an endpoint.
     pub fn listen(mut self, endpoint: &str) -> Result<Self, OrbError> {
         self.listen
             .push(endpoint.parse().map_err(OrbError::Endpoint)?);
@@ -195,21 +195,21 @@ impl OrbBuilder {
         self
     }
 
-    /// All strategies at once.
+    /// Sets all strategies, for example a preset.
     #[must_use]
     pub fn strategies(mut self, strategies: Strategies) -> Self {
         self.strategies = strategies;
         self
     }
 
-    /// What a CORBA priority is on this host; [`NativeMapping`] by default (RTCORBA::PriorityMapping).
+    /// The mapping from CORBA priorities to this host's (RTCORBA::PriorityMapping); [`NativeMapping`] by default.
     #[must_use]
     pub fn priority_mapping(mut self, mapping: impl PriorityMapping + 'static) -> Self {
         self.mapping = Arc::new(mapping);
         self
     }
 
-    /// What packets of a CORBA priority are marked with, on connections whose protocol properties say
+    /// The mapping from CORBA priorities to packet marks, for connections whose protocol properties set
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
     /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
     #[must_use]
@@ -221,38 +221,38 @@ impl OrbBuilder {
         self
     }
 
-    /// Changes the priority of each call that comes in, before its servant runs.
+    /// Changes the priority of each incoming call before its servant runs.
     #[must_use]
     pub fn inbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
         self.transforms.inbound = Some(Arc::new(transform));
         self
     }
 
-    /// Changes the priority of each call that goes out.
+    /// Changes the priority of each outgoing call.
     #[must_use]
     pub fn outbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
         self.transforms.outbound = Some(Arc::new(transform));
         self
     }
 
-    /// Goes on without real-time scheduling where the host refuses it, and says so once, on standard error.
+    /// Continues without real-time scheduling if the host refuses it, and reports that once on standard error.
     ///
-    /// Without this choice a refusal is an error: NO_PERMISSION, or [`OrbError::Refused`] for a thread of the ORB's own.
+    /// Without this option a refusal is an error: NO_PERMISSION, or [`OrbError::Refused`] for a thread of the ORB.
     #[must_use]
     pub fn best_effort(self) -> Self {
         self.best_effort_telling(tell_on_standard_error)
     }
 
-    /// As [`best_effort`](Self::best_effort), and tells `tell` in the place of standard error.
+    /// As [`best_effort`](Self::best_effort), but calls `tell` instead of writing to standard error.
     ///
-    /// It is called once an ORB, on the thread that was refused.
+    /// An ORB calls it once, on the thread for which the host refused scheduling.
     #[must_use]
     pub fn best_effort_telling(mut self, tell: impl Fn(&Refused) + Send + Sync + 'static) -> Self {
         self.best_effort = Some(Arc::new(tell));
         self
     }
 
-    /// Runs threads with a CORBA priority under SCHED_RR in the place of SCHED_FIFO.
+    /// Runs threads with a CORBA priority under SCHED_RR instead of SCHED_FIFO.
     #[must_use]
     pub fn round_robin(mut self) -> Self {
         self.round_robin = true;
@@ -260,7 +260,7 @@ impl OrbBuilder {
     }
 
     /// The lanes of the ORB's own pool, for [`DispatchStrategy::Lanes`], and the servant threads of
-    /// [`DispatchStrategy::FilterChain`]; without any there is one lane that runs as `server_threads` says.
+    /// [`DispatchStrategy::FilterChain`]; without lanes there is one, scheduled as `server_threads` says.
     #[must_use]
     pub fn lanes(mut self, lanes: impl IntoIterator<Item = ThreadpoolLane>) -> Self {
         self.lanes = lanes.into_iter().collect();
@@ -275,97 +275,97 @@ impl OrbBuilder {
         self
     }
 
-    /// Adds a filter to the end of the chain of [`DispatchStrategy::FilterChain`]; after all of them, a request goes by the
-    /// priority of its object, then by its own.
+    /// Adds a filter to the end of the chain of [`DispatchStrategy::FilterChain`]; after the last filter, the
+    /// priority of its object, else its own, selects a request's lane.
     #[must_use]
     pub fn filter(mut self, filter: impl RequestFilter + 'static) -> Self {
         self.filters.push(Arc::new(filter));
         self
     }
 
-    /// Policies of all calls through references that do not override them (the ORB's PolicyManager).
+    /// Policies of calls through all references that do not override them (the ORB's PolicyManager).
     #[must_use]
     pub fn client_policies(mut self, policies: impl IntoIterator<Item = Policy>) -> Self {
         self.client_policies = policies.into_iter().collect();
         self
     }
 
-    /// How the threads that serve requests are scheduled; the default inherits from the thread that runs the ORB.
+    /// Scheduling of the threads that serve requests; by default they inherit it from the thread that runs the ORB.
     #[must_use]
     pub fn server_threads(mut self, config: ThreadConfig) -> Self {
         self.server_threads = config;
         self
     }
 
-    /// How the thread is scheduled that ends calls whose timeout has passed; the default inherits from the thread that
-    /// makes the first call with a timeout. A timeout is noticed in time only if this thread is urgent enough.
+    /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed; by default it inherits from the thread
+    /// that makes the first call with a timeout. If its priority is too low, timeouts are late.
     #[must_use]
     pub fn watchdog_thread(mut self, config: ThreadConfig) -> Self {
         self.watchdog_thread = config;
         self
     }
 
-    /// How the thread is scheduled that reads replies for all client threads with [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); the default
-    /// inherits from the thread that makes the first call. Every call waits for it: it must be as urgent as the most urgent
-    /// of them.
+    /// Scheduling of the thread that reads replies for all client threads with
+    /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); by default it inherits from the thread that makes the first call.
+    /// Every call waits for this thread: give it the priority of the most urgent call.
     #[must_use]
     pub fn reactor_thread(mut self, config: ThreadConfig) -> Self {
         self.reactor_thread = config;
         self
     }
 
-    /// Tells a server the priorities of each new connection that is for a band (`_bind_priority_band`, the service context
-    /// RTCorbaPriorityRange): one round trip more when it is opened. A server that does not know of it need not.
+    /// Sends the band of each new banded connection to the server (`_bind_priority_band`, service context RTCorbaPriorityRange).
+    /// It costs one more round trip when the connection is opened. Servers without this extension work too.
     #[must_use]
     pub fn bind_priority_bands(mut self) -> Self {
         self.binds_priority_bands = true;
         self
     }
 
-    /// How long opening a connection may take; 5 s by default, from 1 ms to a day.
+    /// Timeout of opening a connection; 5 s by default, from 1 ms to a day.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        // Zero would mean at once by TCP, and nothing that makes sense by a UNIX socket.
+        // Zero would fail at once over TCP, and has no meaning for a UNIX socket.
         self.connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
         self
     }
 
-    /// How long a call may take from sending the request to having the reply (RelativeRoundtripTimeout); 30 s by
-    /// default, `None` for ever.
+    /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
+    /// for no timeout.
     ///
-    /// It counts anew when the request is sent anew: to where a LOCATION_FORWARD leads, at most
-    /// `Limits::forwards_max` times, or on a new connection after the server has closed an idle one.
+    /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
+    /// times), or on a new connection after the server has closed an idle one.
     #[must_use]
     pub fn round_trip_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.round_trip_timeout = timeout;
         self
     }
 
-    /// The bounds of everything that could grow.
+    /// Bounds of queues, pools, tables and messages.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
-        // Zero would mean for ever to the system, and it takes no more than a day here.
+        // For the system, zero means no timeout; more than a day is cut to a day.
         let timeout = self.limits.send_timeout;
         self.limits.send_timeout = timeout.clamp(SEND_TIMEOUT_MIN, WAIT_MAX);
         self
     }
 
-    /// What tells whether a servant executed longer than the worst case that its operation is annotated with; the CPU time by
-    /// default. Only calls of operations that have `@worst_case_time` are concerned.
+    /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
+    /// operations with `@worst_case_time`.
     #[must_use]
     pub fn execution_clock(mut self, clock: ExecutionClock) -> Self {
         self.execution_clock = clock;
         self
     }
 
-    /// Tells `hook` of each call that went beyond a limit that its operation is annotated with. [`Orb::timing`] counts them with
-    /// and without a hook.
+    /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and
+    /// without a hook.
     ///
-    /// It runs on the thread that saw it, at the priority of the call: at a server behind the reply, at a client before the
-    /// call returns. So it delays what that thread does next; it should be short, and neither wait nor call: put what it is
-    /// told somewhere, or count. Several threads may run it at once. What it does through this ORB itself is counted, and it
-    /// is not told of that. A panic in it ends it and nothing else.
+    /// The hook runs on the thread of the call, at the call's priority: in a server after the reply is sent, in a client before
+    /// the call returns. It delays that thread, so it should be short, and neither wait nor make calls: store the violation or
+    /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
+    /// run the hook again. A panic in the hook ends only the hook.
     #[must_use]
     pub fn on_timing_violation(
         mut self,
@@ -375,7 +375,7 @@ impl OrbBuilder {
         self
     }
 
-    /// Gives a reference a name, as `-ORBInitRef` does.
+    /// Registers an initial reference, as `-ORBInitRef` does.
     #[must_use]
     pub fn initial_reference(mut self, name: &str, reference: &str) -> Self {
         self.initial_references
@@ -383,43 +383,43 @@ impl OrbBuilder {
         self
     }
 
-    /// Sends messages larger than this in fragments of at most so many octets; without it, none are sent.
+    /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
     ///
-    /// For peers that take no large message in one piece. At least 24, rounded down to a multiple of 8.
+    /// It is for peers that cannot receive a large message in one piece. At least 24, rounded down to a multiple of 8.
     #[must_use]
     pub fn fragment_octets(mut self, octets: usize) -> Self {
         self.fragment_octets = Some(octets.max(FRAGMENT_OCTETS_MIN) & !7);
         self
     }
 
-    /// The highest GIOP version that requests are sent in; 1.2 by default.
+    /// The highest GIOP version of requests; 1.2 by default.
     #[must_use]
     pub fn max_giop_version(mut self, version: Version) -> Self {
         self.max_version = version.clamp(Version::V1_0, Version::V1_2);
         self
     }
 
-    /// Sends in another byte order than this machine's: what a peer on another kind of machine would send.
+    /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     #[must_use]
     pub fn byte_order(mut self, order: ByteOrder) -> Self {
         self.byte_order = order;
         self
     }
 
-    /// Makes the ORB. Nothing is opened yet and no thread stays; where best effort was chosen, one a kind of thread tries what
-    /// the host allows.
+    /// Builds the ORB. It opens nothing and leaves no thread running. With best effort it starts a short-lived thread for each kind
+    /// of thread, to find out what the host allows.
     ///
     /// # Errors
-    /// [`OrbError::Option`] for strategies or policies that do not go together, and for lanes that cannot be told from each
-    /// other or that this host has no priority for; other choices are checked where they are made.
+    /// [`OrbError::Option`] for incompatible client policies, for two lanes of one priority, and for a lane whose priority the
+    /// mapping does not map. Other options are checked when they are set.
     pub fn build(self) -> Result<Orb, OrbError> {
         self.check_client_policies()?;
         self.check_lanes()?;
-        let listen = match self.listen.is_empty() {
-            true => vec!["iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?],
-            false => self.listen,
-        };
-        let rt = RtCore {
+        let mut listen = self.listen;
+        if listen.is_empty() {
+            listen.push("iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?);
+        }
+        let rt = Arc::new(RtCore {
             network_mapping: self
                 .network_mapping
                 .unwrap_or_else(|| default_network_mapping(&*self.mapping)),
@@ -429,20 +429,15 @@ impl OrbBuilder {
             round_robin: self.round_robin,
             client_policies: self.client_policies,
             ..RtCore::default()
-        };
-        let threads = self.pool_threads;
-        let dispatch = match self.strategies.dispatch {
-            DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
-            DispatchStrategy::Reactive => Dispatch::Reactive,
-            DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
-            DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
-            DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(FilterChain {
+        });
+        let dispatch = dispatch(
+            self.strategies.dispatch,
+            self.pool_threads,
+            FilterChain {
                 filters: self.filters,
                 lanes: self.lanes,
-            })),
-            DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(self.lanes)),
-        };
-        let rt = Arc::new(rt);
+            },
+        );
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
         let client = Arc::new(ClientCore {
             limits: self.limits,
@@ -463,7 +458,6 @@ impl OrbBuilder {
             timing: Arc::clone(&timing),
         });
         let pools = Pools::new(listen, self.lane_endpoints, client.limits.pool_threads_max);
-        let initial_references = InitialReferences::new(self.initial_references);
         let server_threads = client.rt.obtainable(&self.server_threads);
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
@@ -486,7 +480,7 @@ impl OrbBuilder {
                 strategies: self.strategies,
                 client,
                 adapters: Adapters::new(Arc::new(server), dispatch, pools),
-                initial_references,
+                initial_references: Mutex::new(self.initial_references),
             }
         });
         Ok(Orb { core })
@@ -498,7 +492,7 @@ impl OrbBuilder {
                 Policy::PriorityBandedConnection(bands) if !bands.is_empty() => check_bands(bands),
                 Policy::ClientProtocol(protocols) => check_protocols(protocols),
                 policy if policy.is_server_only() => {
-                    Err("it is an adapter's: give it to create_poa".to_owned())
+                    Err("it belongs to an adapter: pass it to create_poa".to_owned())
                 }
                 _ => Ok(()),
             };
@@ -530,19 +524,31 @@ impl OrbBuilder {
     }
 }
 
-/// Threads of a pool whose size nobody chose.
+/// The state of a dispatch strategy; `chain` has the filters and the lanes.
+fn dispatch(strategy: DispatchStrategy, threads: usize, chain: FilterChain) -> Dispatch {
+    match strategy {
+        DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
+        DispatchStrategy::Reactive => Dispatch::Reactive,
+        DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
+        DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
+        DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(chain)),
+        DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(chain.lanes)),
+    }
+}
+
+/// The default number of threads of a pool.
 const POOL_THREADS: usize = 4;
 
-/// A day: what the system calls take is bounded.
+/// A day: system calls limit the duration of a timeout.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
 
-/// The shortest that opening a connection may take.
+/// The shortest timeout of opening a connection.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
-/// The shortest that a server waits for a client to take a reply.
+/// The shortest timeout of sending a reply.
 const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
-/// A number that no other ORB of this host has had: when it was made, and in which process.
+/// A number that no other ORB of this host has: its start time combined with its process id.
 fn epoch() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -577,7 +583,7 @@ impl fmt::Display for OrbError {
 }
 
 impl std::error::Error for OrbError {
-    /// The text of an `OrbError` has that of the error in it, so its source is the source of that error.
+    /// The text of an `OrbError` contains the text of the inner error, so `source` returns the inner error's source.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Option { .. } | Self::ConfigFile { .. } => None,

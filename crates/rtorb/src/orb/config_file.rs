@@ -1,7 +1,7 @@
 //! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
 
 use super::builder::OrbError;
-use super::settings::{Choice, Settings, check_bands, check_lanes, check_protocols};
+use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The choices of a file.
+/// Reads the settings of a file.
 pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
     let wrong = |line, reason| OrbError::ConfigFile {
         path: path.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
     parse(&text).map_err(|(line, reason)| wrong(line, reason))
 }
 
-/// What a file chooses; else in which line what is wrong.
+/// Parses a file; the error has the line and the reason.
 fn parse(text: &str) -> Result<Settings, (Option<usize>, String)> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
@@ -40,12 +40,12 @@ fn parse(text: &str) -> Result<Settings, (Option<usize>, String)> {
     })
 }
 
-fn line_of(text: &str, octet: usize) -> usize {
-    let before = text.as_bytes().iter().take(octet);
-    1 + before.filter(|octet| **octet == b'\n').count()
+fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.as_bytes().iter().take(byte);
+    1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// A value that is written as an option's is.
+/// Reads a value that is written as on the command line.
 pub(super) fn text<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,20 +55,11 @@ where
     Text::deserialize(value).map(|text| Some(text.0))
 }
 
-/// `true` or `false`.
-pub(super) fn choice<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Choice>, D::Error> {
-    Ok(Some(match bool::deserialize(value)? {
-        true => Choice::Yes,
-        false => Choice::No,
-    }))
-}
-
 /// `listen = ["iiop://127.0.0.1:0"]`.
 pub(super) fn listen<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Vec<ListenEndpoint>>, D::Error> {
-    let endpoints: Vec<Text<ListenEndpoint>> = Vec::deserialize(value)?;
-    Ok(Some(endpoints.into_iter().map(|text| text.0).collect()))
+    checked_list(value, |text: Text<_>| text.0, |_| Ok(()))
 }
 
 /// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0).
@@ -83,15 +74,12 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
         #[serde(default)]
         dynamic_threads: u32,
     }
-    let tables: Vec<Table> = Vec::deserialize(value)?;
-    let lanes = tables.into_iter().map(|table| ThreadpoolLane {
+    let lane = |table: Table| ThreadpoolLane {
         lane_priority: table.priority.0,
         static_threads: table.static_threads.map_or(1, NonZeroU32::get),
         dynamic_threads: table.dynamic_threads,
-    });
-    let lanes: Vec<_> = lanes.collect();
-    check_lanes(&lanes).map_err(Error::custom)?;
-    Ok(Some(lanes))
+    };
+    checked_list(value, lane, check_lanes)
 }
 
 /// `[[bands]]`: `low` and `high`.
@@ -104,14 +92,11 @@ pub(super) fn bands<'de, D: Deserializer<'de>>(
         low: Number,
         high: Number,
     }
-    let tables: Vec<Table> = Vec::deserialize(value)?;
-    let bands = tables.into_iter().map(|table| PriorityBand {
+    let band = |table: Table| PriorityBand {
         low: table.low.0.get(),
         high: table.high.0.get(),
-    });
-    let bands: Vec<_> = bands.collect();
-    check_bands(&bands).map_err(Error::custom)?;
-    Ok(Some(bands))
+    };
+    checked_list(value, band, check_bands)
 }
 
 /// `[[client_protocols]]`: `protocol`, best first, and the properties of that one.
@@ -148,14 +133,11 @@ pub(super) fn client_protocols<'de, D: Deserializer<'de>>(
         Tcp(#[serde(with = "Tcp")] TcpProtocolProperties),
         Unix(#[serde(with = "Unix")] UnixDomainProtocolProperties),
     }
-    let tables: Vec<Table> = Vec::deserialize(value)?;
-    let protocols = tables.into_iter().map(|table| match table {
+    let protocol = |table| match table {
         Table::Tcp(properties) => Protocol::Tcp(properties),
         Table::Unix(properties) => Protocol::UnixDomain(properties),
-    });
-    let protocols: Vec<_> = protocols.collect();
-    check_protocols(&protocols).map_err(Error::custom)?;
-    Ok(Some(protocols))
+    };
+    checked_list(value, protocol, check_protocols)
 }
 
 /// `[[lane_endpoints]]`: `lane = "POOL:LANE"` and `endpoint`.
@@ -220,7 +202,18 @@ pub(super) fn initial_references<'de, D: Deserializer<'de>>(
     Ok(references.into_iter().collect())
 }
 
-/// A value that is read from a text.
+/// Reads a list of tables, converts each and checks the result.
+fn checked_list<'de, D: Deserializer<'de>, Table: Deserialize<'de>, T>(
+    value: D,
+    convert: impl Fn(Table) -> T,
+    check: impl Fn(&[T]) -> Result<(), String>,
+) -> Result<Option<Vec<T>>, D::Error> {
+    let list: Vec<T> = Vec::deserialize(value)?.into_iter().map(convert).collect();
+    check(&list).map_err(Error::custom)?;
+    Ok(Some(list))
+}
+
+/// A value that is parsed from a string.
 struct Text<T>(T);
 
 impl<'de, T: FromStr> Deserialize<'de> for Text<T>

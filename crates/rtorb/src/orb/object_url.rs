@@ -1,4 +1,4 @@
-//! From the text of a reference to the reference.
+//! Turns the text of a reference into the reference.
 
 use super::Orb;
 use crate::exception::{ExceptionKind, SystemException};
@@ -7,17 +7,17 @@ use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
 
-/// The object that a text stands for; files are read and names looked up.
+/// Returns the object that a text names. Reads files and asks naming contexts.
 pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
     resolve_within(orb, text, INDIRECTIONS_MAX)
 }
 
-/// The object that is known under a name here.
+/// Returns the object registered under a name in this ORB.
 pub(super) fn resolve_initial(orb: &Orb, name: &str) -> Result<ObjectRef, SystemException> {
     resolve_initial_within(orb, name, INDIRECTIONS_MAX)
 }
 
-/// Names and files that lead to one another: one that leads to itself would be looked up for ever.
+/// Bound on names and files that refer to each other, so that a circle ends.
 const INDIRECTIONS_MAX: usize = 8;
 
 fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, SystemException> {
@@ -44,7 +44,7 @@ fn resolve_initial_within(
     name: &str,
     left: usize,
 ) -> Result<ObjectRef, SystemException> {
-    let text = orb.core.initial_references.text(name);
+    let text = orb.core.initial_references.lock().get(name).cloned();
     resolve_within(orb, &text.ok_or(ExceptionKind::InvObjref)?, left)
 }
 
@@ -55,10 +55,10 @@ fn malformed(error: UrlError) -> SystemException {
 }
 
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
-    match ior.is_nil() {
-        true => Err(ExceptionKind::InvObjref.into()),
-        false => Ok(ObjectRef::new(orb.client(), ior)),
+    if ior.is_nil() {
+        return Err(ExceptionKind::InvObjref.into());
     }
+    Ok(ObjectRef::new(orb.client(), ior))
 }
 
 fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef, SystemException> {
@@ -68,7 +68,7 @@ fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef,
     }
 }
 
-/// What a naming context has under a name; BAD_PARAM 10 when it has nothing.
+/// Resolves a name in a naming context; BAD_PARAM 10 if the name is not bound.
 fn look_up(context: &ObjectRef, name: &[NameComponent]) -> Result<ObjectRef, SystemException> {
     let not_bound = SystemException::omg(ExceptionKind::BadParam, 10);
     let bound = context.invoke_raising(

@@ -9,7 +9,7 @@ use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use std::path::Path;
 
-/// What the options are, for messages.
+/// The known options, for messages.
 const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|mt_orbix|tao, \
                      -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers, \
                      -ORBDispatch thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes, \
@@ -20,9 +20,9 @@ const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|
                      -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
                      -ORBInitRef NAME=REFERENCE, -ORBid NAME";
 
-/// Takes the options out of `arguments`, applies them and answers the builder with what is left.
+/// Removes the options from `arguments` and applies them; returns the builder and the remaining arguments.
 ///
-/// Files come first, wherever they stand: an option is for this run, a file for all.
+/// Options replace settings of files, wherever the files are named: an option is for this run, a file for all runs.
 pub(super) fn take(
     builder: OrbBuilder,
     arguments: impl IntoIterator<Item = String>,
@@ -47,7 +47,7 @@ pub(super) fn take(
             }
             "LaneListenEndpoints" => match first.split_once('=') {
                 Some((lane, endpoints)) => lane_endpoints(&mut settings, lane, endpoints),
-                // As TAO has it: two arguments.
+                // TAO uses two arguments.
                 None => lane_endpoints(&mut settings, &first, &value()?),
             },
             _ => set(&mut settings, option, &first),
@@ -76,10 +76,10 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         }
         "Lanes" => settings.lanes = Some(lanes(value)?),
         "Bands" => settings.bands = Some(bands(value)?),
-        "BindPriorityBands" => settings.bind_priority_bands = Some(parsed(value)?),
+        "BindPriorityBands" => settings.bind_priority_bands = Some(yes_or_no(value)?),
         "PriorityMapping" => settings.priority_mapping = Some(parsed(value)?),
         "SchedPolicy" => settings.sched_policy = Some(parsed(value)?),
-        "BestEffort" => settings.best_effort = Some(parsed(value)?),
+        "BestEffort" => settings.best_effort = Some(yes_or_no(value)?),
         "ConnectTimeoutMs" => {
             let timeout = NonZeroU64::new(milliseconds(value)?)
                 .ok_or("a connection is not open at once; write 1 or more")?;
@@ -104,7 +104,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
                 );
             }
         }
-        // One process may have several ORBs; each is a value of its own here, so the name says nothing.
+        // CORBA names an ORB to find it again in its process. Here each ORB is a value, so the name has no effect.
         "id" | "Id" => {}
         _ => return Err(format!("there is no such option; there are {KNOWN}")),
     }
@@ -116,7 +116,7 @@ fn lane_endpoints(settings: &mut Settings, lane: &str, endpoints: &str) -> Resul
     each(endpoints, ';').try_for_each(|endpoint| given.add(lane, parsed(endpoint)?))
 }
 
-/// `60:1,10:2+4`: the lane of priority 60 has one thread, that of 10 has two, and four more when they are busy.
+/// Parses `60:1,10:2+4`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while they are busy.
 fn lanes(value: &str) -> Result<Vec<ThreadpoolLane>, String> {
     let wrong =
         |lane| format!("`{lane}` is no lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4");
@@ -134,7 +134,7 @@ fn lanes(value: &str) -> Result<Vec<ThreadpoolLane>, String> {
     Ok(lanes)
 }
 
-/// `0-10,11-99`.
+/// Parses `0-10,11-99`.
 fn bands(value: &str) -> Result<Vec<PriorityBand>, String> {
     let band = |text| {
         let (low, high) = str::split_once(text, '-')
@@ -160,6 +160,14 @@ fn priority(text: &str) -> Result<Priority, String> {
 fn milliseconds(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("`{text}` is no number of milliseconds; write 2000 for two seconds"))
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("`{text}` is neither yes nor no")),
+    }
 }
 
 fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {

@@ -72,7 +72,7 @@ impl RtOrb {
         self.start(pool, true)
     }
 
-    /// Ends a pool: requests in progress are answered, its threads end, its endpoints are closed.
+    /// Destroys a pool: requests in progress get their replies, its threads end, its endpoints are closed.
     ///
     /// # Errors
     /// InvalidThreadpool; BAD_INV_ORDER while an adapter uses it, and 3 in a servant: a thread would wait for itself.
@@ -84,8 +84,8 @@ impl RtOrb {
         core.pools.destroy(id)
     }
 
-    /// PriorityModelPolicy, of an adapter: whose priority a call has. `server_priority` is the objects' own, or that of
-    /// calls that bring none.
+    /// PriorityModelPolicy, of an adapter: whether client or object determines the priority of a call. `server_priority` is
+    /// the priority of the objects, or of requests without a priority.
     pub fn create_priority_model_policy(
         &self,
         model: PriorityModel,
@@ -107,17 +107,17 @@ impl RtOrb {
         Policy::PriorityBandedConnection(bands)
     }
 
-    /// ServerProtocolPolicy, of an adapter: by which protocols its objects are reached, best first.
+    /// ServerProtocolPolicy, of an adapter: the protocols that lead to its objects, best first.
     pub fn create_server_protocol_policy(&self, protocols: Vec<Protocol>) -> Policy {
         Policy::ServerProtocol(protocols)
     }
 
-    /// ClientProtocolPolicy, of a client or an adapter: which protocols a client shall use, best first.
+    /// ClientProtocolPolicy, of a client or an adapter: the protocols for clients to use, best first.
     pub fn create_client_protocol_policy(&self, protocols: Vec<Protocol>) -> Policy {
         Policy::ClientProtocol(protocols)
     }
 
-    /// PrivateConnectionPolicy, of a client: a reference's connection is not used by any other one.
+    /// PrivateConnectionPolicy, of a client: no other reference uses the reference's connection.
     pub fn create_private_connection_policy(&self) -> Policy {
         Policy::PrivateConnection
     }
@@ -135,12 +135,12 @@ impl RtOrb {
         Protocol::UnixDomain(properties)
     }
 
-    /// A mutex whose holder inherits the priority of who waits, around a value; `()` for a bare one.
+    /// Makes a mutex with priority inheritance that guards a value; use `()` for no value.
     pub fn create_mutex<T>(&self, value: T) -> RtMutex<T> {
         RtMutex::new(value)
     }
 
-    /// The mutex of that name in this ORB, and true if it was made for this call. The name goes with its last clone.
+    /// The mutex with that name in this ORB, and true if this call made it. Dropping the last clone frees the name.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
         self.orb.core.client.rt.named_mutexes.create(name)
     }
@@ -148,7 +148,7 @@ impl RtOrb {
     /// The mutex of that name in this ORB.
     ///
     /// # Errors
-    /// [`MutexNotFound`] when nobody has one of that name.
+    /// [`MutexNotFound`] if no mutex with that name is in use.
     pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
         self.orb.core.client.rt.named_mutexes.open(name)
     }
@@ -183,7 +183,7 @@ impl RtOrb {
 
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
         let core = &self.orb.core.adapters.server;
-        // The pool makes its threads' policy of the priority, and could not say what was wrong with it.
+        // The pool derives its threads' policy from the priority; an unmappable priority is reported here.
         core.rt.to_native(lane.lane_priority)?;
         let threads = ThreadConfig {
             policy: None,
@@ -199,7 +199,7 @@ impl RtOrb {
     }
 }
 
-/// BAD_PARAM for lanes that nobody could serve, or that could not be told from each other.
+/// BAD_PARAM for lanes without a static thread, or for two lanes of one priority.
 //= RT-CORBA 1.2 §Threadpools
 //# The lanes of a pool have different priorities, and each has static threads.
 fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {

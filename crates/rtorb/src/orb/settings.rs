@@ -1,9 +1,8 @@
-//! What a configuration file or a command line chooses: only what it names, so that the rest stays as it was.
+//! Settings from a configuration file or a command line. A setting that is not named there keeps its value.
 
 use super::builder::{OrbBuilder, OrbError};
 use super::config_file::{
-    bands, choice, client_protocols, initial_references, lane_endpoints, lanes, listen, text,
-    threads,
+    bands, client_protocols, initial_references, lane_endpoints, lanes, listen, text, threads,
 };
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
@@ -19,7 +18,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The choices of one place. The names of the fields are those in a file.
+/// The settings of one file or command line. The fields have the names of a file's keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Settings {
@@ -38,14 +37,12 @@ pub(super) struct Settings {
     pub(super) bands: Option<Vec<PriorityBand>>,
     #[serde(deserialize_with = "client_protocols")]
     pub(super) client_protocols: Option<Vec<Protocol>>,
-    #[serde(deserialize_with = "choice")]
-    pub(super) bind_priority_bands: Option<Choice>,
+    pub(super) bind_priority_bands: Option<bool>,
     #[serde(deserialize_with = "text")]
     pub(super) priority_mapping: Option<Mapping>,
     #[serde(deserialize_with = "text")]
     pub(super) sched_policy: Option<RealTimePolicy>,
-    #[serde(deserialize_with = "choice")]
-    pub(super) best_effort: Option<Choice>,
+    pub(super) best_effort: Option<bool>,
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
@@ -65,11 +62,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Makes the choices of several places; a later one replaces an earlier one.
+    /// Applies the settings of several files and a command line; a later setting replaces an earlier one.
     ///
     /// # Errors
-    /// [`OrbError::Option`] for strategies that do not work together. Only the result of all places counts: one may name the
-    /// connection strategy, another the wait strategy.
+    /// [`OrbError::Option`] for strategies that do not work together. Only the combined result is checked: a file may name
+    /// the connection strategy, and the command line the wait strategy.
     pub(super) fn apply_all(
         places: Vec<Self>,
         mut builder: OrbBuilder,
@@ -99,7 +96,7 @@ impl Settings {
         Ok(builder.connection(connection))
     }
 
-    /// Makes these choices apart from the strategies.
+    /// Applies these settings, except the strategies.
     fn apply(self, builder: OrbBuilder) -> OrbBuilder {
         let mut builder = self.apply_real_time(builder);
         if let Some(threads) = self.pool_threads {
@@ -133,7 +130,7 @@ impl Settings {
         builder.limits(limits)
     }
 
-    /// Priorities: lanes, bands, what they are on this host, and what to do when it refuses.
+    /// Applies lanes, bands, protocols, priority mapping, scheduling and best effort.
     fn apply_real_time(&self, mut builder: OrbBuilder) -> OrbBuilder {
         if let Some(lanes) = &self.lanes {
             builder = builder.lanes(lanes.iter().copied());
@@ -154,19 +151,21 @@ impl Settings {
             Some(Mapping::Linear) => builder.priority_mapping(LinearMapping),
             Some(Mapping::Continuous) => builder.priority_mapping(ContinuousMapping),
         };
-        if let Some(choice) = self.bind_priority_bands {
-            builder.binds_priority_bands = choice == Choice::Yes;
+        if let Some(is_bound) = self.bind_priority_bands {
+            builder.binds_priority_bands = is_bound;
         }
         match self.best_effort {
-            None => {}
-            Some(Choice::Yes) => builder = builder.best_effort(),
-            Some(Choice::No) => builder.best_effort = None,
+            None => builder,
+            Some(true) => builder.best_effort(),
+            Some(false) => {
+                builder.best_effort = None;
+                builder
+            }
         }
-        builder
     }
 }
 
-/// The mappings that have a name.
+/// A priority mapping that options can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
     Native,
@@ -190,7 +189,7 @@ impl FromStr for Mapping {
     }
 }
 
-/// How threads with a CORBA priority are scheduled.
+/// The scheduling policy of threads with a CORBA priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RealTimePolicy {
     Fifo,
@@ -211,26 +210,7 @@ impl FromStr for RealTimePolicy {
     }
 }
 
-/// Yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    Yes,
-    No,
-}
-
-impl FromStr for Choice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "yes" => Ok(Self::Yes),
-            "no" => Ok(Self::No),
-            _ => Err(format!("`{text}` is neither yes nor no")),
-        }
-    }
-}
-
-/// Lanes that serve, and that can be told from each other.
+/// Checks that there are lanes, that each has a static thread, and that their priorities differ.
 pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
     if lanes.is_empty() {
         return Err("there is no lane; name at least one".to_owned());
@@ -252,7 +232,7 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
     Ok(())
 }
 
-/// Bands that hold some priority.
+/// Checks that there are bands, and that each contains a priority.
 pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
     if bands.is_empty() {
         return Err("there is no band; name at least one".to_owned());
@@ -266,19 +246,19 @@ pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
     }
 }
 
-/// Protocols each of which is there once.
+/// Checks that no protocol is listed twice.
 pub(super) fn check_protocols(protocols: &[Protocol]) -> Result<(), String> {
     let of_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
     let tcp = protocols.iter().filter(of_tcp).count();
-    match tcp > 1 || protocols.len() - tcp > 1 {
-        true => Err("a protocol is there twice; name each once, the best one first".to_owned()),
-        false => Ok(()),
+    if tcp > 1 || protocols.len() - tcp > 1 {
+        return Err("a protocol is there twice; name each once, the best one first".to_owned());
     }
+    Ok(())
 }
 
 macro_rules! limit_settings {
     ($($name:ident),*) => {
-        /// Bounds as a file gives them.
+        /// The limits in a file.
         #[derive(Debug, Default, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub(super) struct LimitSettings {

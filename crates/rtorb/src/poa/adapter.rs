@@ -1,4 +1,4 @@
-//! An adapter: it gives servants their place and their references.
+//! An object adapter: activates servants and makes references to their objects.
 
 use super::adapters::Adapters;
 use super::manager::PoaManager;
@@ -41,44 +41,44 @@ pub struct Poa {
     pub(super) adapter: Arc<Adapter>,
 }
 
-/// What the ORB keeps of an adapter.
+/// State of an object adapter, shared by its handles and its objects.
 pub(crate) struct Adapter {
     orb: Weak<Adapters>,
     /// Path from the root, separated by `/`; the root's is `RootPOA`.
     path: String,
-    /// The adapter that this one was made under, and its name there; dangling for the root.
+    /// The parent adapter, and this adapter's name there; dangling for the root.
     parent: Weak<Adapter>,
     name_there: String,
     pub(super) policies: PoaPolicies,
-    /// What the policies of RT-CORBA among them come to.
+    /// The checked RT-CORBA policies.
     pub(crate) rt: RtPolicies,
     pub(crate) manager: Arc<ManagerState>,
     children: Mutex<HashMap<String, Arc<Adapter>>>,
-    /// Its objects by id; only activation and deactivation look here.
+    /// The objects by id. Only activation and deactivation use this table; requests do not.
     objects: Mutex<Objects>,
 }
 
 #[derive(Debug, Default)]
 struct Objects {
     by_id: HashMap<Vec<u8>, Key>,
-    /// Priorities that references to objects tell which need not be active yet.
+    /// Priorities published in references to objects that may not be active yet.
     promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
     destroyed: bool,
-    /// Where the servant locator is, if there is one: then no object is active.
+    /// The table entry of the servant locator. An adapter with a locator has no active objects.
     locator: Option<Key>,
 }
 
-/// Which object a servant becomes.
-#[derive(Clone, Copy)]
+/// Id and priority of an object to be activated.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Activation<'a> {
-    /// `None` for one that the adapter makes.
+    /// The object id; `None` if the adapter makes it.
     pub(super) id: Option<&'a [u8]>,
-    /// The object's own; `None` for its adapter's.
+    /// The object's own priority; `None` for the adapter's.
     pub(super) priority: Option<Priority>,
 }
 
-/// Why an adapter would not do something (the exceptions of CORBA 3, 11.3.9).
+/// An error of an object adapter (the exceptions of CORBA 3, 11.3.9).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoaError {
@@ -92,11 +92,11 @@ pub enum PoaError {
     AdapterAlreadyExists,
     /// No adapter with that name exists under this one.
     AdapterNonExistent,
-    /// The reference is of another adapter.
+    /// Another adapter made the reference.
     WrongAdapter,
-    /// A name of an adapter that could not stand in a key: empty, with `/` or a zero, or the root's under the root.
+    /// An adapter name that cannot be part of an object key: empty, with `/` or a zero, or the root's name under the root.
     BadName,
-    /// A policy of RT-CORBA does not go with the others, or with this ORB.
+    /// An RT-CORBA policy conflicts with another policy, or with this ORB.
     InvalidPolicy {
         /// Its place in [`PoaPolicies::rt`].
         index: usize,
@@ -136,6 +136,16 @@ impl std::error::Error for PoaError {
     }
 }
 
+impl PoaError {
+    /// WrongPolicy unless the adapter's policies allow the operation.
+    pub(super) fn wrong_policy_unless(is_allowed: bool) -> Result<(), Self> {
+        if is_allowed {
+            return Ok(());
+        }
+        Err(Self::WrongPolicy)
+    }
+}
+
 impl From<SystemException> for PoaError {
     fn from(exception: SystemException) -> Self {
         Self::System(exception)
@@ -155,28 +165,23 @@ impl Poa {
         Self::new(self.client.clone(), Arc::clone(&self.core), adapter)
     }
 
-    /// Activates a servant under an id that the adapter makes, and answers its reference.
+    /// Activates a servant under an id that the adapter makes, and returns a reference to its object.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] when the application gives the ids; NO_RESOURCES when `Limits::objects_max` are active.
+    /// [`PoaError::WrongPolicy`] if the application chooses the ids; NO_RESOURCES if `Limits::objects_max` objects are active.
     pub fn activate<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,
     ) -> Result<I, PoaError> {
-        if self.adapter.policies.id_assignment == IdAssignment::User {
-            return Err(PoaError::WrongPolicy);
-        }
-        let activation = Activation {
-            id: None,
-            priority: None,
-        };
-        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+        self.check_id_assignment(IdAssignment::System)?;
+        self.activate_tie(Activation::default(), servant)
     }
 
-    /// Activates a servant under an id of the application's, with the priority that a reference made for it tells.
+    /// Activates a servant under an id that the application chooses. If a reference made earlier has a priority for this id, the
+    /// object has that priority.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] when the adapter makes the ids, and has not made this one for a reference;
+    /// [`PoaError::WrongPolicy`] if the adapter makes the ids and did not make this one for a reference;
     /// [`PoaError::ObjectAlreadyActive`]; NO_RESOURCES.
     pub fn activate_with_id<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
@@ -188,10 +193,10 @@ impl Poa {
             id: Some(id.as_ref()),
             priority: None,
         };
-        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+        self.activate_tie(activation, servant)
     }
 
-    /// Ends an object: calls in progress end normally, later ones get OBJECT_NOT_EXIST.
+    /// Deactivates an object: calls in progress end normally, later calls raise OBJECT_NOT_EXIST.
     ///
     /// # Errors
     /// [`PoaError::WrongAdapter`] for a reference of another adapter; [`PoaError::ObjectNotActive`].
@@ -212,7 +217,7 @@ impl Poa {
         self.end(&id, Some(place))
     }
 
-    /// Ends the object with an id of the application's.
+    /// Deactivates the object with this id.
     ///
     /// # Errors
     /// [`PoaError::ObjectNotActive`].
@@ -220,7 +225,7 @@ impl Poa {
         self.end(id.as_ref(), None)
     }
 
-    /// A reference to an object that need not be active yet.
+    /// Makes a reference to an object that may be activated later.
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent: a transient object has no key before it is active.
@@ -228,20 +233,13 @@ impl Poa {
         &self,
         id: impl AsRef<[u8]>,
     ) -> Result<I, PoaError> {
-        if self.adapter.policies.lifespan == Lifespan::Transient {
-            return Err(PoaError::WrongPolicy);
-        }
-        let promised = self
-            .adapter
-            .objects
-            .lock()
-            .promised
-            .get(id.as_ref())
-            .copied();
-        Ok(self.named_reference(id.as_ref(), promised))
+        self.check_persistent()?;
+        let id = id.as_ref();
+        let promised = self.adapter.objects.lock().promised.get(id).copied();
+        Ok(self.named_reference(id, promised))
     }
 
-    /// The id of the object that one of the adapter's references is to.
+    /// The id of the object to which a reference of this adapter refers.
     ///
     /// # Errors
     /// [`PoaError::WrongAdapter`] for a reference of another adapter, and of a transient object that is not active any more.
@@ -268,13 +266,14 @@ impl Poa {
     /// not go together; NO_RESOURCES when there are too many adapters.
     pub fn create_poa(&self, name: &str, policies: PoaPolicies) -> Result<Self, PoaError> {
         let is_root = self.adapter.path == ROOT;
-        // Under the root, the root's own name would be taken for the root.
+        // A child of the root with the root's name could not be told from the root.
         if name.is_empty() || name.contains(['/', '\0']) || is_root && name == ROOT {
             return Err(PoaError::BadName);
         }
-        let path = match is_root {
-            true => name.to_owned(),
-            false => format!("{}/{name}", self.adapter.path),
+        let path = if is_root {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.adapter.path)
         };
         let mut children = self.adapter.children.lock();
         if children.contains_key(name) {
@@ -284,7 +283,7 @@ impl Poa {
             return Err(destroyed().into());
         }
         self.core.count_adapter()?;
-        // From here on the adapter has its pool, if it has one of its own, and gives it back when it is destroyed.
+        // From here on the adapter uses its thread pool, if it has one, and releases it in `destroy`.
         let rt = RtPolicies::new(&self.core, &policies.rt)
             .inspect_err(|_| self.core.uncount_adapter())?;
         let adapter = Arc::new(Adapter {
@@ -317,7 +316,7 @@ impl Poa {
         Ok(self.with_adapter(adapter))
     }
 
-    /// Ends all objects of this adapter and of those under it; its name may be given to another one then.
+    /// Destroys this adapter and its children, and deactivates all their objects. Its name can then be used again.
     pub fn destroy(&self) {
         let (by_id, locator) = {
             let mut objects = self.adapter.objects.lock();
@@ -326,7 +325,7 @@ impl Poa {
             }
             (core::mem::take(&mut objects.by_id), objects.locator.take())
         };
-        // Nothing is added to a destroyed adapter, so that these are the last ones.
+        // A destroyed adapter accepts no new children, so these are all of them.
         let children = core::mem::take(&mut *self.adapter.children.lock());
         for adapter in children.into_values() {
             self.with_adapter(adapter).destroy();
@@ -355,30 +354,43 @@ impl Poa {
         }
     }
 
-    /// What lets requests in or keeps them out.
+    /// The manager, which admits requests or refuses them.
     pub fn manager(&self) -> PoaManager {
         PoaManager::new(Arc::clone(&self.adapter.manager))
     }
 
-    /// Its name: path from the root, separated by `/`.
+    /// The adapter's name: the path from the root, separated by `/`.
     pub fn name(&self) -> &str {
         &self.adapter.path
     }
 
-    /// The policies that it was made with.
+    /// The adapter's policies.
     pub fn policies(&self) -> PoaPolicies {
         self.adapter.policies.clone()
     }
 
-    pub(super) fn place<I: Interface>(
+    /// Activates a servant as an object of interface `I`.
+    pub(super) fn activate_tie<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+        &self,
+        activation: Activation<'_>,
+        servant: S,
+    ) -> Result<I, PoaError> {
+        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+    }
+
+    /// WrongPolicy unless object ids are assigned so.
+    pub(super) fn check_id_assignment(&self, expected: IdAssignment) -> Result<(), PoaError> {
+        PoaError::wrong_policy_unless(self.adapter.policies.id_assignment == expected)
+    }
+
+    fn place<I: Interface>(
         &self,
         Activation { id, priority }: Activation<'_>,
         servant: Box<dyn Servant>,
     ) -> Result<I, PoaError> {
         let table = &self.core.server.objects;
-        let rt = &self.adapter.rt;
         self.core.server.timing.prepare_serving(I::timings());
-        // A servant that is refused is dropped behind the lock: its destructor may call this adapter.
+        // A refused servant is dropped after the lock is released: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {
@@ -391,19 +403,15 @@ impl Poa {
             return Err(PoaError::ObjectAlreadyActive);
         }
         let priority = objects.settle(id, priority)?;
-        let call_priority = rt.call_priority(&self.core, priority)?;
+        let call_priority = self.adapter.rt.call_priority(&self.core, priority)?;
         let lifespan = self.adapter.policies.lifespan;
         let id = match id {
             Some(id) => id.to_vec(),
             None => objects.make_id(lifespan, self.core.server.epoch),
         };
-        let activate = |_| ActiveObject {
-            servant: servant.take().expect("a slab makes an entry at most once"),
-            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
-            manager: Arc::clone(&self.adapter.manager),
-            id: id.clone(),
-            priority: call_priority,
-            pool: rt.pool_id(),
+        let activate = |_| {
+            let servant = servant.take().expect("a slab makes an entry at most once");
+            self.active_object(servant, id.clone(), call_priority)
         };
         let place = table
             .insert_with(activate)
@@ -423,17 +431,14 @@ impl Poa {
         Ok(self.reference(&key, priority))
     }
 
-    /// Puts a servant in the place of all objects of the adapter.
+    /// Installs a servant locator, which serves all objects of the adapter.
     pub(super) fn place_locator<I: Interface>(
         &self,
         servant: Box<dyn Servant>,
     ) -> Result<(), PoaError> {
-        if self.adapter.policies.lifespan == Lifespan::Transient {
-            return Err(PoaError::WrongPolicy);
-        }
+        self.check_persistent()?;
         let core = &self.core;
-        let rt = &self.adapter.rt;
-        let priority = rt.call_priority(core, None)?;
+        let priority = self.adapter.rt.call_priority(core, None)?;
         core.server.timing.prepare_serving(I::timings());
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
@@ -443,13 +448,9 @@ impl Poa {
         if objects.locator.is_some() || !objects.by_id.is_empty() {
             return Err(SystemException::omg(ExceptionKind::BadInvOrder, 6).into());
         }
-        let locator = |_| ActiveObject {
-            servant: servant.take().expect("a slab makes an entry at most once"),
-            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
-            manager: Arc::clone(&self.adapter.manager),
-            id: Vec::new(),
-            priority,
-            pool: rt.pool_id(),
+        let locator = |_| {
+            let servant = servant.take().expect("a slab makes an entry at most once");
+            self.active_object(servant, Vec::new(), priority)
         };
         let adapter = ObjectKey::named(&self.adapter.path, b"");
         let place = core.server.objects.insert_locator(adapter, locator);
@@ -458,13 +459,33 @@ impl Poa {
         Ok(())
     }
 
-    /// WrongPolicy for an id that is not the application's to give.
+    /// WrongPolicy if the application may not choose this id.
     pub(super) fn check_id(&self, id: &[u8]) -> Result<(), PoaError> {
-        let is_given = self.adapter.policies.id_assignment == IdAssignment::User
-            || self.adapter.objects.lock().promised.contains_key(id);
-        match is_given {
-            true => Ok(()),
-            false => Err(PoaError::WrongPolicy),
+        PoaError::wrong_policy_unless(
+            self.adapter.policies.id_assignment == IdAssignment::User
+                || self.adapter.objects.lock().promised.contains_key(id),
+        )
+    }
+
+    /// WrongPolicy if the adapter is transient: its objects have no key before they are active.
+    pub(super) fn check_persistent(&self) -> Result<(), PoaError> {
+        PoaError::wrong_policy_unless(self.adapter.policies.lifespan == Lifespan::Persistent)
+    }
+
+    /// The table entry of an object, or of a servant locator, of this adapter.
+    fn active_object(
+        &self,
+        servant: Box<dyn Servant>,
+        id: Vec<u8>,
+        priority: CallPriority,
+    ) -> ActiveObject {
+        ActiveObject {
+            servant,
+            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
+            manager: Arc::clone(&self.adapter.manager),
+            id,
+            priority,
+            pool: self.adapter.rt.pool_id(),
         }
     }
 
@@ -484,7 +505,7 @@ impl Poa {
         I::unchecked_narrow(ObjectRef::new(self.client.clone(), ior))
     }
 
-    /// Ends the object with that id, if it still has that place: another one may have been activated meanwhile.
+    /// Deactivates the object with this id, if it still has the expected table entry: another object may have been activated since.
     fn end(&self, id: &[u8], expected: Option<Key>) -> Result<(), PoaError> {
         let place = {
             let mut objects = self.adapter.objects.lock();
@@ -509,7 +530,7 @@ impl Poa {
         self.core.server.objects.remove(place);
     }
 
-    /// Where the object of one of this ORB's references is.
+    /// The table entry of the object to which a reference of this ORB refers.
     fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
         let key =
             crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
@@ -535,7 +556,7 @@ impl Adapter {
         core::ptr::addr_eq(self, other)
     }
 
-    /// True if it is the root and there is an adapter of that path.
+    /// True if an adapter with that path exists below this one, the root.
     pub(crate) fn has(self: &Arc<Self>, path: &str) -> bool {
         let mut adapter = Arc::clone(self);
         path.split('/').all(|name| {
@@ -563,7 +584,7 @@ impl Adapter {
         self.objects.lock().make_id(self.policies.lifespan, epoch)
     }
 
-    /// Notes the priority that references to an object tell.
+    /// Records the priority that is published in references to an object.
     pub(super) fn promise(
         &self,
         id: &[u8],
@@ -618,7 +639,7 @@ impl fmt::Debug for Poa {
     }
 }
 
-/// The exception of a destroyed adapter.
+/// The exception for an operation on a destroyed adapter.
 fn destroyed() -> SystemException {
     SystemException::from(ExceptionKind::ObjAdapter)
 }
@@ -628,12 +649,12 @@ impl Objects {
         let number = self.next_id();
         match lifespan {
             Lifespan::Transient => number.to_be_bytes().to_vec(),
-            // Such an id holds for later processes too, none of which may give it to another object.
+            // A later process must not assign the same id to another object, so the id contains the epoch.
             Lifespan::Persistent => format!("{epoch:016x}-{number}").into_bytes(),
         }
     }
 
-    /// The priority of an object to be activated: what it is given, else what its references tell.
+    /// The priority of an object to be activated: the given one, else the one published in its references.
     fn settle(
         &self,
         id: Option<&[u8]>,

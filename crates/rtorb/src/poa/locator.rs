@@ -1,4 +1,4 @@
-//! Objects without activation: a servant is made for each request, of the object's id.
+//! Servant locators: objects without activation, whose servant is made for each request.
 
 use super::adapter::Poa;
 use super::{PoaError, ServedBy, unknown_operation};
@@ -38,7 +38,7 @@ impl Poa {
     }
 }
 
-/// The servant of all objects of an adapter, which finds the one for each request.
+/// The servant of all objects of an adapter: locates the servant of each request.
 struct Located<I, S, L> {
     locate: L,
     arrivals: Arrivals,
@@ -72,7 +72,7 @@ where
         I::derives_from(repository_id)
     }
 
-    /// A locator that panics has failed in an unknown way, for this request.
+    /// A panic in the locator is UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
         located.unwrap_or(Err(SystemException::new(

@@ -1,4 +1,4 @@
-//! From an operation's name to its number in constant time, whatever the interface's size.
+//! Finds an operation's number by its name, in constant time for interfaces of any size.
 
 /// A hash table of operation names, built by the compiler.
 ///
@@ -44,7 +44,7 @@ impl<const OPERATIONS: usize, const SLOTS: usize> OperationTable<OPERATIONS, SLO
     }
 }
 
-/// Eight octets at a time, multiplied and folded.
+/// Hashes eight bytes at a time: multiplies and folds.
 #[inline]
 const fn hash(name: &[u8]) -> usize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -2,7 +2,7 @@
 
 use crate::realtime::Policy;
 
-/// What an adapter is made with; the default is the root adapter's.
+/// The policies of an adapter; the default is that of the root adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoaPolicies {
@@ -10,33 +10,33 @@ pub struct PoaPolicies {
     pub lifespan: Lifespan,
     /// Who chooses object ids.
     pub id_assignment: IdAssignment,
-    /// Policies of RT-CORBA, each type at most once.
+    /// RT-CORBA policies, at most one of each type.
     pub rt: Vec<Policy>,
 }
 
 impl PoaPolicies {
-    /// Objects whose references stay good when the server is started again, under ids that the application chooses.
+    /// References stay valid when the server is restarted; the application chooses the object ids.
     pub const PERSISTENT: Self = Self {
         lifespan: Lifespan::Persistent,
         id_assignment: IdAssignment::User,
         rt: Vec::new(),
     };
 
-    /// The same with another lifespan.
+    /// Returns the policies with another lifespan.
     #[must_use]
     pub const fn with_lifespan(mut self, lifespan: Lifespan) -> Self {
         self.lifespan = lifespan;
         self
     }
 
-    /// The same with ids from someone else.
+    /// Returns the policies with another assignment of ids.
     #[must_use]
     pub const fn with_id_assignment(mut self, id_assignment: IdAssignment) -> Self {
         self.id_assignment = id_assignment;
         self
     }
 
-    /// The same with one more policy of RT-CORBA.
+    /// Returns the policies with one more RT-CORBA policy.
     #[must_use]
     pub fn with(mut self, policy: Policy) -> Self {
         self.rt.push(policy);
@@ -61,6 +61,6 @@ pub enum IdAssignment {
     /// The adapter makes them.
     #[default]
     System,
-    /// The application gives them.
+    /// The application chooses them.
     User,
 }

@@ -1,4 +1,4 @@
-//! From listening endpoints to the references of the objects behind them.
+//! Makes references: which endpoints and policies the reference to an object contains.
 
 use super::adapters::Adapters;
 use super::rt_policies::{RtPolicies, goes_by};
@@ -13,19 +13,20 @@ use rtorb_wire::ior::{
     TaoUnixEndpoint, UiopProfile,
 };
 
-/// An object as its references tell it.
+/// An object, as its references describe it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Published<'a> {
     pub(crate) repository_id: &'a str,
     pub(crate) object_key: &'a [u8],
-    /// Its adapter's.
+    /// The policies of its adapter.
     pub(crate) rt: &'a RtPolicies,
-    /// Its own, where it has one and its adapter is SERVER_DECLARED.
+    /// Its own priority, if it has one and its adapter is SERVER_DECLARED.
     pub(crate) priority: Option<Priority>,
 }
 
-/// A reference to an object: an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate
-/// addresses, and a UIOP profile for each UNIX socket. With policies of RT-CORBA, what TAO publishes too.
+/// Makes a reference to an object: an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate
+/// addresses, and a UIOP profile for each UNIX socket. With RT-CORBA policies it has the
+/// components that TAO publishes, too.
 ///
 /// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the first lane's endpoint,
 /// and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
@@ -52,7 +53,7 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     }
 }
 
-/// Where an object is reached, as clients are told it.
+/// The addresses of an object that its references contain.
 struct Addresses {
     tcp: Vec<Address<(String, u16)>>,
     unix: Vec<Address<String>>,
@@ -60,7 +61,7 @@ struct Addresses {
 
 struct Address<P> {
     place: P,
-    /// The priority of the lane behind it, where a client chooses its lane.
+    /// The priority of its lane, if the client chooses the lane.
     lane: Option<Priority>,
 }
 
@@ -79,7 +80,7 @@ impl Addresses {
         Self { tcp, unix }
     }
 
-    /// The UNIX sockets of the first lane, or all where there are none: what a client takes that knows no lanes.
+    /// The UNIX sockets for a client that does not know lanes: those of the first lane, or all if there are no lanes.
     fn plain_unix(&self) -> impl Iterator<Item = &str> {
         let first = self.unix.first().and_then(|address| address.lane);
         self.unix
@@ -89,7 +90,7 @@ impl Addresses {
     }
 }
 
-/// What leads to an object, by the protocols that it may be reached by, each with its lane where a client chooses that.
+/// The listeners that lead to an object by its server protocols, each with its lane's priority if the client chooses the lane.
 fn listeners<'o>(
     orb: &'o Adapters,
     object: &Published<'o>,
@@ -148,16 +149,15 @@ fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedP
     };
     let mut components = common_components().to_vec();
     if !object.rt.is_plain() {
-        // A client that knows no other form takes a single endpoint without a lane (TAO): further ones are alternates.
-        let is_told = |address: &&Address<_>| address.lane.is_some();
-        let lanes = addresses.tcp.iter().filter(is_told);
-        let endpoints: Vec<_> = lanes.map(tao_endpoint).collect();
-        match (endpoints.is_empty(), first) {
-            (false, _) => components.push(Component::TaoEndpoints(endpoints)),
-            (true, Some(first)) => {
-                components.push(Component::TaoEndpoints(vec![tao_endpoint(first)]))
-            }
-            (true, None) => {}
+        // TAO takes a single endpoint without a lane here; further endpoints are alternate addresses.
+        let has_lane = |address: &&Address<_>| address.lane.is_some();
+        let lanes = addresses.tcp.iter().filter(has_lane);
+        let mut endpoints: Vec<_> = lanes.map(tao_endpoint).collect();
+        if endpoints.is_empty() {
+            endpoints.extend(first.map(tao_endpoint));
+        }
+        if !endpoints.is_empty() {
+            components.push(Component::TaoEndpoints(endpoints));
         }
         components.extend(policies(object));
     }
@@ -198,9 +198,10 @@ fn uiop_profiles<'a>(
         .filter_map(move |address| {
             let mut components = common_components().to_vec();
             if !object.rt.is_plain() {
-                let endpoints = match has_lanes {
-                    true => addresses.unix.iter().map(tao_unix_endpoint).collect(),
-                    false => vec![tao_unix_endpoint(address)],
+                let endpoints = if has_lanes {
+                    addresses.unix.iter().map(tao_unix_endpoint).collect()
+                } else {
+                    vec![tao_unix_endpoint(address)]
                 };
                 components.push(Component::TaoUnixEndpoints(endpoints));
                 components.extend(policies(object));
@@ -231,7 +232,7 @@ fn tao_unix_endpoint(address: &Address<String>) -> TaoUnixEndpoint {
     }
 }
 
-/// How TAO writes a lane's priority, and that there is no lane to choose.
+/// A lane's priority as TAO writes it; -1 without a lane.
 fn label(lane: Option<Priority>) -> i16 {
     lane.map_or(-1, Priority::get)
 }

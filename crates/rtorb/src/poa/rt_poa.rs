@@ -1,15 +1,15 @@
 //! Objects with a priority of their own (RTPortableServer::POA).
 
 use super::adapter::{Activation, Poa, PoaError};
-use super::{IdAssignment, Lifespan, ServedBy, Tie};
+use super::{IdAssignment, ServedBy};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
 use crate::realtime::Priority;
 
-/// All of this needs SERVER_DECLARED, and raises [`PoaError::WrongPolicy`] without it; BAD_PARAM for a priority that no lane
-/// of the adapter's pool has, or that is in no band; DATA_CONVERSION 2 for one that this host has not.
+/// These methods need the priority model SERVER_DECLARED and return [`PoaError::WrongPolicy`] without it. They return BAD_PARAM for
+/// a priority that has no lane in the adapter's pool or is in no band, and DATA_CONVERSION 2 for a priority without a native one.
 impl Poa {
-    /// Activates a servant whose calls have that priority, under an id that the adapter makes.
+    /// Activates a servant with a priority of its own, under an id that the adapter makes.
     ///
     /// # Errors
     /// As [`activate`](Self::activate), and those above.
@@ -23,10 +23,10 @@ impl Poa {
             id: None,
             priority: Some(priority),
         };
-        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+        self.activate_tie(activation, servant)
     }
 
-    /// Activates a servant whose calls have that priority, under an id of the application's, or one that
+    /// Activates a servant with a priority of its own, under an id that the application chooses, or that
     /// [`create_reference_with_priority`](Self::create_reference_with_priority) made.
     ///
     /// # Errors
@@ -44,11 +44,11 @@ impl Poa {
             id: Some(id.as_ref()),
             priority: Some(priority),
         };
-        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+        self.activate_tie(activation, servant)
     }
 
-    /// A reference to an object of that priority that is not active yet, under an id that the adapter makes;
-    /// [`reference_to_id`](Self::reference_to_id) tells it.
+    /// Makes a reference to an object with that priority, which may be activated later, under an id that the adapter makes;
+    /// [`reference_to_id`](Self::reference_to_id) returns that id.
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent and makes the ids, and those above; NO_RESOURCES when
@@ -62,7 +62,7 @@ impl Poa {
         self.reference_with_priority(id, priority)
     }
 
-    /// A reference to an object of that priority that is not active yet.
+    /// Makes a reference to an object with that priority, which may be activated later.
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent and the application gives the ids, and those above;
@@ -81,9 +81,7 @@ impl Poa {
         id: Vec<u8>,
         priority: Priority,
     ) -> Result<I, PoaError> {
-        if self.adapter.policies.lifespan == Lifespan::Transient {
-            return Err(PoaError::WrongPolicy);
-        }
+        self.check_persistent()?;
         let core = &self.core;
         self.adapter.rt.call_priority(core, Some(priority))?;
         self.adapter
@@ -93,21 +91,15 @@ impl Poa {
 
     fn check_declared(&self, id_assignment: IdAssignment) -> Result<(), PoaError> {
         self.check_declares()?;
-        match self.adapter.policies.id_assignment == id_assignment {
-            true => Ok(()),
-            false => Err(PoaError::WrongPolicy),
-        }
+        self.check_id_assignment(id_assignment)
     }
 
     fn check_declares(&self) -> Result<(), PoaError> {
-        match self.adapter.rt.declares() {
-            true => Ok(()),
-            false => Err(PoaError::WrongPolicy),
-        }
+        PoaError::wrong_policy_unless(self.adapter.rt.declares())
     }
 }
 
-/// The answer to a second priority for one object.
+/// The exception for a second, different priority of one object.
 pub(super) fn priority_is_settled() -> SystemException {
     SystemException::omg(ExceptionKind::BadInvOrder, 18)
 }

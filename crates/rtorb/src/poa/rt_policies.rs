@@ -1,4 +1,4 @@
-//! What the RT-CORBA policies of an adapter come to: checked when it is made, and then only looked at.
+//! The RT-CORBA policies of an adapter, checked when the adapter is made.
 
 mod chosen;
 
@@ -13,26 +13,26 @@ use crate::realtime::{
 use chosen::{Chosen, invalid};
 use std::sync::Arc;
 
-/// The RT-CORBA policies of one adapter, which go together.
+/// The checked RT-CORBA policies of one adapter.
 #[derive(Debug, Default)]
 pub(crate) struct RtPolicies {
-    /// Whose priority a call has, and the server's.
+    /// The priority model, and the server's priority.
     pub(crate) model: Option<(PriorityModel, Priority)>,
     /// The adapter's own pool, lent from the ORB.
     pub(crate) pool: Option<Arc<Pool>>,
     /// Empty without the policy.
     pub(crate) bands: Vec<PriorityBand>,
-    /// By which its objects are reached; `None` leaves all.
+    /// The protocols that lead to its objects; `None` for all.
     pub(crate) server_protocols: Option<Vec<Protocol>>,
-    /// Which a client is asked to use.
+    /// The protocols that its references ask clients to use.
     pub(crate) client_protocols: Option<Vec<Protocol>>,
 }
 
 impl RtPolicies {
-    /// Checks that the policies suit each other and the ORB, and borrows the pool.
+    /// Checks that the policies are compatible with each other and with the ORB, and reserves the thread pool.
     ///
     /// # Errors
-    /// [`PoaError::InvalidPolicy`] with the index of the first one that does not.
+    /// [`PoaError::InvalidPolicy`] with the index of the first incompatible policy.
     pub(super) fn new(orb: &Adapters, policies: &[Policy]) -> Result<Self, PoaError> {
         let mut chosen = Chosen::default();
         for (index, policy) in policies.iter().enumerate() {
@@ -61,7 +61,7 @@ impl RtPolicies {
         })
     }
 
-    /// True without any policy: references tell nothing of real time.
+    /// True without any policy: references contain no RT-CORBA components.
     pub(crate) fn is_plain(&self) -> bool {
         self.model.is_none()
             && self.pool.is_none()
@@ -90,7 +90,7 @@ impl RtPolicies {
     /// The priority of calls of an object, with one of its own or its adapter's.
     ///
     /// # Errors
-    /// BAD_PARAM for a priority that no lane or band has; DATA_CONVERSION 2 for one that this host has not.
+    /// BAD_PARAM for a priority without a lane or band; DATA_CONVERSION 2 for a priority without a native one.
     //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
     //# With SERVER_DECLARED a servant runs at the priority of its object, or else of its adapter.
     pub(super) fn call_priority(
@@ -115,7 +115,7 @@ impl RtPolicies {
         })
     }
 
-    /// BAD_PARAM for an object's own priority at which nobody would serve it, or nobody call it.
+    /// BAD_PARAM for an object's own priority that has no lane or is in no band.
     //= RT-CORBA 1.2 §Real-Time POA
     //# The priority of an object must be one of the pool's lanes, if it has lanes.
     pub(super) fn check_own(
@@ -127,14 +127,14 @@ impl RtPolicies {
             Some(pool) => has_lane(pool, own),
             None => self.bands.is_empty() || in_a_band(&self.bands, own),
         });
-        match is_served {
-            true => Ok(()),
-            false => Err(ExceptionKind::BadParam.into()),
+        if is_served {
+            return Ok(());
         }
+        Err(ExceptionKind::BadParam.into())
     }
 }
 
-/// True if that endpoint is of that protocol.
+/// True if the endpoint belongs to the protocol.
 pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     matches!(
         (endpoint, protocol),

@@ -1,4 +1,4 @@
-//! What the ORB does when the host refuses real-time scheduling: it stops, or says so once and goes on.
+//! Best effort: whether the ORB continues, with one warning, when the host refuses real-time scheduling.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use rtorb_os::Refused;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Whoever is told that threads run without real-time scheduling.
+/// The callback for threads that run without real-time scheduling.
 pub(crate) type Tell = Arc<dyn Fn(&Refused) + Send + Sync>;
 
-/// Goes on after a refusal where the configuration allows it, never without a word.
+/// The policy for refused scheduling: an error, or one warning.
 #[derive(Default)]
 pub(crate) struct BestEffort {
     /// `None`: a refusal is an error.
@@ -29,10 +29,10 @@ impl BestEffort {
         self.tell.is_some()
     }
 
-    /// Lets a refusal pass where that is allowed; the first one is told.
+    /// Ignores a refusal if best effort is allowed; reports the first one.
     ///
     /// # Errors
-    /// The refusal, where it is not.
+    /// The refusal, if best effort is not allowed.
     #[cold]
     pub(crate) fn pass(&self, refused: Refused) -> Result<(), Refused> {
         let Some(tell) = &self.tell else {
@@ -54,12 +54,12 @@ impl fmt::Debug for BestEffort {
     }
 }
 
-/// Says it on standard error.
+/// Writes the warning to standard error.
 pub(crate) fn tell_on_standard_error(refused: &Refused) {
     let line = format!(
         "rtorb: WITHOUT REAL-TIME SCHEDULING, as best effort: deadlines and the order of priorities are not kept. {refused}\n"
     );
-    // One write, so that no other thread's words come in between. Without standard error, nobody looks.
+    // One write, so that lines of other threads do not mix with it. An error is ignored: there is nowhere else to report it.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 

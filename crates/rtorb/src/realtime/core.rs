@@ -21,10 +21,10 @@ pub(crate) struct RtCore {
     pub(crate) mapping: Arc<dyn PriorityMapping>,
     pub(crate) network_mapping: Arc<dyn NetworkPriorityMapping>,
     pub(crate) transforms: Transforms,
-    /// True for SCHED_RR in the place of SCHED_FIFO.
+    /// True for SCHED_RR, false for SCHED_FIFO.
     pub(crate) round_robin: bool,
     pub(crate) best_effort: BestEffort,
-    /// Policies of every reference that does not override them.
+    /// Policies of all references that do not override them.
     pub(crate) client_policies: Vec<Policy>,
     pub(crate) named_mutexes: NamedMutexes,
 }
@@ -48,7 +48,7 @@ impl RtCore {
     /// The native priority of a CORBA priority.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 when the mapping has none.
+    /// DATA_CONVERSION 2 if the mapping has none.
     #[inline]
     //= RT-CORBA 1.2 §CORBA Priority Mappings
     //# A call whose priority has no native priority fails with DATA_CONVERSION 2.
@@ -58,10 +58,10 @@ impl RtCore {
             .ok_or_else(|| SystemException::omg(ExceptionKind::DataConversion, 2))
     }
 
-    /// The priority at which a servant runs that is called with `priority`: what the inbound transform says.
+    /// Applies the inbound transform to the priority of a call: the servant runs at the result.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 when the transform refuses; UNKNOWN when it panics.
+    /// DATA_CONVERSION 2 if the transform refuses; UNKNOWN if it panics.
     #[inline]
     //= RT-CORBA 1.2 §Priority Transforms
     //# A server applies the inbound transform to the priority of a call before the servant runs.
@@ -74,17 +74,17 @@ impl RtCore {
         if inbound.is_none() {
             return Ok(priority);
         }
-        // A panic there is for this client, and nothing for the thread that serves others too.
+        // A panic in the transform must not end the thread, which serves other clients too.
         catch_unwind(AssertUnwindSafe(|| {
             transformed(inbound, priority, object_id)
         }))
         .unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
     }
 
-    /// The priority that a call goes out with which a thread of `priority` makes: what the outbound transform says.
+    /// Applies the outbound transform to the priority of a call that a thread of `priority` makes.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 when the transform refuses.
+    /// DATA_CONVERSION 2 if the transform refuses.
     #[inline]
     //= RT-CORBA 1.2 §Priority Transforms
     //# The outbound transform is applied to the priority of a call that a servant makes before it is sent.
@@ -96,12 +96,12 @@ impl RtCore {
         transformed(self.transforms.outbound.as_ref(), priority, object_key)
     }
 
-    /// The marks of packets of calls with that priority.
+    /// The packet marks of calls with this priority.
     pub(crate) fn network_priority(&self, priority: Priority) -> NetworkPriority {
         self.network_mapping.to_network(priority)
     }
 
-    /// The scheduling policy of threads with that native priority.
+    /// The scheduling policy of threads with this native priority.
     #[inline]
     pub(crate) fn policy(&self, native: NativePriority) -> SchedPolicy {
         match native {
@@ -111,10 +111,10 @@ impl RtCore {
         }
     }
 
-    /// Gives the calling thread that native priority; leaves it where the host refuses and best effort is allowed.
+    /// Sets the native priority of the calling thread. With best effort, a refusal of the host leaves it unchanged.
     ///
     /// # Errors
-    /// NO_PERMISSION, with what the host said.
+    /// NO_PERMISSION, with the host's error.
     pub(crate) fn apply(&self, native: NativePriority) -> Result<(), SystemException> {
         self.apply_policy(self.policy(native))
     }
@@ -126,10 +126,10 @@ impl RtCore {
             .map_err(|refused| current::refused(refused.errno))
     }
 
-    /// How threads can run that shall run as `config` says: without its policy where the host refuses that and best effort
-    /// is allowed. For whoever makes threads at start; where it is not allowed, making the thread fails.
+    /// The configuration that threads can get: `config`, but without its policy if the host refuses the policy and best effort
+    /// is allowed. Without best effort it returns `config`, and starting the thread fails.
     ///
-    /// The host is asked by a thread that is made for it: what a container forbids, no table tells.
+    /// It asks the host by starting a thread, because a container may forbid scheduling that the limits permit.
     pub(crate) fn obtainable(&self, config: &ThreadConfig) -> ThreadConfig {
         let is_asked = self.best_effort.is_allowed() && config.policy.is_some();
         let refused = is_asked

@@ -11,18 +11,18 @@ use rustix::io::Errno;
 thread_local! {
     /// The thread's CORBA priority; [`UNSET`] until it is set.
     static CURRENT: Cell<i16> = const { Cell::new(UNSET) };
-    /// The native priority of a thread without a CORBA priority, once read. Each ORB maps it by its own mapping.
+    /// The native priority of a thread without a CORBA priority, cached. Each ORB applies its own mapping to it.
     static NATIVE: Cell<Option<NativePriority>> = const { Cell::new(None) };
 }
 
 const UNSET: i16 = -1;
 
-/// The calling thread's CORBA priority: the one that was set, or that of the request being served.
+/// The calling thread's CORBA priority: the one that was set, or that of the request that it serves.
 pub(crate) fn thread_priority() -> Option<Priority> {
     Priority::new(CURRENT.get()).ok()
 }
 
-/// Gives the calling thread a CORBA priority and the native one that the mapping has for it.
+/// Sets the calling thread's CORBA priority, and the native priority to which the mapping maps it.
 //= RT-CORBA 1.2 §Real-Time Current
 //# A thread that sets its CORBA priority gets the native priority that the mapping has for it, too.
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
@@ -31,8 +31,8 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     Ok(())
 }
 
-/// The CORBA priority of calls that the calling thread makes: the one that was set, else the one that the mapping has for the
-/// native priority, which is read once. A thread of time sharing has the least urgent one.
+/// The CORBA priority of calls that the calling thread makes: the one that was set, else the mapping of its native priority, which
+/// is read once. A time-sharing thread has the least urgent priority.
 #[inline]
 pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> {
     match thread_priority() {
@@ -84,7 +84,7 @@ impl Running {
         }
     }
 
-    /// True if the servant has given its thread another priority ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
+    /// True if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
     #[inline]
     pub(crate) fn was_changed(&self) -> bool {
         CURRENT.get() != self.begun
@@ -98,14 +98,14 @@ impl Drop for Running {
     }
 }
 
-/// The host's refusal of a priority as an exception.
+/// The exception for a refused priority.
 #[cold]
 pub(super) fn refused(errno: Errno) -> SystemException {
     SystemException::from(ExceptionKind::NoPermission)
         .with_cause(Cause::host(Phase::Schedule, errno))
 }
 
-/// The host's refusal of a thread as an exception: NO_PERMISSION for its scheduling, else NO_RESOURCES.
+/// The exception for a refused thread: NO_PERMISSION for its scheduling, else NO_RESOURCES.
 #[cold]
 pub(crate) fn refusal(Refused { resource, errno }: Refused) -> SystemException {
     match resource {

@@ -1,31 +1,31 @@
-//! What a CORBA priority is on this host.
+//! Mappings between CORBA priorities and this host's native priorities.
 
 use super::priority::{NativePriority, Priority};
 use core::fmt;
 
-/// From CORBA priorities to the host's and back (RTCORBA::PriorityMapping); `None` where there is none.
+/// Maps CORBA priorities to native ones and back (RTCORBA::PriorityMapping); `None` if there is no counterpart.
 //= RT-CORBA 1.2 §CORBA Priority Mappings
 //# A mapping converts CORBA priorities to native ones and back. The application may replace the mapping of the ORB.
 pub trait PriorityMapping: fmt::Debug + Send + Sync {
-    /// What threads of that CORBA priority have here.
+    /// The native priority of threads with this CORBA priority.
     fn to_native(&self, priority: Priority) -> Option<NativePriority>;
-    /// What a thread with that native priority has in CORBA.
+    /// The CORBA priority of threads with this native priority.
     fn to_corba(&self, native: NativePriority) -> Option<Priority>;
 }
 
-/// A CORBA priority is the native one, 0 to 99.
+/// Maps each CORBA priority from 0 to 99 to the same native priority.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NativeMapping;
 
-/// All CORBA priorities, spread evenly over 1 to 99.
+/// Spreads all CORBA priorities evenly over the native priorities 1 to 99.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinearMapping;
 
-/// CORBA priority 0 is native priority 1, and so on up to 98.
+/// Maps the CORBA priorities 0 to 98 to the native priorities 1 to 99.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContinuousMapping;
 
-/// The real-time priorities of the kernel.
+/// The least urgent real-time priority of the kernel; the most urgent one follows.
 const NATIVE_MIN: u8 = 1;
 pub(super) const NATIVE_MAX: u8 = 99;
 
@@ -48,7 +48,7 @@ impl PriorityMapping for LinearMapping {
         u8::try_from(above).ok().map(|above| NATIVE_MIN + above)
     }
 
-    /// The least CORBA priority that has this native one.
+    /// The least urgent CORBA priority that maps to this native one.
     fn to_corba(&self, native: NativePriority) -> Option<Priority> {
         let span = u32::from(NATIVE_MAX - NATIVE_MIN);
         let above = native
@@ -86,7 +86,7 @@ mod tests {
     //= RT-CORBA 1.2 §CORBA Priority Mappings
     //% test
     #[test]
-    fn native_to_corba_and_back_is_where_it_began() {
+    fn mapping_a_native_priority_to_corba_and_back_returns_it() {
         let mappings: [&dyn PriorityMapping; 3] =
             [&NativeMapping, &LinearMapping, &ContinuousMapping];
         for mapping in mappings {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_each_mapping() {
+    fn each_mapping_handles_its_least_and_most_urgent_priorities() {
         assert_eq!(NativeMapping.to_native(Priority::MIN), Some(0));
         assert_eq!(NativeMapping.to_native(Priority::MAX), None);
         assert_eq!(LinearMapping.to_native(Priority::MIN), Some(1));

@@ -1,4 +1,4 @@
-//! The ORB's mutex for applications (RTCORBA::Mutex), and those that have a name.
+//! The ORB's mutex for applications (RTCORBA::Mutex), and the table of named mutexes.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A mutex of the same kind as the ORB's own, so that both take part in one bound on priority inversion (RTCORBA::Mutex);
-/// cheap to clone, and gone with its last clone (destroy_mutex).
+/// A mutex of the same kind as the ORB's own locks, so that one bound on priority inversion covers both (RTCORBA::Mutex). It is
+/// cheap to clone; dropping the last clone destroys it (destroy_mutex).
 ///
-/// Who holds it inherits the priority of who waits for it. It guards a value, which is reached by holding it only.
+/// The thread that holds it inherits the priority of threads that wait for it. It guards a value.
 ///
 /// ```
 /// # let orb = rtorb::Orb::builder().build()?;
@@ -33,11 +33,11 @@ impl<T> RtMutex<T> {
         }
     }
 
-    /// Waits until the calling thread holds it.
+    /// Locks the mutex; waits until no other thread holds it.
     ///
     /// # Panics
-    /// If the calling thread holds it already, or two threads hold what the other wants: that would wait for ever. If a
-    /// thread ended that had leaked its guard.
+    /// If the calling thread already holds it, or two threads wait for each other: they would wait for ever. If a thread leaked
+    /// its guard and ended.
     //= RT-CORBA 1.2 §Mutex Interface
     //# A mutex of the ORB inherits priority, as the ORB's own locks do.
     pub fn lock(&self) -> RtMutexGuard<'_, T> {
@@ -46,12 +46,12 @@ impl<T> RtMutex<T> {
         }
     }
 
-    /// Holds it if that is possible within `max_wait`; zero does not wait.
+    /// Locks the mutex within `max_wait`; zero does not wait.
     ///
-    /// The standard's TimeT has units of 100 ns. The time is CLOCK_MONOTONIC's: setting the clock changes nothing.
+    /// The standard's TimeT has units of 100 ns. The clock is CLOCK_MONOTONIC, so setting the time has no effect.
     ///
     /// # Panics
-    /// As [`lock`](Self::lock); when it has to wait, on Linux before 5.14.
+    /// As [`lock`](Self::lock); and on Linux before 5.14, if it has to wait.
     //= RT-CORBA 1.2 §Mutex Interface
     //# try_lock waits for at most `max_wait`; 0 does not wait.
     pub fn try_lock(&self, max_wait: Duration) -> Option<RtMutexGuard<'_, T>> {
@@ -67,7 +67,7 @@ impl<T> RtMutex<T> {
     }
 }
 
-/// The latest moment of the monotonic clock that the kernel takes, in nanoseconds; nobody sees it.
+/// The latest deadline that the kernel accepts, in nanoseconds of the monotonic clock: 292 years.
 const DEADLINE_NS_MAX: u64 = i64::MAX as u64;
 
 impl<T> Clone for RtMutex<T> {
@@ -91,7 +91,7 @@ pub struct RtMutexGuard<'m, T = ()> {
 }
 
 impl<T> RtMutexGuard<'_, T> {
-    /// Gives the mutex back (RTCORBA::Mutex::unlock), as dropping the guard does.
+    /// Unlocks the mutex (RTCORBA::Mutex::unlock), as dropping the guard does.
     pub fn unlock(self) {}
 }
 
@@ -133,20 +133,20 @@ impl fmt::Display for MutexNotFound {
 
 impl std::error::Error for MutexNotFound {}
 
-/// The mutexes of one ORB that have names, as long as somebody has them.
+/// The named mutexes of one ORB that are in use.
 #[derive(Debug, Default)]
 pub(crate) struct NamedMutexes {
     by_name: Mutex<BTreeMap<String, Weak<Mutex<()>>>>,
 }
 
 impl NamedMutexes {
-    /// The mutex of that name, and whether it was made for this.
+    /// The mutex with that name, and true if this call made it.
     pub(crate) fn create(&self, name: &str) -> (RtMutex, bool) {
         let mut by_name = self.by_name.lock();
         if let Some(shared) = by_name.get(name).and_then(Weak::upgrade) {
             return (RtMutex { shared }, false);
         }
-        // Names that nobody uses any more go: there are never more than mutexes.
+        // Removes unused names, so that the table is no larger than the number of mutexes.
         by_name.retain(|_, shared| shared.strong_count() > 0);
         let made = RtMutex::new(());
         by_name.insert(name.to_owned(), Arc::downgrade(&made.shared));
@@ -170,7 +170,7 @@ mod tests {
     //= RT-CORBA 1.2 §Mutex Interface
     //% test
     #[test]
-    fn a_mutex_that_is_held_is_tried_for_as_long_as_was_said() {
+    fn try_lock_waits_for_at_most_max_wait() {
         let mutex = RtMutex::new(7);
         let held = mutex.lock();
         std::thread::scope(|scope| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tries_without_end_is_handed_the_mutex() {
+    fn try_lock_without_a_bound_gets_the_mutex_when_it_is_unlocked() {
         let mutex = RtMutex::new(());
         let held = mutex.lock();
         std::thread::scope(|scope| {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_one_mutex_as_long_as_somebody_has_it() {
+    fn a_name_refers_to_one_mutex_while_it_is_in_use() {
         let names = NamedMutexes::default();
         assert!(names.open("gate").is_err());
         let (one, is_new) = names.create("gate");

@@ -1,15 +1,15 @@
-//! What packets of a CORBA priority are marked with, for routers and for this host's own queues.
+//! Marks of packets by CORBA priority, for routers and for this host's queues.
 
 use super::priority::Priority;
 use core::fmt;
 
-/// From CORBA priorities to the marks of packets (RTCORBA::NetworkPriorityMapping).
+/// Maps CORBA priorities to packet marks (RTCORBA::NetworkPriorityMapping).
 pub trait NetworkPriorityMapping: fmt::Debug + Send + Sync {
-    /// The marks of packets that belong to calls of that priority.
+    /// The packet marks of calls with this priority.
     fn to_network(&self, priority: Priority) -> NetworkPriority;
 }
 
-/// How packets are marked.
+/// The marks of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkPriority {
     /// The differentiated services code point of RFC 2474, 0 to 63, for routers.
@@ -19,7 +19,7 @@ pub struct NetworkPriority {
 }
 
 impl NetworkPriority {
-    /// The octet of IP_TOS and IPV6_TCLASS: the code point without the two bits of congestion notification.
+    /// The byte for IP_TOS and IPV6_TCLASS: the code point without the two bits of congestion notification.
     ///
     /// Linux sets SO_PRIORITY too when IP_TOS is set (ip(7)), so `socket_priority` is set after it.
     #[inline]
@@ -28,7 +28,7 @@ impl NetworkPriority {
     }
 }
 
-/// Ranges of CORBA priorities, each with its marks: a policy that one can read.
+/// A table of ranges of CORBA priorities with their packet marks.
 ///
 /// ```
 /// use rtorb::rt::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable, Priority};
@@ -40,7 +40,7 @@ impl NetworkPriority {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkPriorityTable {
-    /// The least priority of each range, ascending; below the first one packets have no marks.
+    /// The least urgent priority of each range, ascending. Below the first range packets have no marks.
     ranges: Vec<(Priority, NetworkPriority)>,
 }
 
@@ -48,8 +48,8 @@ impl NetworkPriorityTable {
     /// The default: the priorities 0 to `most_urgent` in six ranges of one size, with default forwarding, the assured
     /// forwarding classes 1 to 4 at their lowest drop precedence (RFC 2597), and expedited forwarding (RFC 3246).
     ///
-    /// A more urgent call is never treated worse: CS1 is left out, since it is below default forwarding (RFC 8622 tells
-    /// why), and CS6 and CS7, since they belong to the network's own control (RFC 4594). The socket priorities are in the
+    /// A more urgent call never gets worse treatment. CS1 is left out because it is below default forwarding (RFC 8622 gives the
+    /// reason), CS6 and CS7 because network control uses them (RFC 4594). The socket priorities are in the
     /// order in which `pfifo_fast` serves them (tc-pfifo_fast(8)): 0 and 4 in its middle band, 6 in its first.
     pub fn even(most_urgent: Priority) -> Self {
         let ranges = (0..)
@@ -70,7 +70,7 @@ impl NetworkPriorityTable {
         }
     }
 
-    /// The same, with other marks from that priority up to where the next range begins.
+    /// Returns the table with these marks from priority `from` up to the beginning of the next range.
     #[must_use]
     pub fn with(mut self, from: Priority, marks: NetworkPriority) -> Self {
         match self.ranges.binary_search_by_key(&from, |(from, _)| *from) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_more_urgent_call_is_never_treated_worse() {
+    fn a_more_urgent_call_never_gets_worse_treatment() {
         for most_urgent in [0, 1, 5, 98, 99, i16::MAX] {
             let table = NetworkPriorityTable::even(Priority::new(most_urgent).expect("legal"));
             let marks = |number| rank(table.to_network(Priority::new(number).expect("legal")));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_default_table() {
+    fn the_default_table_begins_with_default_and_ends_with_expedited_forwarding() {
         for most_urgent in [99, i16::MAX] {
             let most_urgent = Priority::new(most_urgent).expect("legal");
             let table = NetworkPriorityTable::even(most_urgent);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_ends_where_the_next_begins() {
+    fn a_range_ends_at_the_beginning_of_the_next() {
         let marks = |dscp| NetworkPriority {
             dscp,
             socket_priority: 0,

@@ -5,33 +5,33 @@ use super::threadpool::ThreadpoolId;
 use super::{PriorityBand, PriorityModel};
 use rtorb_wire::ior::{self, profile_tag};
 
-/// A policy of RT-CORBA 1.x; made by hand or by [`RtOrb`](crate::rt::RtOrb).
+/// A policy of RT-CORBA 1.x; [`RtOrb`](crate::rt::RtOrb) makes policies too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
     /// PriorityModelPolicy (type 40), of an adapter: whose priority a call has.
     PriorityModel {
-        /// The client's, or the object's.
+        /// Whether the client or the object determines the priority.
         model: PriorityModel,
-        /// The object's, or that of calls that bring none.
+        /// The object's priority, or that of requests without a priority.
         server_priority: Priority,
     },
     /// ThreadpoolPolicy (type 41), of an adapter: which threads serve its objects.
     Threadpool(ThreadpoolId),
-    /// ServerProtocolPolicy (type 42), of an adapter: by which protocols its objects are reached, and how those are set up.
+    /// ServerProtocolPolicy (type 42), of an adapter: the protocols that lead to its objects, and their properties.
     ///
-    /// Endpoints are set up once: adapters that share the ORB's, or a pool, agree on that or the second one is refused.
+    /// Endpoints are set up once. If adapters that share endpoints need different properties, the second adapter is refused.
     ServerProtocol(Vec<Protocol>),
-    /// ClientProtocolPolicy (type 43), of a client or an adapter: which protocols a client shall use, best first, and how.
+    /// ClientProtocolPolicy (type 43), of a client or an adapter: the protocols for clients to use, best first, and their properties.
     ClientProtocol(Vec<Protocol>),
-    /// PrivateConnectionPolicy (type 44), of a client: the reference's connection is not used by any other one.
+    /// PrivateConnectionPolicy (type 44), of a client: no other reference uses the reference's connection.
     PrivateConnection,
-    /// PriorityBandedConnectionPolicy (type 45), of a client or an adapter: priorities with connections of their own.
+    /// PriorityBandedConnectionPolicy (type 45), of a client or an adapter: each band of priorities has its own connection.
     PriorityBandedConnection(Vec<PriorityBand>),
 }
 
 impl Policy {
-    /// Its name in the standard, without `Policy`.
+    /// The policy's name in the standard, without `Policy`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::PriorityModel { .. } => "PriorityModel",
@@ -43,7 +43,7 @@ impl Policy {
         }
     }
 
-    /// True if it is an adapter's alone: a client cannot have it.
+    /// True if only an adapter can have the policy.
     pub(crate) const fn is_server_only(&self) -> bool {
         matches!(
             self,
@@ -63,15 +63,15 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As references tell it: TAO's form, without what the standard has no field for.
+    /// The form that references contain: TAO's, without properties that the standard does not define.
     pub(crate) fn to_wire(self) -> ior::ExposedProtocol {
-        let octets = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
+        let bytes = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
         match self {
             Self::Tcp(tcp) => ior::ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ior::ProtocolProperties::Tcp(ior::TcpProperties {
-                    send_buffer_octets: octets(tcp.send_buffer_size),
-                    recv_buffer_octets: octets(tcp.recv_buffer_size),
+                    send_buffer_octets: bytes(tcp.send_buffer_size),
+                    recv_buffer_octets: bytes(tcp.recv_buffer_size),
                     keep_alive: tcp.keep_alive,
                     dont_route: tcp.dont_route,
                     no_delay: tcp.no_delay,
@@ -80,8 +80,8 @@ impl Protocol {
             Self::UnixDomain(unix) => ior::ExposedProtocol {
                 profile_tag: profile_tag::TAO_UIOP,
                 properties: ior::ProtocolProperties::Unix(ior::UnixProperties {
-                    send_buffer_octets: octets(unix.send_buffer_size),
-                    recv_buffer_octets: octets(unix.recv_buffer_size),
+                    send_buffer_octets: bytes(unix.send_buffer_size),
+                    recv_buffer_octets: bytes(unix.recv_buffer_size),
                 }),
             },
         }
@@ -91,9 +91,9 @@ impl Protocol {
 /// TCPProtocolProperties, with TAO's addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TcpProtocolProperties {
-    /// Octets of the kernel's send buffer (SO_SNDBUF); 0 leaves it to the system.
+    /// Bytes of the kernel's send buffer (SO_SNDBUF); 0 for the system's default.
     pub send_buffer_size: u32,
-    /// Octets of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the system.
+    /// Bytes of the kernel's receive buffer (SO_RCVBUF); 0 for the system's default.
     pub recv_buffer_size: u32,
     /// Probes idle connections (SO_KEEPALIVE).
     pub keep_alive: bool,
@@ -101,8 +101,8 @@ pub struct TcpProtocolProperties {
     pub dont_route: bool,
     /// Sends small segments at once (TCP_NODELAY).
     pub no_delay: bool,
-    /// Marks packets by priority: DSCP, and SO_PRIORITY for the host's own queues. A client's by that of the call; a
-    /// server's by that of the lane, or the declared one of the adapter, and where both are missing, not.
+    /// Marks packets by priority: DSCP, and SO_PRIORITY for the host's own queues. A client marks by the priority of the call, a
+    /// server by that of the lane, else by the one that the adapter declares, else not at all.
     pub enable_network_priority: bool,
 }
 
@@ -122,8 +122,8 @@ impl Default for TcpProtocolProperties {
 /// UnixDomainProtocolProperties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UnixDomainProtocolProperties {
-    /// Octets of the kernel's send buffer (SO_SNDBUF); 0 leaves it to the system.
+    /// Bytes of the kernel's send buffer (SO_SNDBUF); 0 for the system's default.
     pub send_buffer_size: u32,
-    /// Octets of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the system.
+    /// Bytes of the kernel's receive buffer (SO_RCVBUF); 0 for the system's default.
     pub recv_buffer_size: u32,
 }

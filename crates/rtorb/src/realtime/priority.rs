@@ -1,11 +1,12 @@
 //! CORBA priorities and the operating system's.
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use core::fmt;
 
 /// A CORBA priority (RTCORBA::Priority): 0, the least urgent, to 32767.
 ///
-/// It means the same on all hosts of a system; a [`PriorityMapping`](super::PriorityMapping) says what it is on one.
+/// It has the same meaning on all hosts of a system. A [`PriorityMapping`](super::PriorityMapping) maps it to a native priority of
+/// one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(i16);
 
@@ -27,14 +28,11 @@ impl Priority {
     //= RT-CORBA 1.2 §CORBA Priority
     //# A CORBA priority is a number from 0, the least urgent, to 32767.
     pub const fn new(number: i16) -> Result<Self, SystemException> {
-        match number >= 0 {
-            true => Ok(Self(number)),
-            false => Err(SystemException::new(
-                ExceptionKind::BadParam,
-                0,
-                crate::exception::CompletionStatus::No,
-            )),
+        if number < 0 {
+            let completed = CompletionStatus::No;
+            return Err(SystemException::new(ExceptionKind::BadParam, 0, completed));
         }
+        Ok(Self(number))
     }
 
     /// Its number.

@@ -1,14 +1,14 @@
-//! Thread pools, as the application describes them (RTCORBA::ThreadpoolId and what create_threadpool takes).
+//! Descriptions of thread pools (RTCORBA::ThreadpoolId and the arguments of create_threadpool).
 
 use super::priority::Priority;
 use core::fmt;
 
-/// A thread pool of one ORB; the first one is 1.
+/// The id of a thread pool of one ORB; the first pool is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadpoolId(pub(crate) u32);
 
 impl ThreadpoolId {
-    /// The threads that serve adapters without a pool: those of the dispatch strategy.
+    /// The threads of the dispatch strategy, which serve adapters without a pool.
     pub(crate) const OWN: Self = Self(0);
 
     /// Its number (RTCORBA::ThreadpoolId).
@@ -28,9 +28,9 @@ impl fmt::Display for ThreadpoolId {
 pub struct ThreadpoolLane {
     /// The CORBA priority of its threads.
     pub lane_priority: Priority,
-    /// Threads that are there from the beginning; at least 1.
+    /// Threads that start with the pool; at least 1.
     pub static_threads: u32,
-    /// Threads that are added while all others are busy, and end when they have been idle.
+    /// The most threads that are added while all others are busy; they end after an idle time.
     pub dynamic_threads: u32,
 }
 
@@ -57,13 +57,13 @@ pub struct ThreadpoolLane {
 //= RT-CORBA 1.2 §Threadpools
 //# The threads of a pool without lanes run at the priority of the request that they serve.
 pub struct Threadpool {
-    /// Octets of stack a thread, all in memory from the beginning; 0 takes the platform's.
+    /// Bytes of stack for each thread, resident from the start; 0 for the platform's default.
     pub stacksize: usize,
-    /// Threads that are there from the beginning; at least 1.
+    /// Threads that start with the pool; at least 1.
     pub static_threads: u32,
-    /// Threads that are added while all others are busy, and end when they have been idle.
+    /// The most threads that are added while all others are busy; they end after an idle time.
     pub dynamic_threads: u32,
-    /// The CORBA priority of threads that serve nobody.
+    /// The CORBA priority of idle threads.
     pub default_priority: Priority,
     /// Requests wait in the pool while all threads are busy (allow_request_buffering).
     pub request_buffering: Option<RequestBuffering>,
@@ -84,13 +84,13 @@ impl Default for Threadpool {
 /// A pool of lanes (RTCORBA::RTORB::create_threadpool_with_lanes): each has its own threads, endpoints and connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LanedThreadpool {
-    /// Octets of stack a thread, all in memory from the beginning; 0 takes the platform's.
+    /// Bytes of stack for each thread, resident from the start; 0 for the platform's default.
     pub stacksize: usize,
     /// At least one; each priority once.
     pub lanes: Vec<ThreadpoolLane>,
-    /// A lane whose threads are all busy takes an idle one of a less urgent lane, raised meanwhile. It is raised before it is woken,
-    /// so nothing between the two priorities delays it. If none is idle, the first that is through with its work comes;
-    /// until then it runs at its own priority.
+    /// A lane whose threads are all busy borrows an idle thread of a less urgent lane. The thread's priority is raised before it is
+    /// woken, so threads between the two priorities do not delay it. If no thread is idle, the first one that finishes its
+    /// request is lent; until then it keeps its own priority.
     pub allow_borrowing: bool,
     /// Requests wait in their lane while all its threads are busy (allow_request_buffering).
     pub request_buffering: Option<RequestBuffering>,
@@ -101,9 +101,9 @@ pub struct LanedThreadpool {
 /// Never more than [`Limits::queued_requests_max`](crate::Limits::queued_requests_max) says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestBuffering {
-    /// So many requests; 0 leaves it to the limits.
+    /// The number of requests; 0 for the limit in `Limits`.
     pub max_buffered_requests: u32,
-    /// Requests of so many octets together; 0 leaves it to the limits.
+    /// The total size of the requests in bytes; 0 for the limit in `Limits`.
     pub max_request_buffer_size: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Changing the priority of a call on its way (RTCORBA::PriorityTransform).
+//! Transforms of the priority of calls (RTCORBA::PriorityTransform).
 
 use super::priority::Priority;
 use crate::exception::{ExceptionKind, SystemException};
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 /// Changes the CORBA priority of a call (RTCORBA::PriorityTransform).
 ///
-/// Chosen at the builder: *inbound*, in a server before the servant runs; *outbound*, in a client before a request is sent.
-/// It is called for every call with a priority, so it neither waits nor allocates. The threads of lanes keep their lane's
-/// priority, whatever a transform says: a client chooses its lane by the outbound one.
+/// The builder sets it: *inbound* runs in a server before the servant, *outbound* in a client before a request is sent. It runs for
+/// every call with a priority, so it must neither wait nor allocate. The threads of lanes always keep their lane's priority; a
+/// client's lane is selected by the priority after the outbound transform.
 pub trait PriorityTransform: fmt::Debug + Send + Sync {
-    /// The priority that the call has from here on; `None` refuses the call with DATA_CONVERSION 2.
+    /// Returns the new priority of the call; `None` refuses the call with DATA_CONVERSION 2.
     ///
-    /// `object` is the object's id in its adapter for an inbound transform, and its key, which is its server's own affair,
-    /// for an outbound one.
+    /// `object` is the object's id in its adapter for an inbound transform, and its opaque key for an
+    /// outbound one.
     fn transform_priority(&self, priority: Priority, object: &[u8]) -> Option<Priority>;
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Transforms {
     pub(crate) outbound: Option<Arc<dyn PriorityTransform>>,
 }
 
-/// What `transform` makes of a priority, if there is one.
+/// Applies `transform`, if there is one, to a priority.
 #[inline]
 pub(crate) fn transformed(
     transform: Option<&Arc<dyn PriorityTransform>>,

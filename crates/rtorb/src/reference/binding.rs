@@ -1,4 +1,4 @@
-//! What the policies of a reference, of its ORB and of its object's adapter make of a call.
+//! Combines the policies of a reference, of its ORB and of its object's adapter: which connection and priority a call gets.
 
 use super::routes::{Profile, Wanted};
 use crate::connection::banded::{Bands, NoBand};
@@ -10,26 +10,26 @@ use crate::realtime::{
 };
 use rtorb_wire::ior::{self, ProtocolProperties};
 
-/// How the calls through a reference find their connections, where that is not the same for all of them.
+/// How calls through a reference choose their connection, if not all calls use the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
-    /// The caller's priority travels with the call, and chooses the lane (CLIENT_PROPAGATED).
+    /// True for CLIENT_PROPAGATED: the request carries the caller's priority, which also selects the lane.
     is_propagated: bool,
     bands: Bands,
 }
 
-/// The policies that hold for a reference.
+/// The policies in force for a reference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
-    /// What the object's adapter exposes.
+    /// Policies that the object's adapter exposes.
     exposed: Set,
-    /// What the client sets, by the reference or else by the ORB.
+    /// Policies of the client: the reference's, else the ORB's.
     own: Set,
     /// True if the bands are the reference's own override.
     overrides_bands: bool,
 }
 
-/// Client policies of one side; an empty list is as none.
+/// Policies of one side; an empty list means no policy.
 #[derive(Clone, Debug, Default)]
 struct Set {
     model: Option<PriorityModel>,
@@ -48,13 +48,13 @@ pub(crate) struct BandedPriority {
 }
 
 impl Policies {
-    /// The policies of the ORB with the reference's own in their place, and those of the profiles.
+    /// Combines the ORB's policies, the reference's overrides and the policies that the profiles expose.
     pub(crate) fn new(core: &ClientCore, overrides: &[Policy], profiles: &[Profile]) -> Self {
         let mut own = Set::default();
         own.take(&core.rt.client_policies);
         own.take(overrides);
         let mut exposed = Set::default();
-        // All profiles of an object say the same.
+        // All profiles of an object expose the same policies.
         if let Some(profile) = profiles.iter().find(|it| it.policies().next().is_some()) {
             profile
                 .policies()
@@ -68,7 +68,7 @@ impl Policies {
         }
     }
 
-    /// What they say of routes.
+    /// What the policies require of routes.
     ///
     /// # Errors
     /// INV_POLICY when both sides set protocols.
@@ -78,17 +78,13 @@ impl Policies {
             //# Client and server must not both set the client protocols of an object.
             return Err(invalid(inconsistent::SET_TWICE));
         }
-        let either = match self.own.protocols.is_empty() {
-            true => &self.exposed.protocols,
-            false => &self.own.protocols,
-        };
         Ok(Wanted {
-            protocols: either.clone(),
+            protocols: own_or(&self.own.protocols, &self.exposed.protocols).clone(),
             is_private: self.own.is_private,
         })
     }
 
-    /// What they say of calls; none where all calls through the reference are the same.
+    /// What the policies require of calls; `None` if all calls through the reference use the same connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
@@ -106,11 +102,8 @@ impl Policies {
             return Err(invalid(inconsistent::BANDS_WITHOUT_MODEL));
         }
         let by_strategy = matches!(core.sharing, Sharing::Banded(_));
-        let of_policy = match own.is_empty() {
-            true => exposed,
-            false => own,
-        };
-        // Bands of the ORB are for objects with a model; where the strategy is banded, they are all that a client asks.
+        let of_policy = own_or(own, exposed);
+        // Bands apply to objects with a priority model. With the banded strategy they apply to all objects.
         let is_in_force = self.exposed.model.is_some() || by_strategy;
         let bands = match (of_policy.is_empty(), by_strategy) {
             (false, _) if is_in_force => Bands::Of(of_policy.clone()),
@@ -126,14 +119,14 @@ impl Policies {
         }))
     }
 
-    /// The model and the priority that the object's adapter declares, if it does.
+    /// The priority model and the priority that the object's adapter exposes.
     pub(crate) fn model(&self) -> Option<(PriorityModel, Priority)> {
         self.exposed
             .model
             .map(|model| (model, self.exposed.server_priority))
     }
 
-    /// Every policy in force, the client's in the place of the adapter's.
+    /// Every policy in force; a policy of the client replaces the adapter's.
     pub(crate) fn in_force(&self) -> Vec<Policy> {
         let (own, exposed) = (&self.own, &self.exposed);
         let mut policies = Vec::new();
@@ -143,33 +136,26 @@ impl Policies {
                 server_priority,
             });
         }
-        let either = |own: &Vec<_>, other: &Vec<_>| match own.is_empty() {
-            true => other.clone(),
-            false => own.clone(),
-        };
-        let protocols = match own.protocols.is_empty() {
-            true => exposed.protocols.clone(),
-            false => own.protocols.clone(),
-        };
+        let protocols = own_or(&own.protocols, &exposed.protocols);
         if !protocols.is_empty() {
-            policies.push(Policy::ClientProtocol(protocols));
+            policies.push(Policy::ClientProtocol(protocols.clone()));
         }
         if own.is_private {
             policies.push(Policy::PrivateConnection);
         }
-        let bands = either(&own.bands, &exposed.bands);
+        let bands = own_or(&own.bands, &exposed.bands);
         if !bands.is_empty() {
-            policies.push(Policy::PriorityBandedConnection(bands));
+            policies.push(Policy::PriorityBandedConnection(bands.clone()));
         }
         policies
     }
 }
 
 impl Binding {
-    /// The priority of a call of the calling thread.
+    /// The priority of a call by the calling thread.
     ///
     /// # Errors
-    /// DATA_CONVERSION 2 when the thread's priority is none in CORBA; INV_POLICY when no band has it.
+    /// DATA_CONVERSION 2 if the thread's priority has no CORBA priority; INV_POLICY if it is in no band.
     #[inline]
     pub(crate) fn of_caller(
         &self,
@@ -180,10 +166,10 @@ impl Binding {
         self.at(self.sent(own, core, routes)?)
     }
 
-    /// What a caller's priority becomes on its way out.
+    /// Applies the outbound transform to a caller's priority.
     ///
     /// # Errors
-    /// What the outbound transform raises.
+    /// The exception of the outbound transform.
     #[inline]
     pub(crate) fn sent(
         &self,
@@ -197,10 +183,10 @@ impl Binding {
         }
     }
 
-    /// The priority of a call, given as a number, with its band.
+    /// A call's priority with its band.
     ///
     /// # Errors
-    /// INV_POLICY when no band has it.
+    /// INV_POLICY if the priority is in no band.
     pub(crate) fn at(&self, priority: Priority) -> Result<BandedPriority, SystemException> {
         let band = self.bands.band(priority);
         Ok(BandedPriority {
@@ -210,7 +196,7 @@ impl Binding {
         })
     }
 
-    /// A priority of each band, where there are bands.
+    /// The bands, if there are any.
     pub(crate) fn bands(&self) -> &[PriorityBand] {
         match &self.bands {
             Bands::Of(bands) => bands,
@@ -220,7 +206,7 @@ impl Binding {
 }
 
 impl BandedPriority {
-    /// True if the call may go by that route: to an endpoint that is for no lane, or for the call's own.
+    /// True if the call may use the route: its endpoint belongs to no lane, or to the lane of the call.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
         match route.priority {
@@ -240,7 +226,7 @@ impl BandedPriority {
         self.is_propagated.then_some(self.priority)
     }
 
-    /// Which of the connections of a route the call takes.
+    /// The connection of a route that the call uses.
     #[inline]
     pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
         Channel {
@@ -263,7 +249,7 @@ impl Set {
                 Policy::ClientProtocol(protocols) => self.protocols.clone_from(protocols),
                 Policy::PriorityBandedConnection(bands) => self.bands.clone_from(bands),
                 Policy::PrivateConnection => self.is_private = true,
-                // An adapter's; a client is refused them before.
+                // Policies of an adapter: `is_server_only` refuses them for clients.
                 _ => {}
             }
         }
@@ -287,8 +273,13 @@ impl Set {
     }
 }
 
+/// The client's list, or the adapter's if the client has none.
+fn own_or<'l, T>(own: &'l Vec<T>, exposed: &'l Vec<T>) -> &'l Vec<T> {
+    if own.is_empty() { exposed } else { own }
+}
+
 fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
-    // The standard has signed numbers, of which no negative one says anything.
+    // The standard's numbers are signed; negative ones have no meaning.
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {
         ProtocolProperties::Tcp(tcp) => Protocol::Tcp(TcpProtocolProperties {

@@ -1,4 +1,4 @@
-//! The policies of a reference: setting them, looking at them, and finding out beforehand whether calls can go.
+//! The policies of a reference: sets and returns them, and validates connections before calls.
 
 use super::ObjectRef;
 use crate::connection::InvocationKind;
@@ -9,15 +9,15 @@ use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;
 
 impl ObjectRef {
-    /// The same object with policies of its own, in the place of those of the same kind that this reference or the ORB has
+    /// Returns a reference to the same object with other policies; they replace policies of the same type of this reference and
+    /// of the ORB
     /// (CORBA::Object::set_policy_overrides, ADD_OVERRIDE).
     ///
-    /// Whether they go together with those of the object's adapter is found out by a call, or by
-    /// [`validate_connection`](Self::validate_connection). A reference with PrivateConnection has connections that no other
-    /// one uses, this one's included.
+    /// A call, or [`validate_connection`](Self::validate_connection), checks whether they are compatible with those of the object's
+    /// adapter. A reference with PrivateConnection has connections that no other reference uses, not even this one.
     ///
     /// # Errors
-    /// NO_PERMISSION for PriorityModel, Threadpool and ServerProtocol, which are an adapter's; BAD_PARAM for a band whose
+    /// NO_PERMISSION for PriorityModel, Threadpool and ServerProtocol, which belong to adapters; BAD_PARAM for a band whose
     /// `low` is negative or above its `high`.
     //= RT-CORBA 1.2 §PrivateConnectionPolicy
     //# A reference with a private connection shares its connection with no other reference.
@@ -95,7 +95,7 @@ impl ObjectRef {
         let (kind, response) = (InvocationKind::Locate { at }, Response::FromTarget);
         let mut is_gone = false;
         let mut ask = || {
-            // Only a Reply has results: a LocateReply has no more than its status.
+            // Only a Reply has results; a LocateReply has only a status.
             let results = &mut |_, r: &mut Reader<'_>| {
                 is_gone = bool::decode(r)?;
                 Ok(())

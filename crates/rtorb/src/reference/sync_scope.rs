@@ -1,4 +1,4 @@
-//! How long a oneway waits before its caller goes on: until the transport has it, or not at all.
+//! How long the caller of a oneway waits: until the transport has taken it, or not at all.
 
 use super::{Inner, ObjectRef, is_unconnected};
 use crate::connection::{Arguments, Channel, Invocation, InvocationKind, without_waiting};
@@ -6,54 +6,52 @@ use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
 use rtorb_wire::giop::Response;
 
-/// How far a oneway has come when its caller goes on (Messaging::SyncScope; CORBA 3.1 part 1, 17.2).
+/// When the call of a oneway returns (Messaging::SyncScope; CORBA 3.1 part 1, 17.2).
 ///
-/// Calls that have a reply are the same with each of them.
+/// It has no effect on calls with a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SyncScope {
-    /// Nowhere (SYNC_NONE): the caller waits for nothing, neither for room in the socket nor for a connection, nor for another
-    /// thread.
+    /// At once (SYNC_NONE): the caller waits neither for room in the socket, nor for a connection, nor for another thread.
     ///
-    /// It goes by a connection that is open already ([`ObjectRef::validate_connection`] opens it, or a call): one system call, by
-    /// which the socket takes what it has room for. What it has no room for is kept in the connection: the rest of one message at
-    /// most, which goes before anything else does, by [`ObjectRef::flush`], the next oneway, or a call, which waits for that as
-    /// it waits for all. A oneway is refused with TRANSIENT, COMPLETED_NO, and nothing of it is sent,
-    /// * [`UNCONNECTED`](Self::UNCONNECTED): while there is no open connection;
-    /// * [`BEHIND_ANOTHER`](Self::BEHIND_ANOTHER): while something is left of the one before;
-    /// * [`IN_USE`](Self::IN_USE): while another thread has the connection, for a call or a oneway of its own.
+    /// The oneway uses a connection that is already open ([`ObjectRef::validate_connection`] or a call opens it). One system call
+    /// sends as much as the socket takes. The connection keeps the unsent part, at most one message. [`ObjectRef::flush`], the
+    /// next oneway or the next call sends it before anything else; a call waits until it is sent. A oneway fails with TRANSIENT,
+    /// COMPLETED_NO, and nothing of it is sent:
+    /// * [`UNCONNECTED`](Self::UNCONNECTED): if there is no open connection;
+    /// * [`BEHIND_ANOTHER`](Self::BEHIND_ANOTHER): if part of an earlier oneway is still unsent;
+    /// * [`IN_USE`](Self::IN_USE): if another thread uses the connection for a call or a oneway.
     ///
-    /// It needs a connection that one thread uses at a time: with the wait strategies `reactor` and `leader_followers` it is
-    /// INV_POLICY. With connections by thread (`exclusive`) a thread has to open its own; with `multiplexed`, or `banded`,
-    /// what one thread opens is there for all, and with [`PrivateConnection`](crate::realtime::Policy::PrivateConnection) it is this
-    /// reference's alone. What is kept goes with the connection: when it breaks, when the last reference with a private one is
-    /// dropped, or when the ORB has so many that one is closed for another ([`Limits`](crate::Limits)), which is one that
-    /// keeps nothing as long as there is one.
+    /// It needs a connection that one thread at a time uses: with the wait strategies `reactor` and `leader_followers` it fails
+    /// with INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
+    /// threads use the connection that one of them opened. With
+    /// [`PrivateConnection`](crate::realtime::Policy::PrivateConnection), only this reference uses it. The unsent part is lost with
+    /// its connection: when the connection breaks, when the last reference with a private connection is dropped, or when the
+    /// ORB closes a connection to open another ([`Limits`](crate::Limits)). The ORB closes connections without unsent parts first.
     ///
-    /// Nothing comes back of a oneway. That the server has ended is known from the first send after its host said so: over a
-    /// UNIX socket that is the next one, over TCP usually the second, and of a host that fell silent nothing is known
-    /// until its kernel gives up (COMM_FAILURE); the oneways before are lost unseen. A call that has a reply is how to find out.
+    /// A oneway has no reply. The first send after the server's host reports the end of the server fails: over a UNIX socket the
+    /// next send, over TCP usually the second. If the host is silent, sends fail only when this host's kernel gives up
+    /// (COMM_FAILURE). Earlier oneways are lost without notice. A call with a reply checks the server.
     None,
-    /// With the transport (SYNC_WITH_TRANSPORT): the caller waits until the socket has taken all of it, and opens the
-    /// connection if there is none.
+    /// When the socket has taken all of it (SYNC_WITH_TRANSPORT). The caller opens the connection if there is none.
     #[default]
     WithTransport,
 }
 
 impl SyncScope {
-    /// Minor code of TRANSIENT: a oneway that waits for nothing has no open connection.
+    /// Minor code of TRANSIENT: a non-blocking oneway has no open connection.
     pub const UNCONNECTED: u32 = oneway::UNCONNECTED;
-    /// Minor code of TRANSIENT: the rest of an earlier oneway is not sent yet.
+    /// Minor code of TRANSIENT: part of an earlier oneway is still unsent.
     pub const BEHIND_ANOTHER: u32 = oneway::BEHIND_ANOTHER;
-    /// Minor code of TRANSIENT: another thread has the connection.
+    /// Minor code of TRANSIENT: another thread uses the connection.
     pub const IN_USE: u32 = oneway::IN_USE;
 }
 
 impl ObjectRef {
-    /// The same object, by the same connections, with oneways that wait as `sync_scope` says.
+    /// Returns a reference to the same object, over the same connections, with another scope for oneways.
     ///
-    /// Calls that have a reply are as before, so that one reference does for both. Each finds out by itself when the object
-    /// moves (LOCATION_FORWARD), by such calls only: open the connection through the reference that sends the oneways.
+    /// Calls with a reply are unaffected, so one reference serves for both. Each reference learns of a move of the object
+    /// (LOCATION_FORWARD) by its own calls with a reply: open the connection through the reference that sends the oneways.
     #[must_use]
     pub fn with_sync_scope(&self, sync_scope: SyncScope) -> Self {
         Self::of(Inner {
@@ -62,20 +60,20 @@ impl ObjectRef {
         })
     }
 
-    /// How long oneways through this reference wait.
+    /// The scope of oneways through this reference.
     pub fn sync_scope(&self) -> SyncScope {
         self.inner.sync_scope
     }
 
-    /// Sends what is left of a oneway with [`SyncScope::None`], as far as that goes without waiting: true when nothing is left,
-    /// so that the next oneway is accepted unless the connection breaks.
+    /// Sends the unsent part of a oneway with [`SyncScope::None`], as far as the socket takes it without waiting. Returns true if
+    /// nothing is left; the next oneway is then accepted unless the connection breaks.
     ///
-    /// It is about the connection that a oneway of the calling thread, with its present priority, would take. False as well
-    /// while another thread has that. Where nothing is left it makes no system call.
+    /// It concerns the connection that a oneway of the calling thread, at its current priority, would use. It returns false while
+    /// another thread uses that connection. If nothing is left it makes no system call.
     ///
     /// # Errors
-    /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) when no connection is open; COMM_FAILURE when it turns out to be
-    /// broken: what was left is lost, and the connection closed; INV_POLICY as [`SyncScope::None`] says.
+    /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
+    /// unsent part is lost and the connection closed; INV_POLICY as for [`SyncScope::None`].
     pub fn flush(&self) -> Result<bool, SystemException> {
         self.at_once("", without_waiting::flush)
     }
@@ -91,7 +89,7 @@ impl ObjectRef {
         })
     }
 
-    /// Does something by the first route that has an open connection, at the place where the object was found last.
+    /// Runs `act` on the first route with an open connection, at the object's last known location.
     #[inline]
     fn at_once<T>(
         &self,

@@ -1,4 +1,4 @@
-//! Which RT-CORBA policies of an adapter go together (RT-CORBA 1.2, "Real-time POA"; TAO 2.2.1 refuses the same ones).
+//! Checks which RT-CORBA policies of an adapter are compatible (RT-CORBA 1.2, "Real-time POA"; TAO 2.2.1 refuses the same ones).
 
 use super::{goes_by, has_lane, in_a_band, laned};
 use crate::dispatch::pool::Pool;
@@ -10,7 +10,7 @@ use crate::realtime::{
 use crate::transport::SetUp;
 use std::sync::Arc;
 
-/// Policies of each type, with their indices where an error may need them.
+/// The policies by type, with their indices for error messages.
 #[derive(Default)]
 pub(super) struct Chosen<'p> {
     pub(super) model: Option<(usize, (PriorityModel, Priority))>,
@@ -39,13 +39,16 @@ impl<'p> Chosen<'p> {
                 return Err(invalid(index, "PrivateConnectionPolicy is a client's"));
             }
         };
-        match is_second {
-            true => Err(invalid(index, "there is one of its type before it")),
-            false => Ok(()),
+        if is_second {
+            return Err(invalid(
+                index,
+                "another policy of this type comes before it",
+            ));
         }
+        Ok(())
     }
 
-    /// Checks that all go together, and has the endpoints set up.
+    /// Checks that the policies are compatible, and sets the endpoints up.
     pub(super) fn check(&self, orb: &Adapters, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
         let lanes = laned(orb, pool);
         if let (Some((index, _)), None, Some(_)) = (self.pool, self.model, lanes) {
@@ -75,7 +78,7 @@ impl<'p> Chosen<'p> {
         Ok(())
     }
 
-    /// Has the endpoints set up as a ServerProtocolPolicy says; the last step, since nothing undoes it.
+    /// Sets the endpoints up as the ServerProtocolPolicy says. This is the last step, because it cannot be undone.
     fn set_up(
         &self,
         orb: &Adapters,
@@ -113,8 +116,10 @@ impl<'p> Chosen<'p> {
             match listener.set_up(set_up) {
                 Ok(true) => {}
                 Ok(false) => {
-                    return Err("its endpoints are set up otherwise for another adapter: \
-                                give this one a thread pool of its own");
+                    return Err(
+                        "another adapter needs its endpoints set up in another way: \
+                                give this one a thread pool of its own",
+                    );
                 }
                 Err(_) => return Err("the host refuses a protocol's properties"),
             }
@@ -151,16 +156,16 @@ fn check_bands(index: usize, bands: &[PriorityBand]) -> Result<(), PoaError> {
     if bands.is_empty() {
         return Err(invalid(index, "the list of bands is empty"));
     }
-    match bands
+    if bands
         .iter()
-        .all(|band| band.low >= 0 && band.low <= band.high)
+        .any(|band| band.low < 0 || band.low > band.high)
     {
-        true => Ok(()),
-        false => Err(invalid(
+        return Err(invalid(
             index,
             "a band begins below 0 or ends below its beginning",
-        )),
+        ));
     }
+    Ok(())
 }
 
 fn check_protocols(
@@ -186,13 +191,13 @@ fn check_protocols(
             .iter()
             .any(|listener| goes_by(&listener.bound, *protocol))
     };
-    match protocols.iter().all(is_there) {
-        true => Ok(()),
-        false => Err("a protocol is listed that the ORB has no endpoint of"),
+    if protocols.iter().all(is_there) {
+        return Ok(());
     }
+    Err("the ORB has no endpoint of a listed protocol")
 }
 
-/// How replies by that protocol are marked, where their priority is known when a connection comes in.
+/// The marks of replies on connections of a protocol, if the priority is known when a connection is accepted.
 fn marks(
     orb: &Adapters,
     protocol: Protocol,
