@@ -255,6 +255,11 @@ fn every_operation(address: &str) {
         FailureReason::NotEmpty
     );
 
+    remove_everything(&names);
+}
+
+/// Removes what `every_operation` has bound, from the leaves to the root.
+fn remove_everything(names: &Context) {
     names
         .unbind(&name("plant.site/drive"))
         .expect("it is bound");

@@ -32,7 +32,13 @@ fn serving(builder: rtorb::OrbBuilder) -> Orb {
     orb
 }
 
-#[test]
+fn main() {
+    rtorb_tests::alone::run(
+        "an_event_makes_no_heap_call_from_its_supplier_to_its_receiver",
+        an_event_makes_no_heap_call_from_its_supplier_to_its_receiver,
+    );
+}
+
 fn an_event_makes_no_heap_call_from_its_supplier_to_its_receiver() {
     let strategies = strategies(DispatchStrategy::ThreadPerConnection);
     let config = ChannelConfig {

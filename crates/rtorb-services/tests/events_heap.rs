@@ -149,7 +149,13 @@ fn heap_and_waits_of_events(dispatching: Dispatching) -> (u64, u64) {
     (after.0 - before.0, after.1.since(before.1).contended)
 }
 
-#[test]
+fn main() {
+    rtorb_tests::alone::run(
+        "an_event_makes_no_heap_call_and_waits_for_no_lock",
+        an_event_makes_no_heap_call_and_waits_for_no_lock,
+    );
+}
+
 fn an_event_makes_no_heap_call_and_waits_for_no_lock() {
     for dispatching in [
         Dispatching::Priority,

@@ -91,12 +91,15 @@ fn start_serving(
     Ok(())
 }
 
+/// The connections that the I/O thread has read, and how it ended.
+type ReadConnections = (Reactor, Result<(), Errno>);
+
 fn start_reading(
     orb: &Arc<ServerCore>,
     io_thread: &ThreadConfig,
     (mut reactor, choose): (Reactor, Choose),
     queues: Vec<(Arc<RequestQueue>, u32)>,
-) -> Result<JoinHandle<Option<(Reactor, Result<(), Errno>)>>, Refused> {
+) -> Result<JoinHandle<Option<ReadConnections>>, Refused> {
     let mut reader = Reader {
         queues,
         choose,
