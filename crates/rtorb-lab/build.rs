@@ -47,17 +47,15 @@ fn compile_observer(library: &PathBuf) -> Result<(), String> {
         .arg(OBSERVER)
         .output()
         .map_err(|error| error.to_string())?;
-    match made.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&made.stderr);
-            let first = said.lines().find(|line| line.starts_with("error"));
-            Err(format!(
-                "its observer was not compiled: {}",
-                first.unwrap_or_default()
-            ))
-        }
+    if made.status.success() {
+        return Ok(());
     }
+    let messages = String::from_utf8_lossy(&made.stderr);
+    let first = messages.lines().find(|line| line.starts_with("error"));
+    Err(format!(
+        "its observer was not compiled: {}",
+        first.unwrap_or_default()
+    ))
 }
 
 const OBSERVER: &str = "observer/observer.rs";

@@ -67,11 +67,12 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
     Behaviour {
         name: format!("c{place}.b{at}"),
         component: *place,
-        trigger: match begins {
-            true => Trigger::Periodic {
+        trigger: if begins {
+            Trigger::Periodic {
                 period_ns: 1_000_000_000,
-            },
-            false => Trigger::Called,
+            }
+        } else {
+            Trigger::Called
         },
         execution: Execution::Fixed { ns: *execution_ns },
         deadline_ns: None,

@@ -27,10 +27,10 @@ fn holds(steps: &[Step], processors: &[SchedulingPolicy]) -> Option<bool> {
     let meets: Vec<_> = each
         .map(|(step, found)| found.response.meets(step.task.deadline_ns))
         .collect();
-    match meets.contains(&Some(false)) {
-        true => Some(false),
-        false => (!meets.contains(&None)).then_some(true),
+    if meets.contains(&Some(false)) {
+        return Some(false);
     }
+    (!meets.contains(&None)).then_some(true)
 }
 
 fn changed(steps: &[Step], growing: &[usize], by_ns: i64) -> Vec<Step> {

@@ -120,9 +120,10 @@ impl Stream {
             ) {
                 Ok(sent) => {
                     IoSlice::advance_slices(&mut parts, sent);
-                    return match parts.iter().all(|part| part.is_empty()) {
-                        true => Ok(()),
-                        false => self.send_rest(parts),
+                    return if parts.iter().all(|part| part.is_empty()) {
+                        Ok(())
+                    } else {
+                        self.send_rest(parts)
                     };
                 }
                 Err(Errno::INTR) => {}
@@ -192,13 +193,12 @@ impl Stream {
     ) -> Result<usize, Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
-            let sent = match lent.is_empty() {
-                true => send(&self.socket, own, flags),
-                false => {
-                    let (parts, count) = gather(own, lent);
-                    let mut none = SendAncillaryBuffer::default();
-                    sendmsg(&self.socket, &parts[..count], &mut none, flags)
-                }
+            let sent = if lent.is_empty() {
+                send(&self.socket, own, flags)
+            } else {
+                let (parts, count) = gather(own, lent);
+                let mut none = SendAncillaryBuffer::default();
+                sendmsg(&self.socket, &parts[..count], &mut none, flags)
             };
             match sent {
                 Err(Errno::INTR) => {}

@@ -114,9 +114,10 @@ fn each_band_has_a_connection_of_its_own() {
                 exposed.push(Exposed::PriorityBands(bands.to_vec()));
             }
             let object = object(&orb, &reference(&exposed, &[(lane.port(), -1)]));
-            let object = match is_exposed {
-                true => object,
-                false => banded(&object, &bands),
+            let object = if is_exposed {
+                object
+            } else {
+                banded(&object, &bands)
             };
             for priority in [0, 3, 9, 12, 19, 5] {
                 call_at(&orb, priority, &object).expect("there is a band");
@@ -418,9 +419,10 @@ fn validating_says_that_an_object_is_gone() {
 fn a_server_is_told_the_band_of_a_connection_where_the_orb_was_built_to() {
     for connection in architectures() {
         for knows in [true, false] {
-            let lane = Lane::answering(match knows {
-                true => |id| reply(id, 0, |_| {}),
-                false => bad_operation,
+            let lane = Lane::answering(if knows {
+                |id| reply(id, 0, |_| {})
+            } else {
+                bad_operation
             });
             let builder = Orb::builder().connection(connection);
             let orb = orb(builder.bind_priority_bands());

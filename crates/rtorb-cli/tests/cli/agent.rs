@@ -367,11 +367,9 @@ impl Drop for Namespaces {
 fn ip(line: &str) -> Result<(), String> {
     let done = Command::new("ip").args(line.split(' ')).output();
     let output = done.map_err(|error| format!("ip: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "ip {line}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
+    if output.status.success() {
+        return Ok(());
     }
+    let error = String::from_utf8_lossy(&output.stderr);
+    Err(format!("ip {line}: {}", error.trim()))
 }

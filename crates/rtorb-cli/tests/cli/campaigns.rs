@@ -123,12 +123,11 @@ fn octets_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => {
-                    let octets = fs::read(&path).unwrap();
-                    files.insert(path.strip_prefix(folder).unwrap().to_owned(), octets);
-                }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let octets = fs::read(&path).unwrap();
+                files.insert(path.strip_prefix(folder).unwrap().to_owned(), octets);
             }
         }
     }

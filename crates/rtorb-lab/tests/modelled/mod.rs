@@ -119,9 +119,10 @@ fn judgement() -> Judgement {
         ratio: Some(4.0 / 3.0),
         above: u64::from(worst_ns > bound_ns),
         unexplained: 0,
-        standing: match worst_ns > bound_ns {
-            true => ObservedStanding::ExplainedByTheHost,
-            false => ObservedStanding::Within,
+        standing: if worst_ns > bound_ns {
+            ObservedStanding::ExplainedByTheHost
+        } else {
+            ObservedStanding::Within
         },
         outliers: vec![Outlier {
             sequence: 40,

@@ -179,9 +179,10 @@ impl Pool {
 
     /// Has a lane looked at that lost a thread.
     fn look_after(&self, lane: &Lane) {
-        match lane.lacks_thread() {
-            true => self.ask_for_help(lane),
-            false => self.settle(lane),
+        if lane.lacks_thread() {
+            self.ask_for_help(lane)
+        } else {
+            self.settle(lane)
         }
     }
 }

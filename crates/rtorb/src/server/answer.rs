@@ -118,8 +118,5 @@ fn locate_request(
     };
     let is_sent = written.is_ok() && session.send(&w).is_ok();
     workspace.out = w.into_buffer();
-    Ok(match is_sent {
-        true => Next::Done,
-        false => Next::Over,
-    })
+    Ok(if is_sent { Next::Done } else { Next::Over })
 }

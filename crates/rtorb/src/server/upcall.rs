@@ -67,9 +67,10 @@ pub(super) fn serve<'m>(
         call.reply.send_exception(call.out, &exception);
     }
     call.reply.session.note_answered();
-    match call.reply.is_broken {
-        false => Next::Done,
-        true => Next::Over,
+    if call.reply.is_broken {
+        Next::Over
+    } else {
+        Next::Done
     }
 }
 

@@ -29,9 +29,10 @@ pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno>
     if tcp.keep_alive {
         sockopt::set_socket_keepalive(socket, true)?;
     }
-    match tcp.dont_route {
-        true => set_dont_route(socket),
-        false => Ok(()),
+    if tcp.dont_route {
+        set_dont_route(socket)
+    } else {
+        Ok(())
     }
 }
 

@@ -177,10 +177,7 @@ impl Connection {
             }
         };
         inlet.note_others(self.under_way.fetch_add(1, Ordering::Relaxed));
-        let inside = match more {
-            true => Some(inlet),
-            false => self.leave(inlet),
-        };
+        let inside = if more { Some(inlet) } else { self.leave(inlet) };
         if let Some(inlet) = inside {
             self.yield_turn(inlet);
         }
@@ -277,9 +274,10 @@ impl Inlet {
     ) -> Served {
         let mut served = 0;
         // Bytes that the turn before this one left come first.
-        let mut received = match self.reading.is_empty() {
-            true => self.receive(session, is_ending),
-            false => Received::More,
+        let mut received = if self.reading.is_empty() {
+            self.receive(session, is_ending)
+        } else {
+            Received::More
         };
         while received != Received::End {
             loop {

@@ -70,9 +70,10 @@ impl Standby {
         let (lenders, mut borrowers) = (in_order(Ordering::Less), in_order(Ordering::Greater));
         borrowers.reverse();
         let is_relieved = own.dynamic_threads > 0 || !lenders.is_empty();
-        let threads = match borrowers.is_empty() {
-            true => 0,
-            false => own.static_threads.saturating_add(own.dynamic_threads),
+        let threads = if borrowers.is_empty() {
+            0
+        } else {
+            own.static_threads.saturating_add(own.dynamic_threads)
         };
         (is_relieved || !borrowers.is_empty()).then(|| Self {
             is_relieved,
@@ -186,9 +187,10 @@ impl Relief {
     pub(super) fn settle(&self, lane: &Lane, standby: &Standby) {
         loop {
             let has_idle = standby.has_idle();
-            let flags = match has_idle {
-                true => EventFlags::empty(),
-                false => EventFlags::IN | EventFlags::ONESHOT,
+            let flags = if has_idle {
+                EventFlags::empty()
+            } else {
+                EventFlags::IN | EventFlags::ONESHOT
             };
             // The lane was added before its threads began, so there is nothing to fail.
             let _ = epoll::modify(&self.epoll, &lane.events, data(lane), flags);
