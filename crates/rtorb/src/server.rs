@@ -1,9 +1,9 @@
-//! The serving side: from octets on a connection to a servant's method and back.
+//! The serving side: from bytes on a connection to a servant's method and back.
 //!
-//! `reading` makes whole messages of octets, `answer` answers them, `upcall` finds servant and operation, `call` is what the
-//! generated code sees of a request. A `session` is what all share who answer on a connection, a `workspace` what a thread
-//! needs for answering; a `request` may be taken out of its connection. Which thread does all that is the business of
-//! `dispatch`.
+//! `reading` receives messages and `answer` replies to them. For a request, `target` finds the object, `upcall` calls its
+//! servant, and `implicit` has the operations that every object has. `call` is the request as generated code sees it. A
+//! `session` is the connection as all threads see it that reply on it, a `workspace` is the memory of a serving thread, and a
+//! `request` can be taken out of its connection. `dispatch` chooses the threads.
 
 mod answer;
 mod call;
@@ -11,6 +11,7 @@ mod closing;
 mod connection;
 mod core;
 mod event_loop;
+mod implicit;
 mod listeners;
 mod manager_state;
 mod names;
@@ -20,6 +21,7 @@ mod reading;
 mod request;
 mod servant;
 mod session;
+mod target;
 mod thread_priority;
 mod upcall;
 mod workspace;

@@ -109,7 +109,7 @@ pub(super) fn run(
         })
     };
     let io_thread = io_thread(orb, &stations);
-    stations::run((orb, server), &io_thread, &stations, Box::new(choose))
+    stations::run(orb, server, &io_thread, &stations, Box::new(choose))
 }
 
 /// How the I/O thread runs: as the server's threads do, and where those inherit, as the most urgent lane. Below that, it

@@ -69,9 +69,7 @@ fn follow_and_lead(orb: &Arc<ServerCore>, server: &Server, token: &Mutex<Leading
     let mut workspace = Workspace::new(ThreadPriority::returning());
     let mut request = TakenRequest::with_room();
     loop {
-        let taken = token
-            .lock()
-            .take(orb, server, (&mut workspace, &mut request));
+        let taken = token.lock().take(orb, server, &mut workspace, &mut request);
         let Some(session) = taken else { return };
         // A client that could not be answered has no connection any more, which the leader is told.
         let _ = request.serve(&session, &mut workspace);
@@ -85,7 +83,8 @@ impl Leading {
         &mut self,
         orb: &Arc<ServerCore>,
         server: &Server,
-        (workspace, request): (&mut Workspace, &mut TakenRequest),
+        workspace: &mut Workspace,
+        request: &mut TakenRequest,
     ) -> Option<Arc<Session>> {
         while !orb.is_stopping() {
             let number = match self.unfinished.take() {

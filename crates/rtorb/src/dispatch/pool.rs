@@ -1,9 +1,8 @@
-//! A thread pool at work: lanes with their own listening endpoints, connections and threads.
+//! A running thread pool: lanes with their own listening endpoints, connections and threads.
 //!
-//! `lane` is what belongs to one priority, `work` what its threads do, `connection` how they serve a client that several of
-//! them may be told of, `reading` fills the queue of a lane that buffers requests, `relief` what helps a lane whose threads are
-//! all busy, `waiting` what makes a thread urgent before it is called to do so, `threads` how all of these begin and end,
-//! `endpoints` where lanes listen.
+//! A `lane` serves one priority. `work` is what its threads do, and `connection` how they share a client's connection.
+//! `reading` fills the queue of a lane that buffers requests. `relief` helps a lane whose threads are all busy, and `waiting`
+//! raises a thread before it is called to help. `threads` starts and joins all of these, and `endpoints` opens the listeners.
 
 mod connection;
 pub(crate) mod endpoints;
@@ -29,27 +28,27 @@ use rtorb_os::thread::{JoinHandle, ThreadConfig};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// What a pool is made with.
+/// The configuration of a pool.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolConfig {
     pub(crate) id: ThreadpoolId,
     pub(crate) lanes: Vec<LaneConfig>,
-    /// False for a pool whose one lane stands for a pool without lanes: its threads take the priority of what they serve.
+    /// False for a pool without lanes, which has one lane here: its threads take the priority of the requests.
     pub(crate) has_lanes: bool,
-    /// A lane without an idle thread takes one of a less urgent lane.
+    /// A lane without an idle thread borrows a thread of a less urgent lane.
     pub(crate) allow_borrowing: bool,
-    /// Requests wait in the pool while all threads are busy; without it they wait in their connections.
+    /// Requests wait in the pool's queue while all threads are busy; `None`: they wait in their connections.
     pub(crate) buffering: Option<Buffering>,
 }
 
-/// What a lane is made with.
+/// The configuration of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneConfig {
-    /// The CORBA priority of its threads, or that of idle ones of a pool without lanes; `None` leaves it to `threads`.
+    /// The CORBA priority of its threads (of idle threads in a pool without lanes); `None`: `threads` has the policy.
     pub(crate) priority: Option<Priority>,
     pub(crate) static_threads: u32,
     pub(crate) dynamic_threads: u32,
-    /// How its threads run; the policy is that of `priority` where there is one.
+    /// The scheduling of its threads; `priority`, if there is one, sets the policy.
     pub(crate) threads: ThreadConfig,
 }
 
@@ -60,20 +59,19 @@ pub(crate) struct LaneConfig {
 pub(crate) struct Pool {
     pub(crate) config: PoolConfig,
     pub(crate) lanes: Vec<Lane>,
-    /// For pools in which some lane may get help.
+    /// For pools in which a lane can get help.
     relief: Option<Relief>,
     has_begun: AtomicBool,
     stopping: AtomicBool,
-    /// Those that were there from the beginning.
+    /// The static threads.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
 }
 
 impl Pool {
-    /// Makes a pool whose threads are not there yet, for lanes with these listening endpoints; they are in the order of
-    /// `config.lanes`.
+    /// Makes a pool without threads. `listeners` has the listening endpoints of each lane, in the order of `config.lanes`.
     ///
     /// # Errors
-    /// What the host refuses; INVAL for a priority that the ORB's mapping does not know, which the caller has looked at.
+    /// What the host refuses; INVAL for a priority outside the ORB's mapping, which the caller has excluded.
     pub(crate) fn open(
         orb: &Arc<ServerCore>,
         config: PoolConfig,
@@ -95,10 +93,10 @@ impl Pool {
         }))
     }
 
-    /// Starts all static threads, when it is called first.
+    /// Starts all static threads at the first call.
     ///
     /// # Errors
-    /// When the host refuses a thread or its scheduling; none is left then.
+    /// When the host refuses a thread or its scheduling; no thread is left running then.
     pub(crate) fn begin(self: &Arc<Self>, orb: &Arc<ServerCore>) -> Result<(), DispatchError> {
         if self.has_begun.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -125,7 +123,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Ends the pool: requests in progress are answered, clients are told CloseConnection, new ones are refused.
+    /// Stops the pool: requests in progress get their replies, clients get CloseConnection, new clients are refused.
     ///
     /// It does not wait for that.
     pub(crate) fn stop(&self) {
@@ -138,7 +136,7 @@ impl Pool {
 
     /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
     pub(crate) fn join(&self) {
-        // The lock is held meanwhile: whoever else waits for the same does so there.
+        // The lock is held meanwhile, so that another caller waits too.
         let mut threads = self.threads.lock();
         threads::join(core::mem::take(&mut *threads));
     }
@@ -151,16 +149,16 @@ impl Pool {
         self.threads.lock().push(thread);
     }
 
-    /// Has a lane watched over while all its threads are busy, if it may get help.
-    fn settle(&self, lane: &Lane) {
+    /// Has the relief thread watch a lane while all its threads are busy, if the lane can get help.
+    fn watch_while_busy(&self, lane: &Lane) {
         let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
-        // With a queue, the thread that fills it knows, and asks.
+        // With a queue, the thread that fills it asks for help.
         if let (Some(relief), Some(standby), None) = (&self.relief, standby, &lane.queue) {
-            relief.settle(lane, standby);
+            relief.watch_while_busy(lane, standby);
         }
     }
 
-    /// Asks for help for a lane in whose queue more wait than it has threads.
+    /// Asks for help for a lane with more queued requests than threads.
     fn ask_for_help(&self, lane: &Lane) {
         let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
         if let (Some(relief), Some(standby)) = (&self.relief, standby) {
@@ -168,21 +166,21 @@ impl Pool {
         }
     }
 
-    /// Has those looked after that still want a thread which this lane was called for, and which came for something else.
-    fn pass_on_calls(&self, lane: &Lane) {
+    /// Finds help again for lanes that called a thread of this lane, when that thread woke for something else.
+    fn repeat_calls(&self, lane: &Lane) {
         let borrowers = lane.standby.iter().flat_map(|standby| &standby.borrowers);
         borrowers
             .map(|&number| &self.lanes[number])
-            .filter(|borrower| borrower.is_wanting())
-            .for_each(|borrower| self.look_after(borrower));
+            .filter(|borrower| borrower.wants_help())
+            .for_each(|borrower| self.find_help(borrower));
     }
 
-    /// Has a lane looked at that lost a thread.
-    fn look_after(&self, lane: &Lane) {
+    /// Finds help for a lane that lost a thread.
+    fn find_help(&self, lane: &Lane) {
         if lane.lacks_thread() {
             self.ask_for_help(lane)
         } else {
-            self.settle(lane)
+            self.watch_while_busy(lane)
         }
     }
 }

@@ -34,7 +34,8 @@ pub(super) type Choose = Box<
 ///
 /// `io_thread` is how the I/O thread runs.
 pub(super) fn run(
-    (orb, server): (&Arc<ServerCore>, &Server),
+    orb: &Arc<ServerCore>,
+    server: &Server,
     io_thread: &ThreadConfig,
     stations: &[Station],
     choose: Choose,
@@ -49,7 +50,7 @@ pub(super) fn run(
     let started = start_serving(stations, &queues, &mut threads).and_then(|()| {
         let threads = stations.iter().map(|station| station.threads);
         let queues = queues.iter().cloned().zip(threads).collect();
-        start_reading(orb, io_thread, (reactor, choose), queues)
+        start_reading(orb, io_thread, reactor, choose, queues)
     });
     let read = match started {
         Ok(reading) => reading.join().ok().flatten(),
@@ -97,7 +98,8 @@ type ReadConnections = (Reactor, Result<(), Errno>);
 fn start_reading(
     orb: &Arc<ServerCore>,
     io_thread: &ThreadConfig,
-    (mut reactor, choose): (Reactor, Choose),
+    mut reactor: Reactor,
+    choose: Choose,
     queues: Vec<(Arc<RequestQueue>, u32)>,
 ) -> Result<JoinHandle<Option<ReadConnections>>, Refused> {
     let mut reader = Reader {

@@ -22,5 +22,5 @@ pub(super) fn run(
         priority: None,
     };
     let only = Box::new(|_: &_, _: &_, _: &mut _| Ok(0));
-    stations::run((orb, server), &config, &[workers], only)
+    stations::run(orb, server, &config, &[workers], only)
 }

@@ -1,20 +1,21 @@
-//! From a whole message to its answer.
+//! Replies to whole messages: requests, locate requests and all others.
 
 use super::call::Reply;
 use super::reading::Next;
 use super::session::Session;
+use super::target::{self, Target};
 use super::upcall;
 use super::workspace::Workspace;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, Header, LocateRequestHeader, LocateStatus, MessageType, RequestHeader,
+    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version,
 };
 use rtorb_wire::{DecodeError, Writer};
 
-/// Answers a request in the thread that reads the connection.
+/// Serves a request in the thread that reads the connection.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn request(
@@ -26,54 +27,49 @@ pub(super) fn request(
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     if let Err(error) = code_sets.note(&request) {
-        refuse(
-            session,
-            workspace,
-            (message.header, &request),
-            &error.into(),
-        );
+        let version = message.header.version;
+        refuse(session, workspace, version, &request, &error.into());
         return Ok(Next::Done);
     }
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, (message.header, &request), char_code_set);
-    Ok(upcall::serve(&request, arguments, (reply, 0), workspace))
+    let reply = Reply::new(session, message.header.version, &request, char_code_set);
+    Ok(upcall::serve(&request, arguments, reply, 0, workspace))
 }
 
-/// Answers a request that was taken out earlier, at that moment.
+/// Serves a request that was taken out of its connection at `arrived_ns`.
 #[inline]
 pub(super) fn taken_request(
     session: &Session,
     workspace: &mut Workspace,
-    (char_code_set, arrived_ns): (CharCodeSet, u64),
+    char_code_set: CharCodeSet,
+    arrived_ns: u64,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, (message.header, &request), char_code_set);
+    let reply = Reply::new(session, message.header.version, &request, char_code_set);
     Ok(upcall::serve(
-        &request,
-        arguments,
-        (reply, arrived_ns),
-        workspace,
+        &request, arguments, reply, arrived_ns, workspace,
     ))
 }
 
-/// Answers a request with a system exception; a oneway with nothing.
+/// Replies to a request with a system exception; sends nothing for a oneway.
 #[cold]
 pub(super) fn refuse(
     session: &Session,
     workspace: &mut Workspace,
-    request: (Header, &RequestHeader<'_>),
+    version: Version,
+    request: &RequestHeader<'_>,
     exception: &SystemException,
 ) {
-    // Nothing of it depends on the code set.
-    Reply::new(session, request, CharCodeSet::default())
+    // The reply does not depend on the code set.
+    Reply::new(session, version, request, CharCodeSet::default())
         .send_exception(&mut workspace.out, exception);
 }
 
-/// Deals with a message that is no request.
+/// Handles a message that is not a request.
 #[cold]
 pub(super) fn other(
     session: &Session,
@@ -96,22 +92,24 @@ fn locate_request(
     let orb = &session.orb;
     let request = LocateRequestHeader::decode(&mut message.reader())?;
     let key = request.target.object_key()?;
-    let object = upcall::find(orb, key, &mut workspace.names);
+    let object = target::find(orb, key, &mut workspace.names);
     let out = mem::take(&mut workspace.out);
     let mut w = Writer::new(out, orb.limits.message_octets_max);
     let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
-        Some(object) if upcall::is_served_elsewhere(object, session, &workspace.priority) => {
+        Some(object) if target::is_served_elsewhere(object, session, &workspace.priority) => {
             let elsewhere = object.adapter.forward(object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {
-            let status = match upcall::present((object, &workspace.names.id)) {
-                Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => {
-                    LocateStatus::UnknownObject
-                }
-                // Of an object that cannot be looked for now, the call itself will tell.
-                _ => LocateStatus::ObjectHere,
+            let target = Target {
+                object,
+                id: &workspace.names.id,
+            };
+            let status = match target.exists() {
+                Ok(false) => LocateStatus::UnknownObject,
+                // If the object cannot be looked up now, the call itself gets the exception.
+                Ok(true) | Err(_) => LocateStatus::ObjectHere,
             };
             giop::write_locate_reply(&mut w, version, id, status)
         }

@@ -7,8 +7,8 @@ use crate::timing::{Arrivals, OperationTiming, Serving};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
-    self, Header, ReplyStatus, RequestHeader, Response, ServiceContext, SystemExceptionBody,
-    Version, contexts,
+    self, ReplyStatus, RequestHeader, Response, ServiceContext, SystemExceptionBody, Version,
+    contexts,
 };
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};
 
@@ -126,12 +126,13 @@ impl<'m> Reply<'m> {
     #[inline]
     pub(super) fn new(
         session: &'m Session,
-        (header, request): (Header, &RequestHeader<'_>),
+        version: Version,
+        request: &RequestHeader<'_>,
         char_code_set: CharCodeSet,
     ) -> Self {
         Self {
             session,
-            version: header.version,
+            version,
             request_id: request.request_id,
             response: request.response,
             char_code_set,

@@ -137,12 +137,8 @@ impl Reading {
         }
         let request = RequestHeader::decode(&mut message.reader())?;
         if let Err(error) = self.code_sets.note(&request) {
-            answer::refuse(
-                session,
-                workspace,
-                (message.header, &request),
-                &error.into(),
-            );
+            let version = message.header.version;
+            answer::refuse(session, workspace, version, &request, &error.into());
             return Ok(None);
         }
         let arrived_ns = session.orb.timing.arrival_ns();

@@ -1,9 +1,9 @@
-//! A request that was taken out of its connection, which is free for others then.
+//! A request that was taken out of its connection, so that the connection is free for other threads.
 
 use super::answer;
 use super::reading::Next;
 use super::session::Session;
-use super::upcall;
+use super::target;
 use super::workspace::Workspace;
 use crate::exception::SystemException;
 use crate::server::ActiveObject;
@@ -22,14 +22,14 @@ pub(crate) struct TakenRequest {
     arrived_ns: u64,
 }
 
-/// Memory that a small request may leave to the next one; more is given back.
+/// The memory that a request may leave to the next one; more is freed.
 const KEPT_OCTETS_MAX: usize = 64 << 10;
 
-/// What most requests need.
+/// The size of most requests.
 const ROOM_OCTETS: usize = 512;
 
 impl TakenRequest {
-    /// Memory for most requests.
+    /// Room for most requests.
     pub(crate) fn with_room() -> Self {
         Self {
             octets: Vec::with_capacity(ROOM_OCTETS),
@@ -45,7 +45,7 @@ impl TakenRequest {
         self.arrived_ns = arrived_ns;
     }
 
-    /// Gives the memory of a large request back, so that many of these are small together.
+    /// Frees the memory of a large request, so that many kept requests stay small together.
     pub(crate) fn trim(&mut self) {
         if self.octets.capacity() > KEPT_OCTETS_MAX {
             self.octets = Vec::new();
@@ -57,18 +57,18 @@ impl TakenRequest {
         self.octets.len()
     }
 
-    /// Serves it on the calling thread, and answers where it came from.
+    /// Serves the request on the calling thread, and replies on its connection.
     pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
         let served = self.header(session).and_then(|header| {
             let bytes = &self.octets;
             let message = Message { header, bytes };
-            let taken = (self.char_code_set, self.arrived_ns);
-            answer::taken_request(session, workspace, taken, message)
+            let code_set = self.char_code_set;
+            answer::taken_request(session, workspace, code_set, self.arrived_ns, message)
         });
         served.unwrap_or(Next::Over)
     }
 
-    /// Answers it with a system exception in the place of serving it; nothing if it is a oneway.
+    /// Replies with a system exception instead of serving the request; sends nothing for a oneway.
     #[cold]
     pub(crate) fn refuse(
         &self,
@@ -76,16 +76,16 @@ impl TakenRequest {
         workspace: &mut Workspace,
         exception: &SystemException,
     ) {
-        // It was decoded once when it was taken, so that it can be again.
+        // It was decoded when it was taken, so it can be decoded again.
         let _ = self.read(session, |header, request| {
-            answer::refuse(session, workspace, (header, request), exception);
+            answer::refuse(session, workspace, header.version, request, exception);
         });
     }
 
-    /// Shows the object that it is for and its header.
+    /// Calls `look` with the object of the request and the request's header.
     ///
     /// # Errors
-    /// What `look` answers; MARSHAL when it is no request, which whoever took it has excluded.
+    /// Those of `look`; MARSHAL for bytes that are no request, which the thread that took it has excluded.
     pub(crate) fn examine<T>(
         &self,
         session: &Session,
@@ -94,9 +94,9 @@ impl TakenRequest {
     ) -> Result<T, SystemException> {
         self.read(session, |_, request| {
             let key = request.target.object_key()?;
-            let object = upcall::find(&session.orb, key, &mut workspace.names);
+            let object = target::find(&session.orb, key, &mut workspace.names);
             let looked = look(object.as_deref(), request);
-            // Left last after it was deactivated, it is dropped here, and its servant may panic then: that is nothing for
+            // If this is the last use of a deactivated object, its servant is dropped here. It may panic, which must not end
             // the thread that reads for all.
             let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));
             looked

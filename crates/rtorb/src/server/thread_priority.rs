@@ -9,15 +9,15 @@ use rtorb_os::sched::{SchedPolicy, current_policy};
 /// It is right as long as nobody but the ORB and [`RtCurrent`](crate::realtime::RtCurrent) changes it.
 #[derive(Debug)]
 pub(crate) struct ThreadPriority {
-    way: Way,
+    rule: PriorityRule,
     /// How it runs when it serves nobody.
     resting: SchedPolicy,
-    now: Now,
+    now: CurrentPriority,
 }
 
 /// How a thread runs now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Now {
+enum CurrentPriority {
     /// As it rests.
     Resting,
     /// At the native priority that it was given for a call.
@@ -28,7 +28,7 @@ enum Now {
 
 /// What a thread does about the priorities of the calls that it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum PriorityRule {
     /// It never changes its own; calls run with this CORBA priority, which is that of the endpoint the client came to.
     Lane(Priority),
     /// As a lane, for calls that were given to it wherever they came in.
@@ -49,29 +49,29 @@ pub(super) struct Called {
 impl ThreadPriority {
     /// Of the calling thread, which serves a lane: it runs at the lane's priority already.
     pub(crate) fn of_lane(priority: Priority) -> Self {
-        Self::new(Way::Lane(priority))
+        Self::new(PriorityRule::Lane(priority))
     }
 
     /// Of the calling thread, which runs at that priority already and serves what is chosen for it.
     pub(crate) fn of_station(priority: Priority) -> Self {
-        Self::new(Way::Station(priority))
+        Self::new(PriorityRule::Station(priority))
     }
 
     /// Of the calling thread, which waits for requests of whatever priority in between.
     pub(crate) fn returning() -> Self {
-        Self::new(Way::Return)
+        Self::new(PriorityRule::Return)
     }
 
     /// Of the calling thread, which serves one client.
     pub(crate) fn keeping() -> Self {
-        Self::new(Way::Keep)
+        Self::new(PriorityRule::Keep)
     }
 
-    fn new(way: Way) -> Self {
+    fn new(rule: PriorityRule) -> Self {
         Self {
-            way,
+            rule,
             resting: current_policy(),
-            now: Now::Resting,
+            now: CurrentPriority::Resting,
         }
     }
 
@@ -88,9 +88,9 @@ impl ThreadPriority {
         let native = rt.to_native(priority)?;
         rt.apply(native)?;
         *self = Self {
-            way: Way::Lane(priority),
+            rule: PriorityRule::Lane(priority),
             resting: rt.policy(native),
-            now: Now::Resting,
+            now: CurrentPriority::Resting,
         };
         Ok(())
     }
@@ -98,13 +98,13 @@ impl ThreadPriority {
     /// True if the priority of a call is no business of this thread's.
     #[inline]
     pub(super) fn has_priority(&self) -> bool {
-        matches!(self.way, Way::Lane(_) | Way::Station(_))
+        matches!(self.rule, PriorityRule::Lane(_) | PriorityRule::Station(_))
     }
 
     /// True if the thread serves a lane, and one of another priority than that: clients have an endpoint of the right one.
     #[inline]
     pub(super) fn is_of_lane_without(&self, declared: Priority) -> bool {
-        matches!(self.way, Way::Lane(lane) if lane != declared)
+        matches!(self.rule, PriorityRule::Lane(lane) if lane != declared)
     }
 
     /// Before a call of an object without a priority model, and before every call in a lane or station.
@@ -113,12 +113,12 @@ impl ThreadPriority {
     /// NO_PERMISSION when the host does not let the thread go back from the priority of an earlier call.
     #[inline]
     pub(super) fn begin_as_it_is(&mut self, rt: &RtCore) -> Result<Running, SystemException> {
-        if self.now != Now::Resting {
+        if self.now != CurrentPriority::Resting {
             self.rest(rt)?;
         }
-        Ok(match self.way {
-            Way::Lane(priority) | Way::Station(priority) => Running::at(priority),
-            Way::Return | Way::Keep => Running::as_it_is(),
+        Ok(match self.rule {
+            PriorityRule::Lane(priority) | PriorityRule::Station(priority) => Running::at(priority),
+            PriorityRule::Return | PriorityRule::Keep => Running::as_it_is(),
         })
     }
 
@@ -128,7 +128,7 @@ impl ThreadPriority {
     /// NO_PERMISSION when the host refuses the thread that priority.
     #[inline]
     pub(super) fn begin(&mut self, rt: &RtCore, call: Called) -> Result<Running, SystemException> {
-        if self.now != Now::At(call.native) {
+        if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }
         Ok(Running::at(call.priority))
@@ -138,12 +138,12 @@ impl ThreadPriority {
     #[inline]
     pub(super) fn end(&mut self, rt: &RtCore, running: &Running) {
         if running.was_changed() {
-            self.now = Now::Unknown;
+            self.now = CurrentPriority::Unknown;
         }
         let goes_back = match self.now {
-            Now::Resting => false,
-            Now::At(_) => self.way == Way::Return,
-            Now::Unknown => true,
+            CurrentPriority::Resting => false,
+            CurrentPriority::At(_) => self.rule == PriorityRule::Return,
+            CurrentPriority::Unknown => true,
         };
         if goes_back {
             // Should it fail, the next call tries again, and is refused.
@@ -152,17 +152,17 @@ impl ThreadPriority {
     }
 
     fn take(&mut self, rt: &RtCore, native: NativePriority) -> Result<(), SystemException> {
-        if self.now == Now::Resting && self.resting == rt.policy(native) {
+        if self.now == CurrentPriority::Resting && self.resting == rt.policy(native) {
             return Ok(());
         }
         rt.apply(native)?;
-        self.now = Now::At(native);
+        self.now = CurrentPriority::At(native);
         Ok(())
     }
 
     fn rest(&mut self, rt: &RtCore) -> Result<(), SystemException> {
         rt.apply_policy(self.resting)?;
-        self.now = Now::Resting;
+        self.now = CurrentPriority::Resting;
         Ok(())
     }
 }

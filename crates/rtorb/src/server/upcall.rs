@@ -1,24 +1,21 @@
-//! From a request's header to the servant, and from what the servant answers to the client.
+//! The way of a request from its header to the servant, and of the servant's results to the client.
 
 use super::call::{Reply, ServerCall};
+use super::implicit;
 use super::reading::Next;
-use super::session::Session;
+use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
 use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
-use crate::server::ActiveObject;
-use crate::server::ServerCore;
-use crate::server::object_key::ObjectKey;
-use crate::server::{LocatedId, NameCache, unknown_operation};
+use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
-use rtorb_os::slab::Entered;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The epoch of the ORB in whose servant this thread is, and whose threads serve it; [`OUTSIDE`] of servants.
+    /// The ORB (by its epoch) and the pool for which this thread is in a servant; [`OUTSIDE`] if it is in none.
     static IN_UPCALL: Cell<(u64, ThreadpoolId)> = const { Cell::new((OUTSIDE, ThreadpoolId::OWN)) };
 }
 
@@ -30,7 +27,7 @@ pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
     IN_UPCALL.get().0 == orb.epoch
 }
 
-/// True if the calling thread is in a servant of whatever ORB.
+/// True if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
     IN_UPCALL.get().0 != OUTSIDE
 }
@@ -40,13 +37,14 @@ pub(crate) fn is_serving_own(orb: &ServerCore) -> bool {
     IN_UPCALL.get() == (orb.epoch, ThreadpoolId::OWN)
 }
 
-/// Serves one request: calls the servant and sends the reply. It came at `arrived_ns`, where it had to wait, else 0.
+/// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn serve<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
-    (reply, arrived_ns): (Reply<'m>, u64),
+    reply: Reply<'m>,
+    arrived_ns: u64,
     workspace: &'m mut Workspace,
 ) -> Next {
     let mut call = ServerCall {
@@ -84,22 +82,26 @@ fn invoke<'m>(
 ) -> Result<(), SystemException> {
     let session = call.reply.session;
     let orb = &*session.orb;
-    let object = find(orb, request.target.object_key()?, names);
-    if request.operation.first() == Some(&b'_')
-        && let Some(answer) = implicit(request, (object.as_deref(), &names.id), call)
-    {
-        return answer;
+    let object = target::find(orb, request.target.object_key()?, names);
+    if request.operation.first() == Some(&b'_') {
+        let target = Target {
+            object: object.as_deref(),
+            id: &names.id,
+        };
+        if let Some(answer) = implicit::invoke(request, target, call) {
+            return answer;
+        }
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
-    if is_served_elsewhere(&object, session, thread) {
+    if target::is_served_elsewhere(&object, session, thread) {
         return forward(&object, request, call);
     }
     object.manager.admit()?;
-    let running = begin(&orb.rt, &object, request, (call, thread))?;
-    // Not before: a client that is told that its request is here must not be sent elsewhere with it.
+    let running = begin(&orb.rt, &object, request, call, thread)?;
+    // Not before: after an early reply, the client cannot be forwarded any more.
     call.reply.send_early(call.out);
     let around = IN_UPCALL.replace((orb.epoch, session.pool));
-    // The object goes in: left last after it was deactivated, it is dropped here, and its servant may panic then too.
+    // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
     let (lent, id) = (&mut *call, &names.id);
     let answered = catch_unwind(AssertUnwindSafe(move || {
         object.servant.dispatch(request.operation, lent, id)
@@ -116,23 +118,9 @@ fn invoke<'m>(
     Ok(())
 }
 
-/// A servant that panics is a servant that failed in an unknown way; the others go on.
+/// The exception of a request whose servant panics; other requests are not affected.
 const FAILED: SystemException =
     SystemException::new(ExceptionKind::Unknown, 0, CompletionStatus::Maybe);
-
-/// True if threads of another pool or lane serve the object: who asks here has a key, and no reference.
-#[inline]
-pub(super) fn is_served_elsewhere(
-    object: &ActiveObject,
-    session: &Session,
-    thread: &ThreadPriority,
-) -> bool {
-    let is_of_another_lane = match object.priority {
-        CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
-        CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
-    };
-    object.pool != session.pool || is_of_another_lane
-}
 
 /// Gives the thread the priority of the call, as the object's priority model says.
 #[inline]
@@ -140,7 +128,8 @@ fn begin<'m>(
     rt: &RtCore,
     object: &ActiveObject,
     request: &RequestHeader<'m>,
-    (call, thread): (&mut ServerCall<'m>, &mut ThreadPriority),
+    call: &mut ServerCall<'m>,
+    thread: &mut ThreadPriority,
 ) -> Result<Running, SystemException> {
     if thread.has_priority() {
         return thread.begin_as_it_is(rt);
@@ -166,10 +155,10 @@ fn begin<'m>(
     thread.begin(rt, called)
 }
 
-/// What a request says of its priority, with the data that say it; `None` when it says nothing.
+/// The priority in a request's service context, with the context's data; `None` without such a context.
 ///
 /// # Errors
-/// DATA_CONVERSION 2 for a negative one (as TAO 2.2.1 answers); MARSHAL for what is no priority at all.
+/// DATA_CONVERSION 2 for a negative priority (as TAO 2.2.1); MARSHAL for malformed data.
 #[inline]
 //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
 //# With CLIENT_PROPAGATED a request carries the priority of the client, at which the server executes it.
@@ -184,12 +173,12 @@ pub(crate) fn propagated<'m>(
     };
     let priority = Priority::new(contexts::decode_priority(data)?)
         .map_err(|_| SystemException::omg(ExceptionKind::DataConversion, 2))?;
-    // What follows is nobody's, and need not go back.
+    // Bytes behind the priority have no meaning, and are not sent back.
     let data = data.get(..contexts::PRIORITY_OCTETS).unwrap_or(data);
     Ok(Some((priority, data)))
 }
 
-/// The native priority of a call, where it is not `known` already.
+/// The native priority of a call; `known` spares the mapping if it is of the same priority.
 #[inline]
 fn native_of(
     rt: &RtCore,
@@ -202,7 +191,7 @@ fn native_of(
     }
 }
 
-/// Sends a client to the endpoints of the pool that serves the object: it has come to another one's.
+/// Forwards a client to the endpoints of the pool that serves the object, because it called an endpoint of another pool.
 #[cold]
 fn forward(
     object: &ActiveObject,
@@ -212,89 +201,4 @@ fn forward(
     let ior = object.adapter.forward(object, request.target.object_key()?);
     call.reply
         .send(call.out, ReplyStatus::LocationForward, |w| ior.encode(w))
-}
-
-/// The object that a key stands for.
-#[inline]
-pub(super) fn find<'o>(
-    orb: &'o ServerCore,
-    key: &[u8],
-    names: &mut NameCache,
-) -> Option<Entered<'o, ActiveObject>> {
-    match ObjectKey::parse(key) {
-        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.enter(place),
-        ObjectKey::Transient { .. } => None,
-        ObjectKey::Named(name) => orb.objects.enter_named(name, names),
-    }
-}
-
-const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
-
-/// The operations that every object has (CORBA 3, 15.4.2.2); `None` for one that the interface defines.
-fn implicit(
-    request: &RequestHeader<'_>,
-    object: (Option<&ActiveObject>, &LocatedId),
-    call: &mut ServerCall<'_>,
-) -> Option<Result<(), SystemException>> {
-    match request.operation {
-        b"_is_a" => Some(is_a(object, call)),
-        b"_non_existent" | b"_not_existent" => Some(non_existent(object, call)),
-        b"_repository_id" => Some(present(object).and_then(|object| {
-            let id = object.servant.repository_id();
-            call.reply(|w| id.encode(w))
-        })),
-        b"_bind_priority_band" => Some(bind_band(request, call)),
-        b"_interface" => Some(Err(SystemException::omg(ExceptionKind::IntfRepos, 1))),
-        b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
-        _ => None,
-    }
-}
-
-/// The object, if it is there.
-pub(super) fn present<'o>(
-    (object, id): (Option<&'o ActiveObject>, &LocatedId),
-) -> Result<&'o ActiveObject, SystemException> {
-    let object = object.ok_or(NO_SUCH_OBJECT)?;
-    object.servant.check_presence(id)?;
-    Ok(object)
-}
-
-fn non_existent(
-    object: (Option<&ActiveObject>, &LocatedId),
-    call: &mut ServerCall<'_>,
-) -> Result<(), SystemException> {
-    let is_gone = match present(object) {
-        Ok(_) => false,
-        Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => true,
-        Err(exception) => return Err(exception),
-    };
-    call.reply(|w| w.primitive(u8::from(is_gone)))
-}
-
-fn is_a(
-    object: (Option<&ActiveObject>, &LocatedId),
-    call: &mut ServerCall<'_>,
-) -> Result<(), SystemException> {
-    let object = present(object)?;
-    let is_a = {
-        let id = call.arguments().str()?;
-        object.servant.is_a(&id)
-    };
-    call.reply(|w| w.primitive(u8::from(is_a)))
-}
-
-/// Confirms a connection for a band of priorities (RT-CORBA 1.x, 4.12.3); nothing here depends on what it is.
-//= RT-CORBA 1.2 §Priority Banded Connections
-//# The request _bind_priority_band binds a connection to a band; the server confirms it by a reply.
-fn bind_band(
-    request: &RequestHeader<'_>,
-    call: &mut ServerCall<'_>,
-) -> Result<(), SystemException> {
-    if let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY_RANGE) {
-        let (min, max) = contexts::decode_priority_range(data)?;
-        if min < 0 || min > max {
-            return Err(ExceptionKind::InvPolicy.into());
-        }
-    }
-    call.reply(|_| Ok(()))
 }

@@ -91,15 +91,19 @@ impl Connection {
 
     /// Serves what has come on the connection of that key, unless another thread is at it, which will look again.
     #[inline]
-    pub(super) fn serve(thread: &mut LaneThread<'_>, place: (&Lane, Token), readiness: Readiness) {
-        let lane = place.0;
-        let Some(connection) = lane.connections.enter(key_of(place.1)) else {
+    pub(super) fn serve(
+        thread: &mut LaneThread<'_>,
+        lane: &Lane,
+        token: Token,
+        readiness: Readiness,
+    ) {
+        let Some(connection) = lane.connections.enter(key_of(token)) else {
             return;
         };
         let Some(mut inlet) = connection.enter(readiness) else {
             return;
         };
-        connection.settle(&mut inlet);
+        connection.watch_while_busy(&mut inlet);
         for _ in 0..TURN_MAX {
             if connection.session.has_unsent() {
                 // An event reports when the client has taken its replies. If it just has, unlocking finds that event's mark.
@@ -110,19 +114,19 @@ impl Connection {
                 continue;
             }
             if inlet.is_shared {
-                return connection.serve_one(thread, place, inlet);
+                return connection.serve_one(thread, lane, token, inlet);
             }
             let is_ending = connection.is_ending();
             let served = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
             match served {
-                Served::Over => return connection.end(thread.pool, place, inlet),
+                Served::Over => return connection.end(thread.pool, lane, token, inlet),
                 Served::More => return connection.yield_turn(inlet),
                 Served::Pipelined => inlet.is_shared = true,
                 Served::All => match connection.leave(inlet) {
                     None => return,
                     Some(marked) => {
                         inlet = marked;
-                        connection.settle(&mut inlet);
+                        connection.watch_while_busy(&mut inlet);
                     }
                 },
             }
@@ -131,8 +135,8 @@ impl Connection {
     }
 
     /// Puts what has come into the lane's queue.
-    pub(super) fn read(reader: &mut Reader<'_>, place: (&Lane, Token), readiness: Readiness) {
-        let Some(connection) = place.0.connections.enter(key_of(place.1)) else {
+    pub(super) fn read(reader: &mut Reader<'_>, lane: &Lane, token: Token, readiness: Readiness) {
+        let Some(connection) = lane.connections.enter(key_of(token)) else {
             return;
         };
         // Nobody else reads.
@@ -144,9 +148,10 @@ impl Connection {
                 connection.leave(inlet);
                 return;
             }
-            let taking = (&mut reader.workspace, &mut reader.request);
-            match inlet.take_one(taking, &connection.session, connection.is_ending()) {
-                (Next::Over, _) => return connection.end(reader.pool, place, inlet),
+            let (workspace, request) = (&mut reader.workspace, &mut reader.request);
+            let is_ending = connection.is_ending();
+            match inlet.take_one(workspace, request, &connection.session, is_ending) {
+                (Next::Over, _) => return connection.end(reader.pool, lane, token, inlet),
                 (Next::Incomplete, _) => {
                     connection.leave(inlet);
                     return;
@@ -162,13 +167,14 @@ impl Connection {
     fn serve_one(
         &self,
         thread: &mut LaneThread<'_>,
-        place: (&Lane, Token),
+        lane: &Lane,
+        token: Token,
         mut inlet: RecheckGuard<'_, Inlet>,
     ) {
         let more = loop {
-            let taking = (&mut thread.workspace, &mut thread.request);
-            match inlet.take_one(taking, &self.session, self.is_ending()) {
-                (Next::Over, _) => return self.end(thread.pool, place, inlet),
+            let (workspace, request) = (&mut thread.workspace, &mut thread.request);
+            match inlet.take_one(workspace, request, &self.session, self.is_ending()) {
+                (Next::Over, _) => return self.end(thread.pool, lane, token, inlet),
                 (Next::Done, more) => break more,
                 (Next::Incomplete, _) => match self.leave(inlet) {
                     None => return,
@@ -210,7 +216,7 @@ impl Connection {
 
     /// Has a connection shared whose client does not await its replies, and served in place one whose client did for a while.
     #[inline]
-    fn settle(&self, inlet: &mut Inlet) {
+    fn watch_while_busy(&self, inlet: &mut Inlet) {
         if self.is_pipelined.load(Ordering::Acquire) {
             self.is_pipelined.store(false, Ordering::Relaxed);
             inlet.is_shared = true;
@@ -244,7 +250,7 @@ impl Connection {
 
     /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
     #[cold]
-    fn end(&self, pool: &Pool, (lane, token): (&Lane, Token), inlet: RecheckGuard<'_, Inlet>) {
+    fn end(&self, pool: &Pool, lane: &Lane, token: Token, inlet: RecheckGuard<'_, Inlet>) {
         drop(inlet);
         // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
         if !pool.is_stopping() && !self.session.orb.is_stopping() {
@@ -306,7 +312,8 @@ impl Inlet {
     /// Takes the next request out, receiving as long as none is there; and tells whether there may be more.
     fn take_one(
         &mut self,
-        (workspace, request): (&mut Workspace, &mut TakenRequest),
+        workspace: &mut Workspace,
+        request: &mut TakenRequest,
         session: &Session,
         is_ending: bool,
     ) -> (Next, bool) {

@@ -164,8 +164,8 @@ impl Lane {
     }
 
     /// True if a thread of another lane shall help.
-    pub(super) fn is_wanting(&self) -> bool {
-        self.standby.as_ref().is_some_and(Standby::is_wanting)
+    pub(super) fn wants_help(&self) -> bool {
+        self.standby.as_ref().is_some_and(Standby::wants_help)
     }
 
     /// Wakes one of its idle threads to help another lane.

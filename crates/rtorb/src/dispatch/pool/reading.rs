@@ -41,7 +41,7 @@ impl<'p> Reader<'p> {
         while !self.pool.is_stopping() {
             match lane.next_event(None) {
                 Some(Event::Connection(token, readiness)) => {
-                    Connection::read(&mut self, (lane, token), readiness);
+                    Connection::read(&mut self, lane, token, readiness);
                 }
                 Some(Event::Listener(number)) => lane.accept(self.orb, number),
                 Some(Event::Help | Event::Stop) | None => {}

@@ -1,11 +1,11 @@
-//! What becomes of a lane all of whose threads are busy: it gets a dynamic thread, or one of a less urgent lane.
+//! Help for a lane whose threads are all busy: a dynamic thread, or a thread of a less urgent lane.
 //!
-//! Its own threads tell when the last of them gets busy. From then on one thread of the pool, the relief, is told when a
-//! request waits in the lane: nobody looks before there is need. Telling costs a system call when the last thread gets busy
-//! and one when the first is idle again, so two a request in a lane of one thread; lanes that can get no help pay nothing.
+//! When the last thread of a lane becomes busy, it has the pool's relief thread watch the lane. The relief thread wakes when a
+//! request waits there. This costs one system call when the last thread becomes busy and one when the first is idle again: two
+//! a request in a lane of one thread. Lanes that can get no help pay nothing.
 
 use super::lane::Lane;
-use super::waiting::Waiting;
+use super::waiting::WaitingThread;
 use super::{Pool, PoolConfig, threads};
 use crate::realtime::Priority;
 use crate::server::ServerCore;
@@ -21,42 +21,42 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Where the relief waits.
+/// What the relief thread waits for.
 #[derive(Debug)]
 pub(super) struct Relief {
-    /// The events of all lanes that can get help, each watched over only while its threads are busy.
+    /// The event loops of all lanes that can get help. Each is watched only while all its threads are busy.
     epoll: OwnedFd,
-    /// Rung for lanes that ask, and to end.
+    /// Rung when a lane asks for help, and when the pool stops.
     bell: OwnedFd,
 }
 
-/// How a lane that may need or give help stands.
+/// The state of a lane that may need help or lend threads.
 #[derive(Debug)]
 pub(super) struct Standby {
-    /// It may get help: a dynamic thread of its own or one of the lenders.
+    /// The lane can get help: a dynamic thread of its own or a thread of a lender.
     pub(super) is_relieved: bool,
     /// The lanes that it lends threads to, the most urgent first.
     pub(super) borrowers: Vec<usize>,
     /// The lanes that lend it threads, the least urgent first.
     lenders: Vec<usize>,
-    /// Its own threads that wait.
+    /// The number of its threads that wait.
     idle: AtomicU32,
-    /// Who they are, if it lends them.
-    waiting: Box<[Waiting]>,
-    /// Its own threads that serve other lanes.
+    /// Its threads by number, if it lends them.
+    waiting: Box<[WaitingThread]>,
+    /// The number of its threads that serve other lanes.
     lent: AtomicU32,
-    /// One of its threads was called, and none has come yet.
+    /// A thread was called for another lane, and none has responded yet.
     called: AtomicBool,
-    /// Somebody more may serve this lane.
+    /// The lane wants one more thread.
     wanting: AtomicBool,
-    /// The relief was asked to look at this lane.
+    /// The lane has asked the relief thread for help.
     asking: AtomicBool,
 }
 
 const BELL: u64 = u64::MAX;
 
 impl Standby {
-    /// That of lane `number`; `None` for one that neither needs nor gives help.
+    /// The state of lane `number`; `None` if it can neither get help nor lend threads.
     pub(super) fn of(config: &PoolConfig, number: usize) -> Option<Self> {
         let own = &config.lanes[number];
         let in_order = |order: Ordering| {
@@ -80,7 +80,7 @@ impl Standby {
             borrowers,
             lenders,
             idle: AtomicU32::new(0),
-            waiting: (0..threads).map(|_| Waiting::default()).collect(),
+            waiting: (0..threads).map(|_| WaitingThread::default()).collect(),
             lent: AtomicU32::new(0),
             called: AtomicBool::new(false),
             wanting: AtomicBool::new(false),
@@ -97,7 +97,7 @@ impl Standby {
         self.idle.load(SeqCst) > 0
     }
 
-    /// The calling thread, the lane's one at that place, waits; true if it is the first one.
+    /// Notes that the calling thread, number `place` of the lane, begins to wait; true if it is the first one.
     pub(super) fn begin_idle(&self, place: u32) -> bool {
         if let Some(waiting) = self.waiting.get(place as usize) {
             waiting.begin();
@@ -105,17 +105,17 @@ impl Standby {
         self.idle.fetch_add(1, SeqCst) == 0
     }
 
-    /// The calling thread waits no more; true if it was the last one.
+    /// Notes that the calling thread stops waiting; true if it was the last one.
     pub(super) fn end_idle(&self) -> bool {
         self.idle.fetch_sub(1, SeqCst) == 1
     }
 
-    /// One thread more serves another lane.
+    /// Counts one more thread that serves another lane.
     pub(super) fn lend(&self) {
         self.lent.fetch_add(1, SeqCst);
     }
 
-    /// One that served another lane is back.
+    /// Counts a thread that has returned from another lane.
     pub(super) fn take_back(&self) {
         self.lent.fetch_sub(1, SeqCst);
     }
@@ -124,19 +124,19 @@ impl Standby {
         self.lent.load(SeqCst)
     }
 
-    /// The calling thread is raised by others no more; true if it was.
+    /// Ends the raising of the calling thread by others; true if it was raised.
     pub(super) fn take_raised(&self, place: u32) -> bool {
         let waiting = self.waiting.get(place as usize);
-        waiting.is_some_and(Waiting::end)
+        waiting.is_some_and(WaitingThread::end)
     }
 
-    /// A thread has come that was called: what is called from now on comes again.
-    pub(super) fn come(&self) {
+    /// Notes that a called thread has responded, so that the next call raises threads again.
+    pub(super) fn clear_call(&self) {
         self.called.swap(false, SeqCst);
     }
 
-    /// Lets those wait as the lane's threads do that were raised, and of whom another one has come.
-    pub(super) fn calm(&self, own: Option<SchedPolicy>) {
+    /// Lowers the raised threads that still wait, after another thread has responded to the call.
+    pub(super) fn lower_waiting(&self, own: Option<SchedPolicy>) {
         let Some(own) = own else {
             return;
         };
@@ -145,7 +145,7 @@ impl Standby {
         }
     }
 
-    /// Raises all that wait, since any of them may be the one who comes.
+    /// Raises all waiting threads, because any of them may respond.
     fn raise(&self, priority: Option<Priority>, policy: SchedPolicy) {
         self.called.store(true, SeqCst);
         for waiting in &self.waiting {
@@ -153,13 +153,13 @@ impl Standby {
         }
     }
 
-    pub(super) fn is_wanting(&self) -> bool {
+    pub(super) fn wants_help(&self) -> bool {
         self.wanting.load(SeqCst)
     }
 
-    /// True for the one thread that shall help.
-    pub(super) fn answer(&self) -> bool {
-        self.is_wanting() && self.wanting.swap(false, SeqCst)
+    /// Claims the help that the lane wants; true for one thread only.
+    pub(super) fn claim_help(&self) -> bool {
+        self.wants_help() && self.wanting.swap(false, SeqCst)
     }
 }
 
@@ -181,10 +181,10 @@ impl Relief {
         Ok(Some(Self { epoll, bell }))
     }
 
-    /// Watches over a lane while, and only while, all its threads are busy.
+    /// Watches a lane while, and only while, all its threads are busy.
     ///
-    /// Called by whoever changes that. Two who do so at once could tell the kernel in the wrong order, so each looks again.
-    pub(super) fn settle(&self, lane: &Lane, standby: &Standby) {
+    /// A thread calls this when it changes that. Two threads could reach the kernel in the wrong order, so each checks again.
+    pub(super) fn watch_while_busy(&self, lane: &Lane, standby: &Standby) {
         loop {
             let has_idle = standby.has_idle();
             let flags = if has_idle {
@@ -192,7 +192,7 @@ impl Relief {
             } else {
                 EventFlags::IN | EventFlags::ONESHOT
             };
-            // The lane was added before its threads began, so there is nothing to fail.
+            // It cannot fail: the lane was added before its threads began.
             let _ = epoll::modify(&self.epoll, &lane.events, data(lane), flags);
             if has_idle {
                 standby.wanting.store(false, SeqCst);
@@ -203,14 +203,14 @@ impl Relief {
         }
     }
 
-    /// Asks for help in the name of a lane.
+    /// Asks the relief thread to help a lane.
     pub(super) fn ask(&self, standby: &Standby) {
         if !standby.asking.swap(true, SeqCst) {
             self.ring();
         }
     }
 
-    /// Wakes the relief.
+    /// Wakes the relief thread.
     pub(super) fn ring(&self) {
         ring(&self.bell);
     }
@@ -234,7 +234,7 @@ impl Relief {
     }
 }
 
-/// Helps lanes until the pool is stopped: the work of the relief's thread.
+/// The work of the relief thread: helps lanes until the pool is stopped.
 pub(super) fn run(orb: &Arc<ServerCore>, pool: &Arc<Pool>, relief: &Relief) {
     let mut dynamic: Vec<JoinHandle<Option<()>>> = Vec::new();
     while !pool.is_stopping() {
@@ -255,7 +255,7 @@ pub(super) fn run(orb: &Arc<ServerCore>, pool: &Arc<Pool>, relief: &Relief) {
     threads::join(dynamic);
 }
 
-/// Gives a lane dynamic threads as long as it may have more and needs them, then one of another lane.
+/// Gives a lane dynamic threads while it needs them and may have more, then a thread of another lane.
 fn relieve(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
@@ -268,21 +268,21 @@ fn relieve(
             Some(thread) => dynamic.push(thread),
             None => return borrow(pool, lane),
         }
-        // Several may have been put into a queue since it was asked; without one, the new thread itself tells of more.
+        // Several requests may have been queued since the lane asked. Without a queue, the new thread itself asks again.
         if !has_queue {
             return;
         }
     }
 }
 
-/// Calls a thread of the least urgent lane that has an idle one, or lets the first that is through with its work come.
+/// Calls an idle thread of the least urgent lane that has one. If none is idle, the first that finishes its work helps.
 //= RT-CORBA 1.2 §Threadpools
 //# A lane without idle threads may borrow a thread of a lane of lower priority, which runs at its priority meanwhile.
 fn borrow(pool: &Pool, lane: &Lane) {
     let Some(standby) = lane.standby.as_ref().filter(|standby| standby.borrows()) else {
         return;
     };
-    // First the wish, then the look: a thread that gets idle meanwhile is either seen here, or sees the wish.
+    // The flag is set before the search: a thread that becomes idle meanwhile is either found here or sees the flag.
     standby.wanting.store(true, SeqCst);
     let mut lenders = standby.lenders.iter().map(|&number| &pool.lanes[number]);
     let idle = lenders.find(|lender| lender.standby.as_ref().is_some_and(Standby::has_idle));
@@ -294,7 +294,7 @@ fn borrow(pool: &Pool, lane: &Lane) {
 
 /// Makes the waiting threads of a lender as urgent as the lane that one of them is called to.
 fn raise(lender: &Lane, lane: &Lane) {
-    // Without a policy, the host has refused the lane's.
+    // Without a policy, the host has refused the scheduling of the lane.
     if let (Some(own), Some(policy)) = (lender.threads.policy, lane.threads.policy)
         && own != policy
         && let Some(standby) = &lender.standby
@@ -304,7 +304,7 @@ fn raise(lender: &Lane, lane: &Lane) {
 }
 
 pub(super) fn ring(bell: &OwnedFd) {
-    // A counter that is full is readable all the same.
+    // It fails only if the counter is full, and then the bell is readable already.
     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 

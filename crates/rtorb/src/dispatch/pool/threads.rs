@@ -16,14 +16,14 @@ use std::time::Duration;
 
 /// When a thread of a lane ends before its pool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stay {
+pub(super) enum Lifetime {
     /// Never.
     Static,
     /// When it has been idle for so long.
     Dynamic { idle_ns: u64 },
 }
 
-impl Stay {
+impl Lifetime {
     /// How long it waits for work; `None` is for ever.
     #[inline]
     pub(super) fn idle_ns(self) -> Option<u64> {
@@ -61,7 +61,7 @@ pub(super) fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refus
         let readers = u32::from(lane.queue.is_some());
         lane.expect(lane.static_threads + readers + u32::from(pool.relief.is_some()));
         for place in 0..lane.static_threads {
-            pool.note(start_in_lane(orb, pool, lane, (place, Stay::Static))?);
+            pool.note(start_in_lane(orb, pool, lane, place, Lifetime::Static)?);
         }
         if lane.queue.is_some() {
             pool.note(start_reader(orb, pool, lane)?);
@@ -85,7 +85,7 @@ pub(super) fn start_dynamic(
     let idle_ns = orb.limits.idle_thread_time.min(IDLE_MAX).as_nanos() as u64;
     let number = lane.static_threads + place as u32;
     let entered = lane.enter();
-    let thread = start_in_lane(orb, pool, lane, (number, Stay::Dynamic { idle_ns }));
+    let thread = start_in_lane(orb, pool, lane, number, Lifetime::Dynamic { idle_ns });
     debug_assert!(entered, "the relief is one of those who run");
     if thread.is_err() {
         lane.dynamic[place].store(false, Ordering::Release);
@@ -109,20 +109,21 @@ fn start_in_lane(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
-    (place, stay): (u32, Stay),
+    place: u32,
+    lifetime: Lifetime,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
     let name = format!("{}-{}", name_of(pool, lane), place + 1);
     start_one(orb, pool, lane, &name, move |orb, pool, lane| {
         if lane.has_one_thread() {
             ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
         }
-        LaneThread::new(orb, pool, lane, (place, stay)).run();
+        LaneThread::new(orb, pool, lane, place, lifetime).run();
         ALONE_IN.set(None);
         let dynamic = place.checked_sub(lane.static_threads);
         if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
             place.store(false, Ordering::Release);
             // What came when it had given up waiting, and was still counted on, is looked after by another.
-            pool.look_after(lane);
+            pool.find_help(lane);
         }
         lane.leave();
     })

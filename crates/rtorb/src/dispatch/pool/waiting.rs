@@ -1,30 +1,30 @@
-//! A thread that waits in a lane, and is made urgent before it is called to a more urgent one.
+//! A thread that waits in a lane, and whose priority is raised before it is called to a more urgent lane.
 //!
-//! A thread that raised itself only after it woke would be kept from it by any thread between the two priorities. So who
-//! calls raises it first; and since it may be woken by something else, it asks whether it was raised whenever it wakes.
+//! If the thread raised itself after it woke, any thread between the two priorities could delay it. So the caller raises it
+//! first. Something else may wake the thread, so it checks after each wait whether it was raised.
 
 use crate::realtime::Priority;
 use rtorb_os::sched::{SchedPolicy, apply_policy_to};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::thread_id;
 
-/// One thread's place in its lane.
+/// One waiting thread of a lane that lends threads.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    /// Held while the thread is raised or lowered, so that it does not go on with its work meanwhile.
+pub(super) struct WaitingThread {
+    /// Held while the thread is raised or lowered, so that it does not continue its work meanwhile.
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Its kernel number, while it waits.
+    /// Its kernel thread id while it waits.
     thread: Option<u32>,
     /// The priority of the lane for which it was raised.
     raised_to: Option<Priority>,
 }
 
-impl Waiting {
-    /// The calling thread is about to wait.
+impl WaitingThread {
+    /// Notes that the calling thread is about to wait.
     pub(super) fn begin(&self) {
         self.state.lock().thread = Some(thread_id());
     }
@@ -72,12 +72,12 @@ mod tests {
     use std::sync::mpsc::channel;
 
     /// What a thread of FIFO 1 runs as, and whether it knows that it was raised, after `meanwhile` was done while it waited.
-    fn woken_after(meanwhile: impl FnOnce(&Waiting)) -> Option<(SchedPolicy, bool)> {
+    fn woken_after(meanwhile: impl FnOnce(&WaitingThread)) -> Option<(SchedPolicy, bool)> {
         if let Err(refused) = allowed(SchedPolicy::Fifo(9)) {
             println!("skipped: {refused}");
             return None;
         }
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitingThread::default());
         let (its, config) = (
             Arc::clone(&waiting),
             ThreadConfig {
@@ -102,7 +102,7 @@ mod tests {
 
     const OWN: SchedPolicy = SchedPolicy::Fifo(1);
 
-    fn raise(waiting: &Waiting, priority: u8) {
+    fn raise(waiting: &WaitingThread, priority: u8) {
         let lane = Priority::new(i16::from(priority)).ok();
         waiting.raise(lane, SchedPolicy::Fifo(priority));
     }

@@ -5,7 +5,7 @@ use super::Pool;
 use super::connection::Connection;
 use super::lane::Lane;
 use super::relief::Standby;
-use super::threads::Stay;
+use super::threads::Lifetime;
 use crate::server::{Event, ServerCore, TakenRequest, Workspace};
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct LaneThread<'p> {
     lane: &'p Lane,
     /// Its number in the lane.
     place: u32,
-    stay: Stay,
+    lifetime: Lifetime,
     /// It may run as another lane's threads do.
     is_lent: bool,
     pub(super) workspace: Workspace,
@@ -37,14 +37,15 @@ impl<'p> LaneThread<'p> {
         orb: &'p Arc<ServerCore>,
         pool: &'p Pool,
         lane: &'p Lane,
-        (place, stay): (u32, Stay),
+        place: u32,
+        lifetime: Lifetime,
     ) -> Self {
         Self {
             orb,
             pool,
             lane,
             place,
-            stay,
+            lifetime,
             is_lent: false,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
@@ -64,26 +65,29 @@ impl<'p> LaneThread<'p> {
 
     fn serve_event(&mut self) -> Needed {
         self.begin_idle();
-        let event = self.lane.next_event(self.stay.idle_ns());
+        let event = self.lane.next_event(self.lifetime.idle_ns());
         self.end_idle();
         if event != Some(Event::Help) {
-            self.turn_to_own();
+            self.return_to_own_lane();
         }
         match event {
             Some(event) => self.serve(self.lane, event),
-            None if self.stay != Stay::Static => return Needed::No,
+            None if self.lifetime != Lifetime::Static => return Needed::No,
             None => {}
         }
         Needed::Yes
     }
 
     fn serve_job(&mut self, queue: &RequestQueue) -> Needed {
-        let deadline_ns = self.stay.idle_ns().map(|idle_ns| monotonic_ns() + idle_ns);
+        let deadline_ns = self
+            .lifetime
+            .idle_ns()
+            .map(|idle_ns| monotonic_ns() + idle_ns);
         self.begin_idle();
         let job = queue.next(deadline_ns);
         self.end_idle();
         if !matches!(job, Ok(Job::Help)) {
-            self.turn_to_own();
+            self.return_to_own_lane();
         }
         match job {
             Ok(job) => self.serve_queued(queue, job),
@@ -96,7 +100,7 @@ impl<'p> LaneThread<'p> {
     fn serve(&mut self, lane: &Lane, event: Event) {
         match event {
             Event::Connection(token, readiness) => {
-                Connection::serve(self, (lane, token), readiness);
+                Connection::serve(self, lane, token, readiness);
             }
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
@@ -122,9 +126,9 @@ impl<'p> LaneThread<'p> {
         };
         loop {
             if standby.begin_idle(self.place) {
-                self.pool.settle(self.lane);
+                self.pool.watch_while_busy(self.lane);
             }
-            let wants = |&number: &usize| self.pool.lanes[number].is_wanting();
+            let wants = |&number: &usize| self.pool.lanes[number].wants_help();
             if !standby.borrowers.iter().any(wants) {
                 return;
             }
@@ -139,16 +143,16 @@ impl<'p> LaneThread<'p> {
             return;
         };
         if standby.end_idle() {
-            self.pool.settle(self.lane);
+            self.pool.watch_while_busy(self.lane);
         }
         self.is_lent |= standby.take_raised(self.place);
     }
 
     /// Before it works for its own lane: others shall come where it was called, and it runs as its lane does.
     #[inline]
-    fn turn_to_own(&mut self) {
-        self.pool.pass_on_calls(self.lane);
-        self.go_home();
+    fn return_to_own_lane(&mut self) {
+        self.pool.repeat_calls(self.lane);
+        self.resume_own_policy();
     }
 
     /// Serves one request of each more urgent lane that wants help.
@@ -157,14 +161,14 @@ impl<'p> LaneThread<'p> {
         let Some(standby) = &self.lane.standby else {
             return;
         };
-        standby.come();
+        standby.clear_call();
         for &number in &standby.borrowers {
             let lane = &self.pool.lanes[number];
-            if lane.is_wanting() {
+            if lane.wants_help() {
                 let entered = lane.enter();
                 // Before it takes the wish from the others: from now on it is not kept from the work.
                 let is_urgent = entered && self.run_as(lane);
-                if lane.standby.as_ref().is_some_and(Standby::answer) && is_urgent {
+                if lane.standby.as_ref().is_some_and(Standby::claim_help) && is_urgent {
                     standby.lend();
                     if self.lane.lacks_thread() {
                         self.pool.ask_for_help(self.lane);
@@ -177,13 +181,13 @@ impl<'p> LaneThread<'p> {
                 }
             }
         }
-        standby.calm(self.lane.threads.policy);
-        self.go_home();
+        standby.lower_waiting(self.lane.threads.policy);
+        self.resume_own_policy();
     }
 
     /// Runs as its own lane's threads do, if it may not.
     #[inline]
-    fn go_home(&mut self) {
+    fn resume_own_policy(&mut self) {
         // Should it fail, it tries again after its next request.
         self.is_lent = self.is_lent && !self.run_as(self.lane);
     }
@@ -198,12 +202,12 @@ impl<'p> LaneThread<'p> {
     }
 
     /// Has the call that it took from a lane's own threads made again, to whoever waits by then.
-    fn give_back_call(&self, lane: &Lane) {
+    fn repeat_call_of(&self, lane: &Lane) {
         if let Some(standby) = &lane.standby {
-            standby.come();
-            standby.calm(lane.threads.policy);
+            standby.clear_call();
+            standby.lower_waiting(lane.threads.policy);
         }
-        self.pool.pass_on_calls(lane);
+        self.pool.repeat_calls(lane);
     }
 
     fn serve_one_of(&mut self, lane: &Lane) {
@@ -211,9 +215,9 @@ impl<'p> LaneThread<'p> {
             None => {
                 let event = lane.next_event(Some(0));
                 // More may wait there.
-                self.pool.settle(lane);
+                self.pool.watch_while_busy(lane);
                 match event {
-                    Some(Event::Help) => self.give_back_call(lane),
+                    Some(Event::Help) => self.repeat_call_of(lane),
                     None => {}
                     Some(event) => self.serve(lane, event),
                 }
@@ -224,7 +228,7 @@ impl<'p> LaneThread<'p> {
                     self.pool.ask_for_help(lane);
                 }
                 match job {
-                    Some(Job::Help) => self.give_back_call(lane),
+                    Some(Job::Help) => self.repeat_call_of(lane),
                     None => {}
                     Some(job) => self.serve_queued(queue, job),
                 }
