@@ -209,7 +209,7 @@ fn anomalies_are_told_in_words() {
             .any(|known| known.severity == wanted && known.description.contains(words));
         assert!(found, "{words}: {anomalies:?}");
     };
-    told(AnomalySeverity::AnomalyError, "second has no period");
+    told(AnomalySeverity::AnomalyError, "second never runs");
     // By a oneway, who depends on it is called.
     scheduler
         .add_dependency(second, first, 1, DependencyTypeT::OneWayCall)
@@ -218,7 +218,7 @@ fn anomalies_are_told_in_words() {
     scheduler
         .add_dependency(first, second, 1, DependencyTypeT::OneWayCall)
         .expect("known handles");
-    told(AnomalySeverity::AnomalyFatal, "circle");
+    told(AnomalySeverity::AnomalyFatal, "cycle");
     scheduler
         .set_dependency_enable_state(
             first,
