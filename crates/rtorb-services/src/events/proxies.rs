@@ -48,9 +48,9 @@ impl ConsumerProxy {
     fn consumer(&self) -> Result<Arc<Consumer>, SystemException> {
         match &*self.state.lock() {
             ProxyState::Connected { consumer, .. } => Ok(Arc::clone(consumer)),
-            ProxyState::Unconnected | ProxyState::Disconnected => {
-                Err(ExceptionKind::BadInvOrder.into())
-            }
+            ProxyState::Unconnected => Err(ExceptionKind::BadInvOrder.into()),
+            // The keeper may not have deactivated the proxy yet.
+            ProxyState::Disconnected => Err(ExceptionKind::ObjectNotExist.into()),
         }
     }
 }
