@@ -70,11 +70,11 @@ pub(crate) fn run(
     }
 }
 
-/// True if a call to that endpoint, which is this ORB's, would wait for the calling thread itself, in a servant; for those of
-/// a pool that is [`pool::would_wait_for_itself`].
+/// True if a call from a servant to that endpoint of the same ORB would wait for the calling thread itself. For threads of a
+/// pool, see [`pool::would_wait_for_itself`].
 ///
-/// Several threads can wait for each other too, all of them in servants that call their own server: that ends by the calls'
-/// timeouts.
+/// Several threads can also wait for each other, if all are in servants that call their own server. The timeouts of the calls
+/// end that.
 #[cold]
 pub(crate) fn would_deadlock(dispatch: &Dispatch, orb: &ServerCore, endpoint: &Endpoint) -> bool {
     let threads = match dispatch {
@@ -95,7 +95,7 @@ pub(crate) fn would_deadlock(dispatch: &Dispatch, orb: &ServerCore, endpoint: &E
 /// Waits until threads have ended.
 fn join(threads: Vec<JoinHandle<Option<()>>>) {
     for thread in threads {
-        // A panic of a servant was caught where it happened; there is no other.
+        // A panic of a servant was caught in the upcall; nothing else panics.
         let _ = thread.join();
     }
 }

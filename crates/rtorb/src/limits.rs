@@ -1,4 +1,4 @@
-//! The bounds of everything that could grow.
+//! The bounds of an ORB.
 
 use rtorb_wire::connection::ReceiveLimits;
 use std::time::Duration;
@@ -17,49 +17,49 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Octets of one GIOP message, header included, in and out. IMP_LIMIT going out, MessageError coming in.
+    /// Bytes of one GIOP message with its header, in both directions. Beyond it: IMP_LIMIT when sending, MessageError when
+    /// receiving.
     ///
-    /// A connection keeps the memory that its largest messages and their fragments needed, a serving thread that of its
-    /// replies and sequences: what clients can make a server hold is a few times this for each of both.
+    /// A connection keeps the memory of its largest messages and their fragments, and a serving thread keeps that of its replies
+    /// and sequences. So clients can make a server hold a few times this size for each connection and each thread.
     pub message_octets_max: usize,
     /// Connections that a server serves at a time, and each lane of a thread pool.
     ///
-    /// When another client connects, the connection gives way from which nothing has come for the longest time: it is closed
-    /// with CloseConnection, after which its client connects again when it has something to call. A connection with a request
-    /// in progress or an unread reply does not give way; half a message is no request. If none gives way, the new client is
-    /// refused with CloseConnection, which our clients report as TRANSIENT with advice. The same holds when the process has no
-    /// file descriptor left.
+    /// When another client connects, the connection that has been silent for the longest time gives way. It is closed with
+    /// CloseConnection, and its client connects again at its next call. A connection with a request in progress or an unread
+    /// reply does not give way; half a message is not a request. If no connection gives way, the new client is refused with
+    /// CloseConnection, which our clients report as TRANSIENT with advice. The same rule applies when the process has no file
+    /// descriptor left.
     pub connections_max: usize,
-    /// Objects active at a time in all adapters: NO_RESOURCES.
+    /// Active objects in all adapters. Beyond it: NO_RESOURCES.
     pub objects_max: usize,
-    /// Object adapters: NO_RESOURCES.
+    /// Object adapters. Beyond it: NO_RESOURCES.
     pub adapters_max: usize,
-    /// Object keys that the application chooses and binds (`Orb::bind_object_key`).
+    /// Object keys that the application binds (`Orb::bind_object_key`).
     pub bound_keys_max: usize,
-    /// Connections that one client thread keeps; the one unused longest is closed for another.
+    /// Connections that one client thread keeps. Beyond it, the one that was unused for the longest time is closed.
     pub thread_connections_max: usize,
-    /// Connections that the client threads of an ORB share, with the connection strategies that have them do so; one that
-    /// nobody waits on is closed for another: NO_RESOURCES.
+    /// Connections that the client threads of an ORB share, with `multiplexed` and `banded`. Beyond it, a connection on which no
+    /// thread waits is closed; if there is none, NO_RESOURCES.
     pub shared_connections_max: usize,
-    /// Fragmented messages in progress on one connection; one more closes it.
+    /// Fragmented messages in progress on one connection. One more closes the connection.
     pub fragment_chains_max: usize,
-    /// Threads of all thread pools that the application makes, dynamic ones included: NO_RESOURCES.
+    /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES.
     pub pool_threads_max: usize,
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,
-    /// Requests that wait in a queue for a thread to serve them, where a thread pool's bounds are not closer; one more gets
-    /// TRANSIENT 1, and so does one with which they would be larger than four messages of `message_octets_max` together.
-    /// A queue has memory for 512 octets of each of them from the beginning, and keeps up to 64 KiB. From 1 to 65,536: of
-    /// other numbers the nearer of these is taken.
+    /// Requests that wait in a queue for a thread, unless a thread pool has closer bounds. One more gets TRANSIENT 1. So does a
+    /// request that would make the queue larger than four messages of `message_octets_max`. A queue allocates 512 bytes for each
+    /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536; other numbers are rounded to the nearer end.
     pub queued_requests_max: usize,
-    /// LOCATION_FORWARD replies followed in one call: TRANSIENT.
+    /// LOCATION_FORWARD replies that one call follows. Beyond it: TRANSIENT.
     pub forwards_max: usize,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
     /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to
     /// requests that had been read by then add up to four messages of `message_octets_max`, the next one closes the connection.
-    /// From 1 ms to a day; the builder sees to that.
+    /// From 1 ms to a day; the builder rounds other values to the nearer end.
     pub send_timeout: Duration,
 }
 
@@ -80,17 +80,17 @@ impl Limits {
         }
     }
 
-    /// Requests that wait in a queue, as many as one can be made for.
+    /// The bound on the requests in a queue, within the range that a queue supports.
     pub(crate) fn queued_requests(&self) -> u32 {
         u32::try_from(self.queued_requests_max).map_or(QUEUED_MAX, |max| max.clamp(1, QUEUED_MAX))
     }
 
-    /// Bytes of replies that one client has not taken: with as many, its connection is closed at the next reply.
+    /// The bound on the unsent bytes of one client. At the bound, the next reply closes the connection.
     pub(crate) fn unsent_octets_max(&self) -> usize {
         self.queued_octets_max()
     }
 
-    /// Octets of the requests that wait in a queue.
+    /// The bound on the bytes of the requests in a queue.
     pub(crate) fn queued_octets_max(&self) -> usize {
         self.message_octets_max.saturating_mul(LARGEST_QUEUED_MAX)
     }

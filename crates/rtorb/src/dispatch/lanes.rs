@@ -1,7 +1,7 @@
-//! Threads, listening endpoints and connections of their own for each priority (TAO, P1 2.2.2): the ORB's own thread pool,
-//! for adapters that name none.
+//! The ORB's own thread pool, for adapters that name none: each priority has threads, listening endpoints and connections of
+//! its own (TAO, P1 2.2.2).
 //!
-//! It listens from when the ORB does, so that there are references; its threads begin when the ORB is run.
+//! The pool listens as soon as the ORB does, so that references can be made. Its threads begin when the ORB is run.
 
 use super::pool::{LaneConfig, Pool, PoolConfig};
 use super::{DispatchError, Pools, await_connection};
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The lanes of the ORB's own pool, and the pool once the ORB listens.
 pub(crate) struct Lanes {
-    /// Without any there is one lane that runs as the server's threads do.
+    /// If it is empty, there is one lane with the scheduling of the server's threads.
     lanes: Vec<ThreadpoolLane>,
     pool: OnceLock<Arc<Pool>>,
 }
@@ -37,7 +37,7 @@ impl Lanes {
     pub(crate) fn open(&self, orb: &Arc<ServerCore>, pools: &Pools) -> Result<(), SystemException> {
         let config = self.config(orb);
         let listeners = pools.open_endpoints(config.id, config.lanes.len())?;
-        // The builder has refused lanes that this host has no priority for.
+        // The builder has refused lanes without a native priority on this host.
         let pool = Pool::open(orb, config, listeners).map_err(|errno| not_opened(None, errno))?;
         self.pool.get_or_init(|| pool);
         Ok(())

@@ -1,8 +1,8 @@
-//! A pool of threads, of which one waits for all connections; it makes another the leader before it calls the servant
+//! A pool of threads. The leader waits for all connections. It makes another thread the leader before it calls the servant
 //! (miniCOOL, P1 2.2.2).
 //!
-//! No request changes threads. Whoever leads takes the next one, of whatever priority, and with all threads in servants an
-//! urgent request waits until one is done.
+//! No request changes threads. The leader takes the next request, whatever its priority. If all threads are in servants, an
+//! urgent request waits until one of them is done.
 
 use super::reactor::Reactor;
 use super::{DispatchError, join};
@@ -54,13 +54,13 @@ pub(super) fn run(
     }
 }
 
-/// What is the leader's; to hold its lock is to lead.
+/// The state of the leader: the thread that holds its lock leads.
 ///
 /// Followers wait for the lock in order of priority.
 #[derive(Debug)]
 struct Leading {
     reactor: Reactor,
-    /// The connection of the request that was taken last, if octets were behind it; no event will tell of them.
+    /// The connection of the last request, if bytes were left behind it: no event reports them.
     unfinished: Option<Token>,
     failed: Option<Errno>,
 }
@@ -71,7 +71,7 @@ fn follow_and_lead(orb: &Arc<ServerCore>, server: &Server, token: &Mutex<Leading
     loop {
         let taken = token.lock().take(orb, server, &mut workspace, &mut request);
         let Some(session) = taken else { return };
-        // A client that could not be answered has no connection any more, which the leader is told.
+        // If the reply cannot be sent, the connection is shut, and the leader gets its end.
         let _ = request.serve(&session, &mut workspace);
         request.trim();
     }
@@ -99,7 +99,7 @@ impl Leading {
             };
             let session = &connection.session;
             if session.has_unsent() && received == Served::Open {
-                // When the client has taken that, an event says so.
+                // An event reports when the client has taken it.
                 continue;
             }
             let next = match received {
@@ -115,7 +115,7 @@ impl Leading {
                     return Some(session);
                 }
                 Next::Incomplete => {}
-                // Those that the ORB itself ends are told so in the end.
+                // Connections that the ORB itself ends get CloseConnection at the end.
                 Next::Over if orb.is_stopping() => {}
                 Next::Over => self.reactor.remove(number, server),
             }
@@ -123,7 +123,7 @@ impl Leading {
         None
     }
 
-    /// Waits for octets of a connection and receives them.
+    /// Waits for bytes of a connection and receives them.
     fn receive(&mut self, orb: &Arc<ServerCore>, server: &Server) -> Option<(Token, Served)> {
         match self.reactor.next(orb, server) {
             Ok(number) => {

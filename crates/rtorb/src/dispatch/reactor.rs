@@ -1,4 +1,4 @@
-//! One thread that waits for all connections of a server; what it does with those that have bytes is a strategy's.
+//! One thread that waits for all connections of a server. The strategy decides what it does with those that have bytes.
 
 use crate::server::{
     Event, EventLoop, EventRoom, Readiness, Served, ServedConnection, Server, ServerCore, Token,
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// All connections of a server, and the event loop that says which of them have bytes.
+/// All connections of a server, and their event loop.
 #[derive(Debug)]
 pub(super) struct Reactor {
     events: Arc<EventLoop>,
@@ -21,7 +21,7 @@ pub(super) struct Reactor {
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// Begins to watch a server's listeners.
+    /// Makes the event loop of a server's listeners.
     pub(super) fn new(orb: &ServerCore, server: &Server) -> Result<Self, Errno> {
         Ok(Self {
             events: server.event_loop(orb.limits.send_timeout, Trigger::Level)?,
@@ -30,7 +30,7 @@ impl Reactor {
         })
     }
 
-    /// Passes each connection that has bytes to `serve` until the ORB is stopped; one that is over is dropped.
+    /// Passes each connection that has bytes to `serve`, until the ORB is stopped. Drops connections that have ended.
     pub(super) fn run(
         &mut self,
         orb: &Arc<ServerCore>,
@@ -56,7 +56,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits until one connection has bytes; `None` when it was something else, which is dealt with.
+    /// Waits until one connection has bytes; `None` after another event, which is handled here.
     pub(super) fn next(
         &mut self,
         orb: &Arc<ServerCore>,
@@ -75,7 +75,7 @@ impl Reactor {
         self.connections.get_mut(&token)
     }
 
-    /// Forgets a connection: it is closed when the last thread is done that replies on it.
+    /// Removes a connection. It is closed when the last thread that replies on it is done.
     pub(super) fn remove(&mut self, token: Token, server: &Server) {
         if let Some(connection) = self.connections.remove(&token) {
             connection.session.detach();
@@ -84,7 +84,7 @@ impl Reactor {
         }
     }
 
-    /// The connection that an event is about; one of a listener is dealt with.
+    /// The connection of an event. An event of a listener is handled here.
     fn connection_of(
         &mut self,
         event: Option<Event>,
@@ -117,7 +117,7 @@ impl Reactor {
             if attached.is_ok() {
                 self.connections.insert(token, connection);
             } else {
-                // The host watches over no more files: this client is refused, the others are served on.
+                // The host can watch no more descriptors: this client is refused, the others are not affected.
                 refuse(&connection.session.stream);
             }
         });

@@ -8,26 +8,26 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use rtorb_os::ring::{PopError, Ring};
 use std::sync::Arc;
 
-/// The requests that wait while all threads are busy, and memory for as many, so that none makes a heap call.
+/// The requests that wait while all threads are busy, with memory for all of them, so that queueing makes no heap call.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
     jobs: Ring<Job>,
     /// A call for help is in the queue.
     is_called: AtomicBool,
-    /// Memory of requests that were served.
+    /// The memory of served requests.
     spare: Ring<TakenRequest>,
-    /// Requests that were put in and not served yet.
+    /// The number of requests that were added and not served yet.
     accepted: AtomicU32,
-    /// Bytes of those that no thread has taken out yet.
+    /// The bytes of the requests that no thread has taken yet.
     bytes: AtomicUsize,
     requests_max: u32,
     bytes_max: usize,
-    /// Requests of one connection, where the thread that reads asks for it.
+    /// The most requests of one connection, if the reading thread sets a bound.
     of_connection_max: u32,
 }
 
-/// Requests that one connection has in a queue, if there are no more threads: many clients that pipeline delay others by a
-/// few requests each.
+/// The bound on the requests of one connection in a queue, unless there are more threads. So each of many clients that
+/// pipeline delays others by a few requests only.
 const OF_CONNECTION_MAX: u32 = 4;
 
 /// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
@@ -37,7 +37,7 @@ pub(crate) struct Buffering {
     pub(crate) octets_max: u32,
 }
 
-/// What a thread takes out.
+/// The work that a thread takes out.
 #[derive(Debug)]
 pub(super) enum Job {
     /// A request, and where its reply goes.
@@ -46,7 +46,7 @@ pub(super) enum Job {
     Help,
 }
 
-/// The reply to a request for which there is no room (as CORBA 3 says of requests that are discarded).
+/// The reply to a request without room in the queue (CORBA 3: a discarded request).
 const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
 
 impl RequestQueue {
@@ -61,7 +61,7 @@ impl RequestQueue {
             0 => limits.queued_octets_max(),
             bound => limits.queued_octets_max().min(bound as usize),
         };
-        // Beside those that wait are those that threads are about to take, a call for help, and one being taken.
+        // Room for the waiting requests, those that threads are about to take, a call for help, and one being taken.
         let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
         let spare = Ring::new(jobs);
         while spare.push(TakenRequest::with_room()).is_ok() {}
@@ -77,12 +77,12 @@ impl RequestQueue {
         }
     }
 
-    /// True if a connection has as many requests here as it may: it is not to be read until some are served.
+    /// True if a connection has reached its bound here: it must not be read until some of its requests are served.
     pub(super) fn holds(&self, session: &Session) -> bool {
         session.is_held(self.of_connection_max)
     }
 
-    /// Adds `request` behind the others and leaves memory for the next one in its place; the queue has so many threads now.
+    /// Adds `request` at the end, and replaces it by memory for the next one. `threads` is the current number of threads.
     ///
     /// Without room, replies TRANSIENT 1.
     pub(super) fn put(
@@ -108,10 +108,10 @@ impl RequestQueue {
         );
     }
 
-    /// Counts in a request of so many bytes; false if there is no room.
+    /// Counts a request of so many bytes; false if there is no room.
     ///
-    /// Called by the one thread that reads, so that no other takes the place meanwhile. A request for which there is a thread
-    /// need not fit.
+    /// Only the reading thread calls this, so that no other can take the room meanwhile. If a thread is free for the request, it
+    /// needs no room.
     fn admit(&self, bytes: usize, threads: u32) -> bool {
         let accepted = self.accepted();
         let waiting = self.bytes.load(Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl RequestQueue {
         fits
     }
 
-    /// Requests that were put in and not served yet.
+    /// The number of requests that were added and not served yet.
     pub(super) fn accepted(&self) -> u32 {
         self.accepted.load(Ordering::Acquire)
     }
@@ -167,11 +167,11 @@ impl RequestQueue {
         self.accepted.fetch_sub(1, Ordering::Release);
         session.note_served(self.of_connection_max);
         request.trim();
-        // There is room for all that there are.
+        // It cannot fail: there is room for all of them.
         let _ = self.spare.push(request);
     }
 
-    /// Takes nothing more in; wakes all threads.
+    /// Accepts no more requests, and wakes all threads.
     pub(super) fn close(&self) {
         self.jobs.close();
     }
@@ -240,7 +240,7 @@ mod tests {
         for (limit, waiting) in [(0, 1), (usize::MAX, 998)] {
             assert_eq!(room(&queue(0, 0, limit), 50), 2 + waiting, "{limit}");
         }
-        // Those that no thread has taken yet count as waiting.
+        // A request that no thread has taken yet counts as waiting.
         assert_eq!(room(&queue(0, 200, 100), 50), 4);
         assert_eq!(room(&queue(0, 10, 100), 50), 2);
     }

@@ -1,4 +1,4 @@
-//! One I/O thread that reads all requests into queues, and threads that serve from them.
+//! One I/O thread that reads all requests into queues, and threads that serve the queues.
 
 use super::reactor::Reactor;
 use super::request_queue::{Buffering, Job, RequestQueue};
@@ -14,25 +14,25 @@ use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// Threads that serve from one queue.
+/// The threads of one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Station {
-    /// Their names begin so; a number follows.
+    /// The beginning of their names; a number follows.
     pub(super) name: String,
     pub(super) threads: u32,
     pub(super) config: ThreadConfig,
-    /// The CORBA priority that all calls have here; `None` where each has its own.
+    /// The CORBA priority of all calls here; `None` if each call has its own.
     pub(super) priority: Option<Priority>,
 }
 
-/// Chooses the station of a request; what it answers else is for the client.
+/// Chooses the station of a request. An error is the reply to the client.
 pub(super) type Choose = Box<
     dyn FnMut(&Session, &TakenRequest, &mut Workspace) -> Result<usize, SystemException> + Send,
 >;
 
-/// Serves until the ORB is stopped; what was read by then is answered.
+/// Serves until the ORB is stopped. Requests that were read by then get their replies.
 ///
-/// `io_thread` is how the I/O thread runs.
+/// `io_thread` is the scheduling of the I/O thread.
 pub(super) fn run(
     orb: &Arc<ServerCore>,
     server: &Server,
@@ -106,7 +106,7 @@ fn start_reading(
         queues,
         choose,
         next: TakenRequest::with_room(),
-        // What is answered here has no priority: only what was sent wrongly, or too much.
+        // Replies from here have no priority: only malformed and refused requests get one.
         workspace: None,
     };
     let orb = Arc::clone(orb);
@@ -123,13 +123,13 @@ fn start_reading(
     spawn("rtorb-io", io_thread, read)
 }
 
-/// The I/O thread's own.
+/// The state of the I/O thread.
 struct Reader {
-    /// Each with the number of its threads.
+    /// Each queue with the number of its threads.
     queues: Vec<(Arc<RequestQueue>, u32)>,
     choose: Choose,
     next: TakenRequest,
-    /// Made on the thread that it is for.
+    /// Made on the I/O thread.
     workspace: Option<Workspace>,
 }
 
@@ -141,10 +141,10 @@ impl Reader {
         matches!(&*self.queues, [(queue, _)] if queue.holds(session))
     }
 
-    /// Passes on all requests of a connection that are there.
+    /// Queues all requests that a connection has received.
     fn read(&mut self, connection: &mut ServedConnection) -> Served {
         let mut is_received = false;
-        // A client that does not take its replies is read on when it has; one that pipelines, when it was served.
+        // A client that does not take its replies is read again when it has; one that pipelines, when it was served.
         while !connection.session.has_unsent() && !self.holds(&connection.session) {
             let (session, reading) = (&connection.session, &mut connection.reading);
             let workspace = self

@@ -1,4 +1,4 @@
-//! A thread for each connection: it reads a request, calls the servant, writes the reply, and meets nobody on the way.
+//! A thread for each connection: it reads a request, calls the servant and writes the reply, and shares nothing.
 
 use super::{DispatchError, await_connection, join};
 use crate::server::{Admission, Server, ServerCore, ThreadPriority, Workspace, refuse};
@@ -40,7 +40,7 @@ pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), Dispatch
             };
             match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                 Ok(thread) => threads.push(thread),
-                // There are threads, and no room for one more now: this client is refused, the others are served on.
+                // The host refuses one more thread: this client is refused, the others are not affected.
                 Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
                     refuse(&session.stream);
                 }

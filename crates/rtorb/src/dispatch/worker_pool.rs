@@ -1,6 +1,6 @@
 //! One I/O thread reads all requests into one queue, from which a pool of threads takes them (CORBAplus, P1 2.2.2).
 //!
-//! Each request changes threads once, and one of high priority waits behind all that came before it.
+//! Each request changes threads once. A request of high priority waits behind all that arrived before it.
 
 use super::DispatchError;
 use super::stations::{self, Station};

@@ -20,13 +20,13 @@ pub struct ServerCall<'m> {
     /// The thread's buffer for replies.
     pub(super) out: &'m mut Vec<u8>,
     pub(super) scratch: &'m mut Scratch,
-    /// When it was received, where it had to wait; else 0.
+    /// When the request arrived, if it had to wait; else 0.
     pub(super) arrived_ns: u64,
-    /// Its timing, where its operation is annotated.
+    /// Its timing, if its operation is annotated.
     pub(super) timing: Option<Serving>,
 }
 
-/// Where and how the reply goes.
+/// The destination and form of the reply.
 #[derive(Debug)]
 pub(super) struct Reply<'m> {
     pub(super) session: &'m Session,
@@ -34,9 +34,9 @@ pub(super) struct Reply<'m> {
     request_id: u32,
     response: Response,
     char_code_set: CharCodeSet,
-    /// The data of the request's RTCorbaPriority, which goes back with the reply.
+    /// The data of the request's RTCorbaPriority, which the reply repeats.
     pub(super) priority: Option<&'m [u8]>,
-    /// Set when the client could not be sent its reply: the connection is of no use any more.
+    /// True if the reply could not be sent: the connection is broken.
     pub(super) is_broken: bool,
     is_sent: bool,
 }
@@ -51,16 +51,16 @@ impl<'m> ServerCall<'m> {
     /// Reads the next argument.
     ///
     /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the octets are not such a value.
+    /// MARSHAL, COMPLETED_NO, when the bytes are not such a value.
     #[inline]
     pub fn argument<T: Decode>(&mut self) -> Result<T, SystemException> {
         Ok(T::decode(&mut self.arguments)?)
     }
 
-    /// Reads a sequence into memory that the serving thread keeps for it; give it back by [`recycle`](Self::recycle).
+    /// Reads a sequence into memory that the serving thread keeps; return it with [`recycle`](Self::recycle).
     ///
     /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the octets are not such a sequence.
+    /// MARSHAL, COMPLETED_NO, when the bytes are not such a sequence.
     #[inline]
     pub fn sequence<T: Decode + Send + 'static>(&mut self) -> Result<Vec<T>, SystemException> {
         let count = self.arguments.count(T::OCTETS_MIN)?;
@@ -70,13 +70,13 @@ impl<'m> ServerCall<'m> {
         Ok(items)
     }
 
-    /// Takes a sequence's memory back for the next request.
+    /// Returns a sequence's memory for the next request.
     #[inline]
     pub fn recycle<T: Send + 'static>(&mut self, items: Vec<T>) {
         self.scratch.keep(items);
     }
 
-    /// Begins to time a call of the annotated operation at `place`.
+    /// Starts the timing of a call of the annotated operation at index `place`.
     #[inline]
     pub(crate) fn begin_timing(
         &mut self,
@@ -89,7 +89,7 @@ impl<'m> ServerCall<'m> {
         self.timing = Some(Serving::begin(watch, timings, place, arrivals, arrived_ns));
     }
 
-    /// Says that the servant has answered; for operations that are annotated.
+    /// Notes that the servant has returned; for annotated operations.
     #[inline]
     pub fn executed(&mut self) {
         if let Some(timing) = &mut self.timing {
@@ -97,10 +97,10 @@ impl<'m> ServerCall<'m> {
         }
     }
 
-    /// Sends the results that `encode` writes; nothing for a oneway.
+    /// Sends the results that `encode` writes. Sends nothing for a oneway.
     ///
     /// # Errors
-    /// When a result cannot be represented; the client is sent that exception instead.
+    /// When a result cannot be encoded; the client gets that exception instead.
     #[inline]
     pub fn reply<'r>(
         &mut self,
@@ -109,10 +109,10 @@ impl<'m> ServerCall<'m> {
         self.reply.send(self.out, ReplyStatus::NoException, encode)
     }
 
-    /// Sends a user exception; nothing for a oneway.
+    /// Sends a user exception. Sends nothing for a oneway.
     ///
     /// # Errors
-    /// When a member cannot be represented; the client is sent that exception instead.
+    /// When a member cannot be encoded; the client gets that exception instead.
     pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
         self.reply.send(self.out, ReplyStatus::UserException, |w| {
             w.str(E::REPOSITORY_ID)?;
@@ -122,7 +122,7 @@ impl<'m> ServerCall<'m> {
 }
 
 impl<'m> Reply<'m> {
-    /// A reply to that request, not yet sent.
+    /// A reply to a request, not yet sent.
     #[inline]
     pub(super) fn new(
         session: &'m Session,
@@ -142,7 +142,7 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// Sends a reply to a client that waits no longer than until its request is here (SYNC_WITH_SERVER).
+    /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER).
     #[inline]
     pub(super) fn send_early(&mut self, out: &mut Vec<u8>) {
         if self.response == Response::BeforeInvocation {
@@ -150,7 +150,7 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// Writes and sends a reply, unless none is due any more.
+    /// Writes and sends a reply, unless it was sent already or none is expected.
     #[inline]
     pub(super) fn send<'r>(
         &mut self,
@@ -174,7 +174,7 @@ impl<'m> Reply<'m> {
             self.is_sent = true;
         }
         *out = w.into_buffer();
-        // Whoever answers has done what was asked: calling again would do it twice.
+        // The servant has run: another call would run it twice.
         encoded.map_err(|error| {
             SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
         })
@@ -188,7 +188,7 @@ impl<'m> Reply<'m> {
             minor: exception.minor,
             completed: exception.completed as u32,
         };
-        // A system exception is far below every limit on messages.
+        // It cannot fail: a system exception is far smaller than any limit on messages.
         let _ = self.send(out, ReplyStatus::SystemException, |w| body.encode(w));
     }
 
@@ -200,7 +200,7 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// Kept apart: nearly every reply has no contexts to write.
+    /// Not inlined: nearly every reply has no service contexts.
     #[inline(never)]
     fn begin_with_priority(
         &self,
@@ -216,13 +216,13 @@ impl<'m> Reply<'m> {
     }
 }
 
-/// Memory of sequences between one request and the next.
+/// Memory for sequences that is kept from request to request.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     kept: Vec<Box<dyn Any + Send>>,
 }
 
-/// Types of sequences that a thread keeps memory for; others are freed.
+/// The number of sequence types for which a thread keeps memory. The memory of others is freed.
 const TYPES_MAX: usize = 16;
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! The reading side of a client's connection: bytes in, whole messages out, in the order they came.
+//! The reading side of a client's connection: bytes in, whole messages out, in their order.
 
 use super::answer;
 use super::request::TakenRequest;
@@ -10,21 +10,21 @@ use rtorb_wire::connection::{CodeSetError, CodeSetState, ReceiveError, Receiver,
 use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
 
-/// What a thread reads a connection with; one thread at a time does.
+/// The state of reading a connection. One thread at a time has it.
 #[derive(Debug)]
 pub(crate) struct Reading {
     receiver: Receiver,
     code_sets: CodeSetState,
 }
 
-/// What became of the next message.
+/// The outcome of reading the next message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It was dealt with, or taken out.
+    /// The message was served or taken out.
     Done,
-    /// It is not all there yet.
+    /// The message is not complete yet.
     Incomplete,
-    /// There is none: the peer ended the connection or broke the rules, the connection broke, or the ORB stops.
+    /// There is no next message: the peer closed the connection or violated GIOP, the connection broke, or the ORB stops.
     Over,
 }
 
@@ -36,7 +36,7 @@ impl Reading {
         }
     }
 
-    /// Receives once and waits for that; the number of bytes, 0 when the peer has ended the connection.
+    /// Receives once, and waits for bytes. Returns their number, 0 when the peer has closed the connection.
     #[inline]
     pub(crate) fn receive(&mut self, session: &Session) -> Result<usize, Errno> {
         let received = session.stream.receive(self.receiver.free())?;
@@ -45,9 +45,9 @@ impl Reading {
         Ok(received)
     }
 
-    /// Receives what is there without waiting; `AGAIN` when nothing is.
+    /// Receives the bytes that are there, without waiting; `AGAIN` if there are none.
     ///
-    /// If the receive buffer [is full](Self::is_full) then, there may be more.
+    /// If the receive buffer [is full](Self::is_full) afterwards, there may be more.
     #[inline]
     pub(crate) fn receive_now(&mut self, session: &Session) -> Result<usize, Errno> {
         let received = session.stream.receive_now(self.receiver.free_ahead())?;
@@ -56,13 +56,13 @@ impl Reading {
         Ok(received)
     }
 
-    /// True if [`receive_now`](Self::receive_now) took as much as it takes at a time.
+    /// True if [`receive_now`](Self::receive_now) received as much as it does at a time.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.receiver.is_full()
     }
 
-    /// True if no received bytes are left that were not served or taken.
+    /// True if all received bytes were served or taken.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.receiver.is_empty()
@@ -81,7 +81,7 @@ impl Reading {
         next
     }
 
-    /// Takes the next request out for another thread, or for later; other messages are served here.
+    /// Takes the next request out, for another thread or for later. Serves other messages at once.
     ///
     /// From now on replies are sent in turn ([`Session::share`]).
     pub(crate) fn take_next(
@@ -118,7 +118,7 @@ impl Reading {
         answer::other(session, workspace, message)
     }
 
-    /// Takes the next message if it is a request; `None` when it was something else.
+    /// Takes the next message if it is a request; `None` if it was another message.
     fn try_take_next(
         &mut self,
         session: &Session,

@@ -1,45 +1,45 @@
-//! Which priority a serving thread has: before, in and after an upcall.
+//! The priority of a serving thread: before, during and after an upcall.
 
 use crate::exception::SystemException;
 use crate::realtime::{NativePriority, Priority, RtCore, Running};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
-/// The priority of one serving thread, so that the kernel is told only what it does not know.
+/// The priority of one serving thread. It spares system calls that would change nothing.
 ///
-/// It is right as long as nobody but the ORB and [`RtCurrent`](crate::realtime::RtCurrent) changes it.
+/// It is correct as long as nothing but the ORB and [`RtCurrent`](crate::realtime::RtCurrent) changes the priority.
 #[derive(Debug)]
 pub(crate) struct ThreadPriority {
     rule: PriorityRule,
-    /// How it runs when it serves nobody.
+    /// The scheduling of the thread between requests.
     resting: SchedPolicy,
     now: CurrentPriority,
 }
 
-/// How a thread runs now.
+/// The current scheduling of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CurrentPriority {
-    /// As it rests.
+    /// That between requests.
     Resting,
-    /// At the native priority that it was given for a call.
+    /// A native priority that was set for a call.
     At(NativePriority),
-    /// As a servant has made it.
+    /// Unknown, because a servant has changed it.
     Unknown,
 }
 
-/// What a thread does about the priorities of the calls that it serves.
+/// How a thread treats the priorities of the calls that it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PriorityRule {
-    /// It never changes its own; calls run with this CORBA priority, which is that of the endpoint the client came to.
+    /// The thread keeps its priority. Calls run with this CORBA priority, which is that of the endpoint that the client called.
     Lane(Priority),
-    /// As a lane, for calls that were given to it wherever they came in.
+    /// As a lane, for calls from any endpoint.
     Station(Priority),
-    /// It takes the call's, and goes back to its own after each upcall.
+    /// The thread takes the call's priority, and returns to its own after each upcall.
     Return,
-    /// It takes the call's, and keeps it until a call with another one comes: no system call while all have the same.
+    /// The thread takes the call's priority and keeps it until a call has another one: no system call while all are equal.
     Keep,
 }
 
-/// The priority of a call, in both measures.
+/// The priority of a call: CORBA and native.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Called {
     pub(super) priority: Priority,
@@ -47,22 +47,22 @@ pub(super) struct Called {
 }
 
 impl ThreadPriority {
-    /// Of the calling thread, which serves a lane: it runs at the lane's priority already.
+    /// For the calling thread, which serves a lane and already runs at the lane's priority.
     pub(crate) fn of_lane(priority: Priority) -> Self {
         Self::new(PriorityRule::Lane(priority))
     }
 
-    /// Of the calling thread, which runs at that priority already and serves what is chosen for it.
+    /// For the calling thread, which serves a queue of that priority and already runs at it.
     pub(crate) fn of_station(priority: Priority) -> Self {
         Self::new(PriorityRule::Station(priority))
     }
 
-    /// Of the calling thread, which waits for requests of whatever priority in between.
+    /// For the calling thread, which waits for requests of any priority.
     pub(crate) fn returning() -> Self {
         Self::new(PriorityRule::Return)
     }
 
-    /// Of the calling thread, which serves one client.
+    /// For the calling thread, which serves one client.
     pub(crate) fn keeping() -> Self {
         Self::new(PriorityRule::Keep)
     }
@@ -75,11 +75,11 @@ impl ThreadPriority {
         }
     }
 
-    /// Lets the calling thread serve a lane of another priority from now on: it takes that one.
+    /// Moves the calling thread to a lane of another priority.
     ///
     /// # Errors
     /// DATA_CONVERSION 2 or NO_PERMISSION, as for [`RtCurrent::set_the_priority`](crate::realtime::RtCurrent::set_the_priority);
-    /// all is as it was then.
+    /// nothing has changed then.
     pub(crate) fn move_to_lane(
         &mut self,
         rt: &RtCore,
@@ -95,22 +95,22 @@ impl ThreadPriority {
         Ok(())
     }
 
-    /// True if the priority of a call is no business of this thread's.
+    /// True if the thread runs at a fixed priority, whatever that of the call.
     #[inline]
     pub(super) fn has_priority(&self) -> bool {
         matches!(self.rule, PriorityRule::Lane(_) | PriorityRule::Station(_))
     }
 
-    /// True if the thread serves a lane, and one of another priority than that: clients have an endpoint of the right one.
+    /// True if the thread serves a lane of another priority: clients have an endpoint of the right lane.
     #[inline]
     pub(super) fn is_of_lane_without(&self, declared: Priority) -> bool {
         matches!(self.rule, PriorityRule::Lane(lane) if lane != declared)
     }
 
-    /// Before a call of an object without a priority model, and before every call in a lane or station.
+    /// Begins a call of an object without a priority model, or any call at a fixed priority.
     ///
     /// # Errors
-    /// NO_PERMISSION when the host does not let the thread go back from the priority of an earlier call.
+    /// NO_PERMISSION when the host does not let the thread return from the priority of an earlier call.
     #[inline]
     pub(super) fn begin_as_it_is(&mut self, rt: &RtCore) -> Result<Running, SystemException> {
         if self.now != CurrentPriority::Resting {
@@ -122,7 +122,7 @@ impl ThreadPriority {
         })
     }
 
-    /// Before a call with a priority.
+    /// Begins a call with a priority.
     ///
     /// # Errors
     /// NO_PERMISSION when the host refuses the thread that priority.
@@ -134,7 +134,7 @@ impl ThreadPriority {
         Ok(Running::at(call.priority))
     }
 
-    /// After a call, however it ended.
+    /// Ends a call, whatever its outcome.
     #[inline]
     pub(super) fn end(&mut self, rt: &RtCore, running: &Running) {
         if running.was_changed() {
@@ -146,7 +146,7 @@ impl ThreadPriority {
             CurrentPriority::Unknown => true,
         };
         if goes_back {
-            // Should it fail, the next call tries again, and is refused.
+            // If it fails, the next call tries again, and is refused.
             let _ = self.rest(rt);
         }
     }
