@@ -112,8 +112,8 @@ pub(super) fn run(
     stations::run(orb, server, &io_thread, &stations, Box::new(choose))
 }
 
-/// How the I/O thread runs: as the server's threads do, and where those inherit, as the most urgent lane. Below that, it
-/// would keep urgent requests waiting for whichever servants run.
+/// The scheduling of the I/O thread: that of the server's threads, or, if they inherit, that of the most urgent lane. A less
+/// urgent I/O thread would delay urgent requests behind running servants.
 fn io_thread(orb: &ServerCore, stations: &[Station]) -> ThreadConfig {
     let config = orb.rt.obtainable(&orb.server_threads);
     let most_urgent = stations.iter().max_by_key(|station| station.priority);
@@ -125,10 +125,10 @@ fn io_thread(orb: &ServerCore, stations: &[Station]) -> ThreadConfig {
     }
 }
 
-/// The threads of a lane, which run at its priority.
+/// The threads of a lane. They run at its priority.
 fn station(orb: &ServerCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
     let priority = lane.lane_priority;
-    // The builder has refused lanes that this host has no priority for.
+    // The builder has refused lanes without a native priority on this host.
     let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
     let config = ThreadConfig {
         policy: Some(orb.rt.policy(native)),
@@ -158,7 +158,7 @@ fn filter(
     };
     let (propagated, otherwise) = match (object.priority, propagated(header)) {
         (CallPriority::Propagated { otherwise }, told) => (told?, Some(otherwise)),
-        // What the object does not ask for can be of no harm to its callers.
+        // The object ignores a propagated priority, so a malformed one must not fail the call.
         (_, told) => (told.ok().flatten(), None),
     };
     let request = FilteredRequest {

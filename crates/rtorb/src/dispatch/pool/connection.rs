@@ -19,11 +19,11 @@ use rtorb_os::slab::Key;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// The connection.
+/// A connection of a lane.
 #[derive(Debug)]
 pub(super) struct Connection {
     session: Arc<Session>,
-    /// Requests that were taken out and not answered yet. Raised inside only.
+    /// Requests that were taken out and have no reply yet. Only the thread with the lock raises it.
     under_way: AtomicU32,
     /// An event reported bytes while a request was being served.
     is_pipelined: AtomicBool,
@@ -32,27 +32,27 @@ pub(super) struct Connection {
     lock: RecheckLock<Inlet>,
 }
 
-/// What one thread at a time has.
+/// The state that one thread at a time has.
 #[derive(Debug)]
 struct Inlet {
     reading: Reading,
     is_shared: bool,
-    /// Requests taken out in a row while no other was under way.
+    /// Requests in a row that were taken out while no other was in progress.
     alone: u32,
-    /// The events were asked to tell of it again, and may do so without need.
+    /// The event loop was asked to report the connection again, perhaps without need.
     is_requested: bool,
 }
 
 /// After so many requests one by one, a shared connection is served in place again.
 const ALONE_MAX: u32 = 64;
 
-/// Requests that are read from one connection before it is the turn of the next.
+/// Requests that a thread serves on one connection before it turns to the next.
 const TURN_MAX: u32 = 16;
 
 /// The result of receiving once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Received {
-    /// Bytes, or none; an event reports what comes later.
+    /// Bytes, or none. An event reports later ones.
     All,
     /// Bytes, and there may be more.
     More,
@@ -63,13 +63,13 @@ enum Received {
 /// The state of a connection after it was served in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
-    /// All that came is served.
+    /// Everything that was received is served.
     All,
-    /// There may be more, after it was the turn of others.
+    /// There may be more, which waits for the next turn.
     More,
-    /// Several threads are to serve it.
+    /// Several threads must serve it.
     Pipelined,
-    /// It is over.
+    /// It has ended.
     Over,
 }
 
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// Serves what has come on the connection of that key, unless another thread is at it, which will look again.
+    /// Serves the bytes of a connection, unless another thread serves it, which then checks again.
     #[inline]
     pub(super) fn serve(
         thread: &mut LaneThread<'_>,
@@ -134,12 +134,12 @@ impl Connection {
         connection.yield_turn(inlet);
     }
 
-    /// Puts what has come into the lane's queue.
+    /// Puts the received requests into the lane's queue.
     pub(super) fn read(reader: &mut Reader<'_>, lane: &Lane, token: Token, readiness: Readiness) {
         let Some(connection) = lane.connections.enter(key_of(token)) else {
             return;
         };
-        // Nobody else reads.
+        // Only this thread reads.
         let Some(mut inlet) = connection.enter(readiness) else {
             return;
         };
@@ -187,18 +187,18 @@ impl Connection {
         if let Some(inlet) = inside {
             self.yield_turn(inlet);
         }
-        // A connection that breaks is shut, which the next thread that reads it finds.
+        // If the connection breaks, it is shut, and the next thread that reads it finds its end.
         let _ = thread.request.serve(&self.session, &mut thread.workspace);
         self.under_way.fetch_sub(1, Ordering::Release);
     }
 
-    /// Locks the connection; a thread that finds it locked notes what was reported.
+    /// Locks the connection. A thread that finds it locked notes the event for the owner.
     #[inline]
     fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
         if readiness == Readiness::Ended {
             self.is_ending.store(true, Ordering::Release);
         }
-        // A client that has been answered may send while the thread that answered is on its way out.
+        // A client that has its reply may send again before the thread that replied has unlocked the connection.
         let is_awaited = !self.session.is_answered();
         let mut inlet = self.lock.try_lock();
         match &mut inlet {
@@ -214,7 +214,7 @@ impl Connection {
         self.is_ending.load(Ordering::Acquire)
     }
 
-    /// Has a connection shared whose client does not await its replies, and served in place one whose client did for a while.
+    /// Shares the connection if its client pipelines, and serves it in place again if the client has not for a while.
     #[inline]
     fn watch_while_busy(&self, inlet: &mut Inlet) {
         if self.is_pipelined.load(Ordering::Acquire) {
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Unlocks the connection when all that came is served; returns the lock if another event came meanwhile.
+    /// Unlocks the connection when everything is served; returns the lock if another event came meanwhile.
     #[inline]
     fn leave<'g>(&self, mut inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
         if inlet.is_requested {
@@ -239,20 +239,20 @@ impl Connection {
         inlet.unlock()
     }
 
-    /// Leaves, and has the connection reported again to this or another thread: there is more.
+    /// Unlocks the connection, and has it reported again, because there is more to serve.
     #[cold]
     fn yield_turn(&self, mut inlet: RecheckGuard<'_, Inlet>) {
         inlet.is_requested = true;
-        // Marks are of no use any more: what is reported comes after them.
+        // Noted events can be forgotten: the requested report comes after them.
         drop(inlet);
         self.session.request_event();
     }
 
-    /// Leaves a connection that is over; it is closed when the last thread that answers on it is done.
+    /// Unlocks a connection that has ended. It is closed when the last thread that replies on it is done.
     #[cold]
     fn end(&self, pool: &Pool, lane: &Lane, token: Token, inlet: RecheckGuard<'_, Inlet>) {
         drop(inlet);
-        // If it is the pool that ends, or is about to with its ORB, its last thread tells the client so.
+        // If the pool or its ORB is stopping, the last thread of the pool sends CloseConnection.
         if !pool.is_stopping() && !self.session.orb.is_stopping() {
             self.session.detach();
             lane.connections.remove(key_of(token));
@@ -269,7 +269,7 @@ fn key_of(token: Token) -> Key {
 }
 
 impl Inlet {
-    /// Serves what has come, unless requests come faster than they are answered.
+    /// Serves the received requests, unless they arrive faster than they are served.
     #[inline]
     fn serve_in_place(
         &mut self,
@@ -279,7 +279,7 @@ impl Inlet {
         is_ending: bool,
     ) -> Served {
         let mut served = 0;
-        // Bytes that the turn before this one left come first.
+        // Bytes that the last turn left come first.
         let mut received = if self.reading.is_empty() {
             self.receive(session, is_ending)
         } else {
@@ -295,7 +295,7 @@ impl Inlet {
                     }
                     Next::Done if self.reading.is_empty() => served += 1,
                     Next::Done if lane.is_shared => return Served::Pipelined,
-                    // One client that sends without end is not to keep the thread from the others.
+                    // A client that never stops sending must not keep the thread from the others.
                     Next::Done if served == TURN_MAX => return Served::More,
                     Next::Done => served += 1,
                 }
@@ -309,7 +309,7 @@ impl Inlet {
         Served::Over
     }
 
-    /// Takes the next request out, receiving as long as none is there; and tells whether there may be more.
+    /// Takes the next request out, and receives until one is complete. Also returns whether there may be more.
     fn take_one(
         &mut self,
         workspace: &mut Workspace,
@@ -331,7 +331,7 @@ impl Inlet {
         }
     }
 
-    /// Receives once. Fewer bytes than there was room for are all that there were, except for the end, which is reported once.
+    /// Receives once. If fewer bytes come than there is room for, the socket is empty, but for its end, which is reported once.
     #[inline]
     fn receive(&mut self, session: &Session, is_ending: bool) -> Received {
         match self.reading.receive_now(session) {
@@ -343,7 +343,7 @@ impl Inlet {
         }
     }
 
-    /// Notes how many other requests are under way when one is taken out.
+    /// Notes how many other requests are in progress when one is taken out.
     fn note_others(&mut self, others: u32) {
         self.alone = if others == 0 { self.alone + 1 } else { 0 };
     }

@@ -1,15 +1,15 @@
-//! Where the lanes of a pool listen.
+//! The listening endpoints of the lanes of a pool.
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::realtime::ThreadpoolId;
 
-/// Endpoints that were given for lanes by hand, as `-ORBLaneListenEndpoints` does; the others are made from the ORB's own.
+/// The endpoints that the application set for lanes (`-ORBLaneListenEndpoints`). Other lanes derive theirs from the ORB's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaneEndpoints {
     given: Vec<Given>,
 }
 
-/// An endpoint, and the pool and lane that it is for; `None` is for all.
+/// An endpoint, and its pool and lane; `None` means all.
 #[derive(Clone, Debug)]
 struct Given {
     pool: Option<u32>,
@@ -18,12 +18,12 @@ struct Given {
 }
 
 impl LaneEndpoints {
-    /// Gives an endpoint to the lanes that `which` names: `POOL:LANE`, where `*` is any.
+    /// Sets an endpoint for the lanes that `which` names: `POOL:LANE`, where `*` means any.
     ///
-    /// Pools count from 1, the ORB's own is 0; lanes count from 0. Several endpoints may be given to one lane.
+    /// Pools count from 1, and the ORB's own pool is 0. Lanes count from 0. A lane can have several endpoints.
     ///
     /// # Errors
-    /// What is wrong with `which`.
+    /// The mistake in `which`.
     pub(crate) fn add(&mut self, which: &str, endpoint: ListenEndpoint) -> Result<(), String> {
         let given = which.split_once(':').and_then(|(pool, lane)| {
             Some(Given {
@@ -37,11 +37,10 @@ impl LaneEndpoints {
         Ok(())
     }
 
-    /// Where a lane listens: on what was given for it; else the first lane of the ORB's own pool on the endpoints of the ORB,
-    /// and every other one beside each of these.
+    /// The endpoints of a lane: those that were set for it. Otherwise, the first lane of the ORB's own pool has the endpoints of
+    /// the ORB, and every other lane has a derived endpoint for each of these.
     ///
-    /// Beside a TCP endpoint is another port of that host, which the system chooses; beside a UNIX socket is one with
-    /// `.pPOOLlLANE` after its path.
+    /// For a TCP endpoint, the system chooses another port of that host. For a UNIX socket, `.pPOOLlLANE` is added to its path.
     pub(crate) fn of_lane(
         &self,
         orb_endpoints: &[ListenEndpoint],

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// A lane at work.
+/// A running lane.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) priority: Option<Priority>,
@@ -27,22 +27,22 @@ pub(crate) struct Lane {
     pub(crate) server: Server,
     pub(super) number: usize,
     pub(super) static_threads: u32,
-    /// How its threads run.
+    /// The scheduling of its threads.
     pub(super) threads: ThreadConfig,
-    /// Which of the dynamic threads are there.
+    /// Which of the dynamic threads exist.
     pub(super) dynamic: Box<[AtomicBool]>,
     pub(super) events: Arc<EventLoop>,
     pub(super) connections: Slab<Connection>,
     /// Several threads can serve one of its clients at a time.
     pub(super) is_shared: bool,
-    /// For a lane that may need help or give it.
+    /// For a lane that may need help or lend threads.
     pub(super) standby: Option<Standby>,
     /// For a lane that buffers requests.
     pub(super) queue: Option<RequestQueue>,
     has_lanes: bool,
     /// Rung when another lane needs one of its threads.
     help: OwnedFd,
-    /// Threads that may still serve its clients.
+    /// The number of threads that may still serve its clients.
     running: AtomicU32,
 }
 
@@ -99,7 +99,7 @@ impl Lane {
         }))
     }
 
-    /// For the calling thread, which is one of the lane's.
+    /// The workspace of the calling thread, which belongs to the lane.
     pub(super) fn workspace(&self) -> Workspace {
         Workspace::new(match self.priority {
             Some(priority) if self.has_lanes => ThreadPriority::of_lane(priority),
@@ -107,12 +107,12 @@ impl Lane {
         })
     }
 
-    /// True if never more than one thread serves it.
+    /// True if at most one thread ever serves it.
     pub(super) fn has_one_thread(&self) -> bool {
         self.static_threads == 1 && !self.is_relieved()
     }
 
-    /// Its threads at present.
+    /// The current number of its threads.
     pub(super) fn thread_count(&self) -> u32 {
         let dynamic = self
             .dynamic
@@ -121,9 +121,9 @@ impl Lane {
         self.static_threads + dynamic.count() as u32
     }
 
-    /// True if more requests are in its queue or being served than it has threads that serve no other lane.
+    /// True if it has more queued and running requests than threads that serve no other lane.
     pub(super) fn lacks_thread(&self) -> bool {
-        // Who adds a request or takes a thread away does so first, and looks then: one of two at once sees both.
+        // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
         fence(Ordering::SeqCst);
         let queue = self.queue.as_ref();
         let lent = self.standby.as_ref().map_or(0, Standby::lent);
@@ -143,16 +143,16 @@ impl Lane {
                     is_watched || !self.connections.remove(key)
                 });
                 if !is_watched {
-                    // The host watches over no more files: this client is refused, the others are served on.
+                    // The host can watch no more descriptors: this client is refused, the others are not affected.
                     refuse(&session.stream);
                 }
             });
     }
 
-    /// Waits for the next event, at most `timeout_ns`; `None` when none came by then, a signal did, or the event is dealt with.
+    /// Waits for the next event, at most `timeout_ns`; `None` after the timeout, a signal, or an event that is handled here.
     ///
     /// # Panics
-    /// When the event loop itself is broken, which only a wrong program can do.
+    /// When epoll itself fails, which only a bug can cause.
     #[inline]
     pub(super) fn next_event(&self, timeout_ns: Option<u64>) -> Option<Event> {
         let mut room: EventRoom<1> = [MaybeUninit::uninit()];
@@ -163,7 +163,7 @@ impl Lane {
         self.events.event(event, &self.server.listeners)
     }
 
-    /// True if a thread of another lane shall help.
+    /// True if the lane wants a thread of another lane.
     pub(super) fn wants_help(&self) -> bool {
         self.standby.as_ref().is_some_and(Standby::wants_help)
     }
@@ -176,7 +176,7 @@ impl Lane {
         }
     }
 
-    /// Wakes all its threads to end, and refuses new clients.
+    /// Stops all its threads, and refuses new clients.
     pub(super) fn stop(&self) {
         self.server.stop();
         if let Some(queue) = &self.queue {
@@ -184,12 +184,12 @@ impl Lane {
         }
     }
 
-    /// Counts in the threads that it begins with.
+    /// Counts the threads with which it starts.
     pub(super) fn expect(&self, threads: u32) {
         self.running.store(threads, Ordering::Release);
     }
 
-    /// Lets one thread more serve its clients; false when the last one has ended already.
+    /// Counts one more thread that serves its clients; false if the last one has already ended.
     pub(super) fn enter(&self) -> bool {
         let more = |running| (running > 0).then_some(running + 1);
         let entered = self
@@ -198,11 +198,11 @@ impl Lane {
         entered.is_ok()
     }
 
-    /// Counts out a thread that serves its clients no more; the last one tells them CloseConnection.
+    /// Counts a thread that no longer serves its clients. The last one sends them CloseConnection.
     pub(super) fn leave(&self) {
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.server.close_all();
-            // They hold the ORB, which may hold this lane.
+            // Requests hold the ORB, which may hold this lane.
             self.connections.clear();
             if let Some(queue) = &self.queue {
                 queue.clear();
@@ -210,7 +210,7 @@ impl Lane {
         }
     }
 
-    /// True if other threads than its static ones may serve it.
+    /// True if threads other than its static ones may serve it.
     pub(super) fn is_relieved(&self) -> bool {
         self.standby
             .as_ref()

@@ -7,14 +7,14 @@ use super::lane::Lane;
 use crate::server::{Event, ServerCore, Session, TakenRequest, Workspace};
 use std::sync::Arc;
 
-/// That thread at work.
+/// The running thread.
 pub(super) struct Reader<'p> {
     orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     lane: &'p Lane,
     queue: &'p RequestQueue,
     pub(super) workspace: Workspace,
-    /// The request that is being taken out.
+    /// Memory for the next request.
     pub(super) request: TakenRequest,
 }
 
@@ -49,7 +49,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// Puts the request that was taken out into the queue, or answers it with TRANSIENT 1 when there is no room.
+    /// Queues the request that was taken out, or replies TRANSIENT 1 if there is no room.
     pub(super) fn put(&mut self, session: &Arc<Session>) {
         let threads = self.lane.thread_count();
         let (request, workspace) = (&mut self.request, &mut self.workspace);

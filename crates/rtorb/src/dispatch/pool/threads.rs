@@ -1,4 +1,4 @@
-//! The threads of a pool: their names, how they run, when they begin and end.
+//! The threads of a pool: their names, their scheduling, their start and end.
 
 use super::Pool;
 use super::lane::Lane;
@@ -19,12 +19,12 @@ use std::time::Duration;
 pub(super) enum Lifetime {
     /// Never.
     Static,
-    /// When it has been idle for so long.
+    /// After it has been idle for this time.
     Dynamic { idle_ns: u64 },
 }
 
 impl Lifetime {
-    /// How long it waits for work; `None` is for ever.
+    /// The time that it waits for work; `None`: no limit.
     #[inline]
     pub(super) fn idle_ns(self) -> Option<u64> {
         match self {
@@ -35,11 +35,11 @@ impl Lifetime {
 }
 
 thread_local! {
-    /// The lane whose only thread the calling one is.
+    /// The lane of which the calling thread is the only thread.
     static ALONE_IN: RefCell<Option<(Arc<Pool>, usize)>> = const { RefCell::new(None) };
 }
 
-/// True if a call to that endpoint would wait for the calling thread itself, which is the only one to serve there.
+/// True if a call to that endpoint would wait for the calling thread itself, because no other thread serves there.
 pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     let would_wait = ALONE_IN.try_with(|alone_in| {
         alone_in.borrow().as_ref().is_some_and(|(pool, lane)| {
@@ -51,13 +51,13 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     would_wait.unwrap_or(false)
 }
 
-/// Starts all threads that a pool has from the beginning.
+/// Starts the static threads of a pool.
 ///
 /// # Errors
-/// When the host refuses one; those before it run.
+/// When the host refuses one. The threads before it run then.
 pub(super) fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
     for lane in &pool.lanes {
-        // All of them, before the first could be the last to end.
+        // All are counted first, so that the first to end is not taken for the last.
         let readers = u32::from(lane.queue.is_some());
         lane.expect(lane.static_threads + readers + u32::from(pool.relief.is_some()));
         for place in 0..lane.static_threads {
@@ -73,7 +73,7 @@ pub(super) fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refus
     Ok(())
 }
 
-/// Starts a dynamic thread; `None` if the lane has all that it may have, or the host refuses one more now.
+/// Starts a dynamic thread; `None` if the lane has all its threads, or the host refuses one more.
 pub(super) fn start_dynamic(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
@@ -100,7 +100,7 @@ const IDLE_MAX: Duration = Duration::from_secs(86_400);
 /// Waits until these threads have ended.
 pub(super) fn join(threads: Vec<JoinHandle<Option<()>>>) {
     for thread in threads {
-        // One that panicked has said so itself, and is over too.
+        // A panic was reported when it happened.
         let _ = thread.join();
     }
 }
@@ -122,7 +122,7 @@ fn start_in_lane(
         let dynamic = place.checked_sub(lane.static_threads);
         if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
             place.store(false, Ordering::Release);
-            // What came when it had given up waiting, and was still counted on, is looked after by another.
+            // Requests that arrived while this thread ended, and was still counted, need another thread.
             pool.find_help(lane);
         }
         lane.leave();
@@ -157,7 +157,7 @@ fn start_one(
     })
 }
 
-/// The thread that looks after lanes that need help, as urgent as the most urgent of these.
+/// Starts the relief thread, as urgent as the most urgent lane that can get help.
 fn start_relief(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,

@@ -29,7 +29,7 @@ impl WaitingThread {
         self.state.lock().thread = Some(thread_id());
     }
 
-    /// The calling thread waits no more; true if it was raised meanwhile, and has to see to that itself.
+    /// Notes that the calling thread stops waiting; true if it was raised meanwhile, which it must undo itself.
     pub(super) fn end(&self) -> bool {
         let mut state = self.state.lock();
         state.thread = None;
@@ -38,7 +38,7 @@ impl WaitingThread {
 
     /// Raises the thread for a lane of that priority, if it waits.
     ///
-    /// Where the host refuses, it comes at its own priority.
+    /// If the host refuses, the thread responds at its own priority.
     pub(super) fn raise(&self, priority: Option<Priority>, policy: SchedPolicy) {
         let mut state = self.state.lock();
         if let Some(thread) = state.thread
@@ -49,12 +49,12 @@ impl WaitingThread {
         }
     }
 
-    /// Lets the thread wait at its own priority again, unless it `is_called`.
+    /// Lowers the waiting thread to its own priority, unless it `is_called`.
     pub(super) fn lower(&self, own: SchedPolicy, is_called: impl FnOnce() -> bool) {
         let mut state = self.state.lock();
         if let Some(thread) = state.thread
             && state.raised_to.is_some()
-            // Looked at in here: who calls says so first, and raises then.
+            // Checked under the lock: a caller sets the flag before it raises.
             && !is_called()
             && apply_policy_to(thread, own).is_ok()
         {

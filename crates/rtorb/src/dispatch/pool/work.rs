@@ -1,4 +1,4 @@
-//! What a thread of a lane does: it waits, serves, and helps more urgent lanes.
+//! The work of a lane's thread: it waits, serves, and helps more urgent lanes.
 
 use super::super::request_queue::{Job, RequestQueue};
 use super::Pool;
@@ -10,7 +10,7 @@ use crate::server::{Event, ServerCore, TakenRequest, Workspace};
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
 
-/// A thread at work.
+/// A running thread of a lane.
 pub(super) struct LaneThread<'p> {
     orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
@@ -18,10 +18,10 @@ pub(super) struct LaneThread<'p> {
     /// Its number in the lane.
     place: u32,
     lifetime: Lifetime,
-    /// It may run as another lane's threads do.
+    /// It may have the scheduling of another lane.
     is_lent: bool,
     pub(super) workspace: Workspace,
-    /// The request that it serves, where that is taken out of its connection.
+    /// The request that it serves, if that was taken out of its connection.
     pub(super) request: TakenRequest,
 }
 
@@ -52,7 +52,7 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    /// Serves until the pool is stopped; a dynamic thread until it was idle for too long.
+    /// Serves until the pool is stopped. A dynamic thread also ends after it was idle for too long.
     pub(super) fn run(mut self) {
         let mut needed = Needed::Yes;
         while needed == Needed::Yes && !self.pool.is_stopping() {
@@ -91,7 +91,7 @@ impl<'p> LaneThread<'p> {
         }
         match job {
             Ok(job) => self.serve_queued(queue, job),
-            // The time of a dynamic thread, or of the pool, is over.
+            // The idle time of a dynamic thread has passed, or the pool is stopped.
             Err(_) => return Needed::No,
         }
         Needed::Yes
@@ -118,7 +118,7 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    /// Counts this thread as idle, when no lane that it lends itself to wants it.
+    /// Counts this thread as idle, once no borrowing lane wants it.
     #[inline]
     fn begin_idle(&mut self) {
         let Some(standby) = &self.lane.standby else {
@@ -148,7 +148,7 @@ impl<'p> LaneThread<'p> {
         self.is_lent |= standby.take_raised(self.place);
     }
 
-    /// Before it works for its own lane: others shall come where it was called, and it runs as its lane does.
+    /// Prepares to work for its own lane: repeats unanswered calls of other lanes, and takes the scheduling of its own.
     #[inline]
     fn return_to_own_lane(&mut self) {
         self.pool.repeat_calls(self.lane);
@@ -166,7 +166,7 @@ impl<'p> LaneThread<'p> {
             let lane = &self.pool.lanes[number];
             if lane.wants_help() {
                 let entered = lane.enter();
-                // Before it takes the wish from the others: from now on it is not kept from the work.
+                // It is raised before it claims the help: from then on, no thread in between delays it.
                 let is_urgent = entered && self.run_as(lane);
                 if lane.standby.as_ref().is_some_and(Standby::claim_help) && is_urgent {
                     standby.lend();
@@ -185,10 +185,10 @@ impl<'p> LaneThread<'p> {
         self.resume_own_policy();
     }
 
-    /// Runs as its own lane's threads do, if it may not.
+    /// Takes the scheduling of its own lane again, if it may have another.
     #[inline]
     fn resume_own_policy(&mut self) {
-        // Should it fail, it tries again after its next request.
+        // If it fails, it tries again after its next request.
         self.is_lent = self.is_lent && !self.run_as(self.lane);
     }
 
@@ -201,7 +201,7 @@ impl<'p> LaneThread<'p> {
         })
     }
 
-    /// Has the call that it took from a lane's own threads made again, to whoever waits by then.
+    /// Repeats a call that was meant for a lane's own threads, to the thread that waits by then.
     fn repeat_call_of(&self, lane: &Lane) {
         if let Some(standby) = &lane.standby {
             standby.clear_call();
@@ -214,7 +214,7 @@ impl<'p> LaneThread<'p> {
         match &lane.queue {
             None => {
                 let event = lane.next_event(Some(0));
-                // More may wait there.
+                // More requests may wait there.
                 self.pool.watch_while_busy(lane);
                 match event {
                     Some(Event::Help) => self.repeat_call_of(lane),
