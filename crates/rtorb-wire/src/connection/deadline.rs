@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// The time by which a call must have ended, on the clock of whoever drives the connection.
+/// The time by which a call must have ended, on the clock of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     begun_ns: u64,

@@ -30,7 +30,7 @@ pub(crate) struct ClientCore {
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
     pub(crate) round_trip_timeout: Option<Duration>,
-    /// True if servers are told the priorities of each new connection that is for a band.
+    /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,
     pub(crate) watchdog: Watchdog,
