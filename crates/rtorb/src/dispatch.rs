@@ -5,22 +5,19 @@
 mod filter_chain;
 mod lanes;
 mod leader_followers;
+mod own_pool;
 pub(crate) mod pool;
 mod pools;
 mod reactive;
-mod reactor;
-mod request_queue;
-mod stations;
 mod thread_per_connection;
 mod worker_pool;
 
 pub(crate) use filter_chain::FilterChain;
 pub use filter_chain::{FilteredRequest, RequestFilter};
-pub(crate) use lanes::Lanes;
+pub(crate) use own_pool::{OwnPool, Structure};
 pub use pools::DestroyThreadpoolError;
 pub(crate) use pools::Pools;
 
-use crate::endpoint::Endpoint;
 use crate::server::Server;
 use crate::server::ServerCore;
 use rtorb_os::Refused;
@@ -29,14 +26,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// The dispatch strategy of one ORB, with what this strategy alone needs.
+/// The dispatch strategy of one ORB.
 pub(crate) enum Dispatch {
     ThreadPerConnection,
-    Reactive,
-    WorkerPool { threads: usize },
-    LeaderFollowers { threads: usize },
-    FilterChain(Arc<FilterChain>),
-    Lanes(Lanes),
+    Pool(OwnPool),
 }
 
 /// Why serving ended early.
@@ -54,6 +47,12 @@ impl From<Errno> for DispatchError {
     }
 }
 
+impl From<Refused> for DispatchError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
 /// Serves all connections until the ORB is stopped.
 pub(crate) fn run(
     dispatch: &Dispatch,
@@ -62,34 +61,8 @@ pub(crate) fn run(
 ) -> Result<(), DispatchError> {
     match dispatch {
         Dispatch::ThreadPerConnection => thread_per_connection::run(orb, server),
-        Dispatch::Reactive => reactive::run(orb, server),
-        Dispatch::WorkerPool { threads } => worker_pool::run(orb, server, *threads),
-        Dispatch::LeaderFollowers { threads } => leader_followers::run(orb, server, *threads),
-        Dispatch::FilterChain(chain) => filter_chain::run(orb, server, chain),
-        Dispatch::Lanes(lanes) => lanes::run(orb, server, lanes),
+        Dispatch::Pool(own) => own.run(orb, server),
     }
-}
-
-/// True if a call from a servant to that endpoint of the same ORB would wait for the calling thread itself. For threads of a
-/// pool, see [`pool::would_wait_for_itself`].
-///
-/// Several threads can also wait for each other, if all are in servants that call their own server. The timeouts of the calls
-/// end that.
-#[cold]
-pub(crate) fn would_deadlock(dispatch: &Dispatch, orb: &ServerCore, endpoint: &Endpoint) -> bool {
-    let threads = match dispatch {
-        Dispatch::ThreadPerConnection => return false,
-        // `pool::would_wait_for_itself` checks the threads of a pool.
-        Dispatch::Lanes(_) => return false,
-        Dispatch::Reactive => 1,
-        Dispatch::WorkerPool { threads } | Dispatch::LeaderFollowers { threads } => *threads,
-        Dispatch::FilterChain(chain) => chain.threads(),
-    };
-    let mut listeners = orb
-        .server()
-        .into_iter()
-        .flat_map(|server| &server.listeners);
-    threads == 1 && listeners.any(|listener| listener.leads_to(endpoint))
 }
 
 /// Waits until threads have ended.

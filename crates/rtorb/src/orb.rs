@@ -15,13 +15,13 @@ pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
 use crate::connection::{Client, ClientCore, Host};
-use crate::dispatch::{self, DispatchError};
+use crate::dispatch::{DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::server::{is_in_servant, is_in_upcall, is_serving_own};
+use crate::server::{is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
@@ -238,11 +238,7 @@ impl Host for OrbCore {
     }
 
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
-        let Adapters {
-            dispatch, server, ..
-        } = &*self.adapters;
-        dispatch::pool::would_wait_for_itself(endpoint)
-            || is_serving_own(server) && dispatch::would_deadlock(dispatch, server, endpoint)
+        pool::would_wait_for_itself(endpoint)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

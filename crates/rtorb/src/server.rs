@@ -27,9 +27,9 @@ mod upcall;
 mod workspace;
 
 pub use call::ServerCall;
-pub(crate) use connection::{Served, ServedConnection};
+pub(crate) use connection::ServedConnection;
 pub(crate) use core::{ServerCore, ServerState, bind, not_opened};
-pub(crate) use event_loop::{Event, EventLoop, EventRoom, Readiness, Token, Trigger};
+pub(crate) use event_loop::{Bell, Event, EventLoop, EventRoom, Readiness, Token};
 pub(crate) use listeners::{Admission, Server, refuse};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;
@@ -41,5 +41,5 @@ pub use servant::unknown_operation;
 pub(crate) use servant::{ObjectAdapter, Servant};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;
-pub(crate) use upcall::{is_in_servant, is_in_upcall, is_serving_own, propagated};
+pub(crate) use upcall::{is_in_servant, is_in_upcall, propagated};
 pub(crate) use workspace::Workspace;

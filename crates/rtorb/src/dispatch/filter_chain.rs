@@ -5,15 +5,12 @@
 //! the one that the request brings, and else to the first lane. A request of high priority waits for no servant of a lower
 //! one, but for the one I/O thread that reads and filters whatever comes before it.
 
-use super::DispatchError;
-use super::stations::{self, Station};
+use super::pool::{Buffering, Intake, LaneConfig, PoolConfig, Route};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
-use crate::server::ActiveObject;
-use crate::server::{Server, ServerCore, Session, TakenRequest, Workspace, propagated};
+use crate::server::{ActiveObject, ServerCore, propagated};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
-use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -59,13 +56,6 @@ pub(crate) struct FilterChain {
 }
 
 impl FilterChain {
-    /// The number of threads that call servants.
-    pub(super) fn threads(&self) -> usize {
-        let lanes = self.lanes.iter();
-        let threads: usize = lanes.map(|lane| lane.static_threads.max(1) as usize).sum();
-        threads.max(1)
-    }
-
     /// The priority that the application's filters give a request.
     ///
     /// # Errors
@@ -82,63 +72,51 @@ impl FilterChain {
     }
 }
 
-/// Serves until the ORB is stopped; the calling thread waits for the others to end.
-pub(super) fn run(
-    orb: &Arc<ServerCore>,
-    server: &Server,
-    chain: &Arc<FilterChain>,
-) -> Result<(), DispatchError> {
-    let stations = if chain.lanes.is_empty() {
-        vec![Station {
-            name: "rtorb-servant".to_owned(),
-            threads: 1,
-            config: orb.rt.obtainable(&orb.server_threads),
-            priority: None,
-        }]
-    } else {
-        let lanes = chain.lanes.iter();
-        lanes
-            .map(|lane| station(orb, lane))
-            .collect::<Result<_, _>>()?
+/// Lanes behind queues, which one I/O thread fills.
+pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
+    let lanes = chain.lanes.iter().map(|lane| LaneConfig {
+        name: format!("rtorb-s{}", lane.lane_priority),
+        priority: Some(lane.lane_priority),
+        static_threads: lane.static_threads.max(1),
+        dynamic_threads: 0,
+        threads: orb.server_threads.clone(),
+    });
+    let mut lanes: Vec<_> = lanes.collect();
+    if lanes.is_empty() {
+        lanes.push(LaneConfig::plain(orb, "rtorb-servant", 1));
+    }
+    let intake = Intake::Routed {
+        // With several lanes a connection is always read: an urgent request may stand behind others that wait.
+        buffering: Buffering {
+            bounds_connections: lanes.len() == 1,
+            ..Buffering::default()
+        },
+        io_thread: io_thread(orb, &chain.lanes),
+        route: Route(Box::new({
+            let chain = Arc::clone(chain);
+            move |session, request, workspace| {
+                request.examine(session, workspace, |object, header| {
+                    let priority = filter(&session.orb, &chain, object, header)?;
+                    Ok(priority.map_or(0, |priority| lane_of(&chain.lanes, priority)))
+                })
+            }
+        })),
     };
-    let chain = Arc::clone(chain);
-    let choose = move |session: &Session, request: &TakenRequest, workspace: &mut Workspace| {
-        request.examine(session, workspace, |object, header| {
-            let priority = filter(&session.orb, &chain, object, header)?;
-            Ok(priority.map_or(0, |priority| lane_of(&chain.lanes, priority)))
-        })
-    };
-    let io_thread = io_thread(orb, &stations);
-    stations::run(orb, server, &io_thread, &stations, Box::new(choose))
+    PoolConfig::own(lanes, intake)
 }
 
 /// The scheduling of the I/O thread: that of the server's threads, or, if they inherit, that of the most urgent lane. A less
 /// urgent I/O thread would delay urgent requests behind running servants.
-fn io_thread(orb: &ServerCore, stations: &[Station]) -> ThreadConfig {
-    let config = orb.rt.obtainable(&orb.server_threads);
-    let most_urgent = stations.iter().max_by_key(|station| station.priority);
-    ThreadConfig {
-        policy: config
-            .policy
-            .or_else(|| most_urgent.and_then(|station| station.config.policy)),
-        ..config
-    }
-}
-
-/// The threads of a lane. They run at its priority.
-fn station(orb: &ServerCore, lane: &ThreadpoolLane) -> Result<Station, Errno> {
-    let priority = lane.lane_priority;
+fn io_thread(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> ThreadConfig {
+    let most_urgent = lanes.iter().map(|lane| lane.lane_priority).max();
     // The builder has refused lanes without a native priority on this host.
-    let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
-    let config = ThreadConfig {
-        policy: Some(orb.rt.policy(native)),
+    let native = most_urgent.and_then(|priority| orb.rt.to_native(priority).ok());
+    orb.rt.obtainable(&ThreadConfig {
+        policy: orb
+            .server_threads
+            .policy
+            .or_else(|| native.map(|native| orb.rt.policy(native))),
         ..orb.server_threads.clone()
-    };
-    Ok(Station {
-        name: format!("rtorb-s{priority}"),
-        threads: lane.static_threads.max(1),
-        config: orb.rt.obtainable(&config),
-        priority: Some(priority),
     })
 }
 

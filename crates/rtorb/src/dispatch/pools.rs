@@ -1,7 +1,7 @@
 //! The application's thread pools of one ORB, and the adapters that use each.
 
-use super::pool::Pool;
 use super::pool::endpoints::LaneEndpoints;
+use super::pool::{Intake, Pool, PoolConfig};
 use crate::endpoint::ListenEndpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{InvalidThreadpool, ThreadpoolId};
@@ -60,11 +60,15 @@ impl Pools {
     /// INITIALIZE with the endpoint if one cannot be listened on.
     pub(crate) fn open_endpoints(
         &self,
-        id: ThreadpoolId,
-        lanes: usize,
+        config: &PoolConfig,
     ) -> Result<Vec<Vec<Listener>>, SystemException> {
-        let endpoints = |lane| self.lane_endpoints.of_lane(&self.listen, id, lane);
-        (0..lanes).map(|lane| bind(&endpoints(lane))).collect()
+        let endpoints = |lane| match config.intake {
+            Intake::Routed { .. } if lane > 0 => Vec::new(),
+            _ => self.lane_endpoints.of_lane(&self.listen, config.id, lane),
+        };
+        (0..config.lanes.len())
+            .map(|lane| bind(&endpoints(lane)))
+            .collect()
     }
 
     /// Starts one more pool by `start`, which is given its id.

@@ -1,19 +1,12 @@
-//! One thread for all connections: it waits until some have requests and serves them one after the other.
+//! One thread, that of `Orb::run`, waits for all connections and calls all servants.
+//!
+//! No request changes threads, and no thread waits for a lock. Requests are served in order of arrival, whatever their priority.
 
-use super::DispatchError;
-use super::reactor::Reactor;
-use crate::server::{Server, ServerCore, ThreadPriority, Workspace};
-use std::sync::Arc;
+use super::pool::{Intake, LaneConfig, PoolConfig};
+use crate::server::ServerCore;
 
-/// Serves on the calling thread, with the scheduling of the server's threads, until the ORB is stopped.
-pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
-    let config = orb.rt.obtainable(&orb.server_threads);
-    config.apply_here().map_err(DispatchError::Refused)?;
-    let mut workspace = Workspace::new(ThreadPriority::returning());
-    let mut reactor = Reactor::new(orb, server)?;
-    reactor.run(orb, server, |connection| {
-        connection.serve_ready(&mut workspace)
-    })?;
-    server.close_all();
-    Ok(())
+/// A lane of one thread.
+pub(super) fn config(orb: &ServerCore) -> PoolConfig {
+    let lane = LaneConfig::plain(orb, "rtorb-reactor", 1);
+    PoolConfig::own(vec![lane], Intake::Direct)
 }

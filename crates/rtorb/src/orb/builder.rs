@@ -4,7 +4,7 @@ use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
-use crate::dispatch::{Dispatch, FilterChain, Lanes, Pools, RequestFilter};
+use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Structure};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
@@ -526,14 +526,16 @@ impl OrbBuilder {
 
 /// The state of a dispatch strategy; `chain` has the filters and the lanes.
 fn dispatch(strategy: DispatchStrategy, threads: usize, chain: FilterChain) -> Dispatch {
-    match strategy {
-        DispatchStrategy::ThreadPerConnection => Dispatch::ThreadPerConnection,
-        DispatchStrategy::Reactive => Dispatch::Reactive,
-        DispatchStrategy::WorkerPool => Dispatch::WorkerPool { threads },
-        DispatchStrategy::LeaderFollowers => Dispatch::LeaderFollowers { threads },
-        DispatchStrategy::FilterChain => Dispatch::FilterChain(Arc::new(chain)),
-        DispatchStrategy::Lanes => Dispatch::Lanes(Lanes::new(chain.lanes)),
-    }
+    let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+    let structure = match strategy {
+        DispatchStrategy::ThreadPerConnection => return Dispatch::ThreadPerConnection,
+        DispatchStrategy::Reactive => Structure::Reactive,
+        DispatchStrategy::WorkerPool => Structure::WorkerPool { threads },
+        DispatchStrategy::LeaderFollowers => Structure::LeaderFollowers { threads },
+        DispatchStrategy::FilterChain => Structure::FilterChain(Arc::new(chain)),
+        DispatchStrategy::Lanes => Structure::Lanes(chain.lanes),
+    };
+    Dispatch::Pool(OwnPool::new(structure))
 }
 
 /// The default number of threads of a pool.

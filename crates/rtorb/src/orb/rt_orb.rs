@@ -1,8 +1,8 @@
 //! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
 
 use super::Orb;
-use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
-use crate::dispatch::{DestroyThreadpoolError, DispatchError};
+use crate::dispatch::DestroyThreadpoolError;
+use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
@@ -167,17 +167,25 @@ impl RtOrb {
             .map(|lane| u64::from(lane.static_threads) + u64::from(lane.dynamic_threads))
             .sum();
         let lanes = lanes.map(|lane| self.lane(lane, pool.stacksize));
-        let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
+        let mut lanes = lanes.collect::<Result<Vec<_>, _>>()?;
         core.pools.add(threads, |id| {
-            let listeners = core.pools.open_endpoints(id, lanes.len())?;
+            for (number, lane) in lanes.iter_mut().enumerate() {
+                lane.name = LaneConfig::name(id, number);
+            }
             let config = PoolConfig {
                 id,
                 lanes,
                 has_lanes,
                 allow_borrowing: pool.allow_borrowing,
-                buffering: pool.request_buffering.map(buffering),
+                intake: pool
+                    .request_buffering
+                    .map_or(Intake::Direct, |bounds| Intake::Queue(buffering(bounds))),
             };
-            Pool::start(&core.server, config, listeners).map_err(not_started)
+            let listeners = core.pools.open_endpoints(&config)?;
+            let pool = Pool::open(&core.server, config, listeners)
+                .map_err(|_| ExceptionKind::NoResources)?;
+            pool::begin(&core.server, &pool).map_err(refusal)?;
+            Ok(pool)
         })
     }
 
@@ -191,6 +199,7 @@ impl RtOrb {
             stack_bytes: (stacksize > 0).then_some(stacksize),
         };
         Ok(LaneConfig {
+            name: String::new(),
             priority: Some(lane.lane_priority),
             static_threads: lane.static_threads,
             dynamic_threads: lane.dynamic_threads,
@@ -218,14 +227,7 @@ fn buffering(bounds: RequestBuffering) -> Buffering {
     Buffering {
         requests_max: bounds.max_buffered_requests,
         octets_max: bounds.max_request_buffer_size,
-    }
-}
-
-/// Why a pool could not be started, as an exception.
-fn not_started(error: DispatchError) -> SystemException {
-    match error {
-        DispatchError::Refused(refused) => refusal(refused),
-        DispatchError::System(_) => ExceptionKind::NoResources.into(),
+        bounds_connections: false,
     }
 }
 

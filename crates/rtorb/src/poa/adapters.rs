@@ -36,8 +36,8 @@ impl Adapters {
     /// INITIALIZE with the endpoint if one cannot be listened on; BAD_INV_ORDER 4 once the ORB is shut down.
     pub(crate) fn open_server(&self) -> Result<&Server, SystemException> {
         self.server.open(|| match &self.dispatch {
-            Dispatch::Lanes(lanes) => lanes.open(&self.server, &self.pools).map(|()| Vec::new()),
-            _ => bind(&self.pools.listen),
+            Dispatch::Pool(own) => own.open(&self.server, &self.pools).map(|()| Vec::new()),
+            Dispatch::ThreadPerConnection => bind(&self.pools.listen),
         })
     }
 
@@ -55,11 +55,11 @@ impl Adapters {
         self.pools.stop();
     }
 
-    /// The pool of the dispatch strategy [`Lanes`](Dispatch::Lanes), once the ORB listens.
+    /// The pool of the dispatch strategy, if it has one, once the ORB listens.
     pub(crate) fn own_pool(&self) -> Option<&Arc<Pool>> {
         match &self.dispatch {
-            Dispatch::Lanes(lanes) => lanes.pool(),
-            _ => None,
+            Dispatch::Pool(own) => own.pool(),
+            Dispatch::ThreadPerConnection => None,
         }
     }
 

@@ -10,6 +10,7 @@ use core::time::Duration;
 use rtorb_os::clock::{monotonic_ns, timespec};
 use rtorb_os::sync::Mutex;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -23,7 +24,6 @@ pub(crate) struct EventLoop {
     epoll: OwnedFd,
     /// Expires when a client has left bytes unread for too long, or when listening is to be tried again.
     timer: OwnedFd,
-    trigger: EventFlags,
     send_timeout_ns: u64,
     /// The connections with unsent bytes, in the order of their deadlines.
     unsent: Mutex<Vec<Unsent>>,
@@ -39,13 +39,25 @@ struct Unsent {
     deadline_ns: u64,
 }
 
-/// How often an event is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trigger {
-    /// As long as something is to be read: for one thread.
-    Level,
-    /// Once for what has come, to one of several threads.
-    Edge,
+/// Wakes the threads of an event loop.
+#[derive(Debug)]
+pub(crate) struct Bell(OwnedFd);
+
+impl Bell {
+    pub(crate) fn new() -> Result<Self, Errno> {
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Self)
+    }
+
+    pub(crate) fn ring(&self) {
+        // It fails only if the counter is full, and then the bell is readable already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Identifies a connection in its event loop.
@@ -61,6 +73,8 @@ pub(crate) enum Event {
     Help,
     /// A client connects to the listener of that number.
     Listener(usize),
+    /// The event loop with that number has an event.
+    Loop(usize),
     /// A connection can be read, or was closed.
     Connection(Token, Readiness),
 }
@@ -77,52 +91,62 @@ pub(crate) enum Readiness {
 }
 
 /// Room for the events of one system call.
-pub(crate) type EventRoom<const N: usize> = [MaybeUninit<epoll::Event>; N];
+pub(crate) type EventRoom = [MaybeUninit<epoll::Event>];
 
 impl EventLoop {
-    pub(super) fn new(
-        stop: BorrowedFd<'_>,
-        listeners: &[Listener],
-        send_timeout: Duration,
-        trigger: Trigger,
-    ) -> Result<Self, Errno> {
+    /// An event loop that reports nothing yet. Clients have `send_timeout` to take what was sent to them.
+    pub(crate) fn new(send_timeout: Duration) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
-        epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        let once = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), once)?;
-        for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
-            let data = EventData::new_u64(number);
-            epoll::add(&epoll, &listener.socket, data, EventFlags::IN)?;
-        }
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), ONCE)?;
         Ok(Self {
             epoll,
             timer,
-            trigger: if trigger == Trigger::Edge {
-                EventFlags::ET
-            } else {
-                EventFlags::empty()
-            },
             send_timeout_ns: u64::try_from(send_timeout.as_nanos()).unwrap_or(u64::MAX),
             unsent: Mutex::default(),
             is_paused: AtomicBool::new(false),
         })
     }
 
+    /// Reports [`Event::Stop`] from when `stop` is rung, and clients that connect.
+    pub(super) fn add_server(&self, stop: &Bell, listeners: &[Listener]) -> Result<(), Errno> {
+        epoll::add(&self.epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
+            let data = EventData::new_u64(number);
+            epoll::add(&self.epoll, &listener.socket, data, EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares to report events of another loop, once it is [awaited](Self::await_loop).
+    pub(crate) fn add_loop(&self, number: usize, other: &Self) -> Result<(), Errno> {
+        epoll::add(&self.epoll, other, loop_data(number), EventFlags::empty())
+    }
+
+    /// Reports the next event of another loop, once; or none any more.
+    pub(crate) fn await_loop(&self, number: usize, other: &Self, is_awaited: bool) {
+        let flags = if is_awaited {
+            EventFlags::IN | EventFlags::ONESHOT
+        } else {
+            EventFlags::empty()
+        };
+        // It cannot fail: the loop was added.
+        let _ = epoll::modify(&self.epoll, other, loop_data(number), flags);
+    }
+
     /// Reports [`Event::Help`] when `bell` is rung.
-    pub(crate) fn add_help(&self, bell: BorrowedFd<'_>) -> Result<(), Errno> {
-        let once = EventFlags::IN | EventFlags::ET;
-        epoll::add(&self.epoll, bell, EventData::new_u64(HELP), once)
+    pub(crate) fn add_help(&self, bell: &Bell) -> Result<(), Errno> {
+        epoll::add(&self.epoll, bell, EventData::new_u64(HELP), ONCE)
     }
 
     /// Waits for events, at most `timeout_ns`; none when none came by then, or a signal did.
     #[inline]
-    pub(crate) fn wait<'r, const N: usize>(
+    pub(crate) fn wait<'r>(
         &self,
-        room: &'r mut EventRoom<N>,
+        room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
     ) -> Result<&'r [epoll::Event], Errno> {
         let timeout = timeout_ns.map(timespec);
@@ -145,6 +169,7 @@ impl EventLoop {
                 self.expire(listeners);
                 return None;
             }
+            _ if number & FIRST_LOOP == FIRST_LOOP => Event::Loop((number - FIRST_LOOP) as usize),
             _ if number & SPECIAL != 0 => Event::Listener((number - FIRST_LISTENER) as usize),
             _ if flags.contains(EventFlags::OUT) => return self.writable(Token(number), flags),
             _ => Event::Connection(Token(number), readiness(flags)),
@@ -153,24 +178,19 @@ impl EventLoop {
 
     /// Watches over a connection.
     pub(crate) fn add(&self, token: Token, session: &Session) -> Result<(), Errno> {
-        epoll::add(&self.epoll, &session.stream, data(token), self.readable())
+        epoll::add(&self.epoll, &session.stream, data(token), READABLE)
     }
 
     /// Reports the connection again, now: bytes were left in its socket or messages in its receive buffer.
     pub(super) fn request(&self, token: Token, stream: &Stream) {
         // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
         // connection that is no longer watched, of which nothing is to be reported.
-        let _ = epoll::modify(
-            &self.epoll,
-            stream,
-            data(token),
-            self.readable() | EventFlags::OUT,
-        );
+        let _ = epoll::modify(&self.epoll, stream, data(token), READABLE | EventFlags::OUT);
     }
 
     /// Reports when bytes come, and nothing else.
     pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
-        let _ = epoll::modify(&self.epoll, stream, data(token), self.readable());
+        let _ = epoll::modify(&self.epoll, stream, data(token), READABLE);
     }
 
     /// Reports nothing but, once, that the connection broke.
@@ -195,7 +215,7 @@ impl EventLoop {
                 self.set_timer(deadline_ns);
             }
         }
-        let interest = EventFlags::OUT | self.trigger;
+        let interest = EventFlags::OUT | EventFlags::ET;
         if epoll::modify(&self.epoll, stream, data(token), interest) == Err(Errno::NOENT) {
             // Without it, the deadline ends the connection.
             let _ = epoll::add(&self.epoll, stream, data(token), interest);
@@ -283,10 +303,6 @@ impl EventLoop {
         // All that can fail is the number, and that is one of the clock's.
         let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &expiry);
     }
-
-    fn readable(&self) -> EventFlags {
-        EventFlags::IN | EventFlags::RDHUP | self.trigger
-    }
 }
 
 impl AsFd for EventLoop {
@@ -317,6 +333,12 @@ const STOP: u64 = SPECIAL;
 const HELP: u64 = SPECIAL + 1;
 const TIMER: u64 = SPECIAL + 2;
 const FIRST_LISTENER: u64 = SPECIAL + 3;
+const FIRST_LOOP: u64 = SPECIAL + (1 << 30);
+
+/// An event is reported once, to one of the threads that wait.
+const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
+
+const READABLE: EventFlags = ONCE.union(EventFlags::RDHUP);
 
 /// How long a listener is not watched when the process has no file descriptor left, in nanoseconds; a connection that ends
 /// shortens it.
@@ -338,4 +360,8 @@ fn readiness(flags: EventFlags) -> Readiness {
 
 fn data(token: Token) -> EventData {
     EventData::new_u64(token.0)
+}
+
+fn loop_data(number: usize) -> EventData {
+    EventData::new_u64(FIRST_LOOP + number as u64)
 }

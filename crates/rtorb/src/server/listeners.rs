@@ -2,7 +2,7 @@
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
-use super::event_loop::{EventLoop, Trigger};
+use super::event_loop::{Bell, EventLoop};
 use super::session::{self, Session};
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
@@ -25,8 +25,8 @@ pub(crate) struct Server {
     pub(crate) listeners: Vec<Listener>,
     /// The pool that serves what comes in by them.
     pool: ThreadpoolId,
-    /// Readable once the ORB shall stop.
-    stop: OwnedFd,
+    /// Rung when the ORB shall stop.
+    stop: Bell,
     connections: Connections,
     /// How many connections were accepted.
     accepted: Arc<AtomicU64>,
@@ -70,24 +70,21 @@ pub(crate) enum Admission {
 impl Server {
     /// Serves for that pool; [`ThreadpoolId::OWN`] is the dispatch strategy.
     pub(crate) fn new(listeners: Vec<Listener>, pool: ThreadpoolId) -> Result<Self, Errno> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         reserve(&mut RESERVE.lock());
         Ok(Self {
             listeners,
             pool,
-            stop,
+            stop: Bell::new()?,
             connections: Connections::default(),
             accepted: Arc::default(),
         })
     }
 
     /// The event loop for its listeners and connections.
-    pub(crate) fn event_loop(
-        &self,
-        send_timeout: Duration,
-        trigger: Trigger,
-    ) -> Result<Arc<EventLoop>, Errno> {
-        EventLoop::new(self.stop.as_fd(), &self.listeners, send_timeout, trigger).map(Arc::new)
+    pub(crate) fn event_loop(&self, send_timeout: Duration) -> Result<Arc<EventLoop>, Errno> {
+        let events = EventLoop::new(send_timeout)?;
+        events.add_server(&self.stop, &self.listeners)?;
+        Ok(Arc::new(events))
     }
 
     /// Becomes readable when the ORB shall stop.
@@ -98,8 +95,7 @@ impl Server {
     /// Wakes the accepting thread and every thread that waits for a request; clients that connect from now on are refused.
     pub(crate) fn stop(&self) {
         self.listeners.iter().for_each(Listener::end);
-        // The counter cannot overflow: the ORB is stopped once.
-        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        self.stop.ring();
         for session in self.connections.all() {
             if !session.is_watched() {
                 session.stream.end_receiving();

@@ -7,7 +7,7 @@ use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
+use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
@@ -15,8 +15,8 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The ORB (by its epoch) and the pool for which this thread is in a servant; [`OUTSIDE`] if it is in none.
-    static IN_UPCALL: Cell<(u64, ThreadpoolId)> = const { Cell::new((OUTSIDE, ThreadpoolId::OWN)) };
+    /// The epoch of the ORB of whose servant this thread is in a call; [`OUTSIDE`] if it is in none.
+    static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
 }
 
 /// No ORB's epoch.
@@ -24,17 +24,12 @@ const OUTSIDE: u64 = 0;
 
 /// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
-    IN_UPCALL.get().0 == orb.epoch
+    IN_UPCALL.get() == orb.epoch
 }
 
 /// True if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
-    IN_UPCALL.get().0 != OUTSIDE
-}
-
-/// True if the calling thread is in a servant of that ORB, and is one of the dispatch strategy's threads.
-pub(crate) fn is_serving_own(orb: &ServerCore) -> bool {
-    IN_UPCALL.get() == (orb.epoch, ThreadpoolId::OWN)
+    IN_UPCALL.get() != OUTSIDE
 }
 
 /// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
@@ -100,7 +95,7 @@ fn invoke<'m>(
     let running = begin(&orb.rt, &object, request, call, thread)?;
     // Not before: after an early reply, the client cannot be forwarded any more.
     call.reply.send_early(call.out);
-    let around = IN_UPCALL.replace((orb.epoch, session.pool));
+    let around = IN_UPCALL.replace(orb.epoch);
     // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
     let (lent, id) = (&mut *call, &names.id);
     let answered = catch_unwind(AssertUnwindSafe(move || {

@@ -6,23 +6,17 @@
 //! one request out, leaves the rest to others, and serves it without the lock. After a while in which requests came one by one,
 //! it is served in place again.
 
-use super::Pool;
-use super::lane::Lane;
-use super::reading::Reader;
-use super::work::LaneThread;
-use crate::server::{
-    Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Token, Workspace,
-};
+use crate::server::{Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
-use rtorb_os::slab::Key;
 use rustix::io::Errno;
 use std::sync::Arc;
 
 /// A connection of a lane.
 #[derive(Debug)]
 pub(super) struct Connection {
-    session: Arc<Session>,
+    pub(super) session: Arc<Session>,
+    sharing: Sharing,
     /// Requests that were taken out and have no reply yet. Only the thread with the lock raises it.
     under_way: AtomicU32,
     /// An event reported bytes while a request was being served.
@@ -32,9 +26,20 @@ pub(super) struct Connection {
     lock: RecheckLock<Inlet>,
 }
 
+/// When several threads serve one connection at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Never: one thread serves the lane.
+    Never,
+    /// While the client sends requests before it has the replies to earlier ones.
+    Pipelined,
+    /// Always: every request is taken out before it is served.
+    Always,
+}
+
 /// The state that one thread at a time has.
 #[derive(Debug)]
-struct Inlet {
+pub(super) struct Inlet {
     reading: Reading,
     is_shared: bool,
     /// Requests in a row that were taken out while no other was in progress.
@@ -47,7 +52,18 @@ struct Inlet {
 const ALONE_MAX: u32 = 64;
 
 /// Requests that a thread serves on one connection before it turns to the next.
-const TURN_MAX: u32 = 16;
+pub(super) const TURN_MAX: u32 = 16;
+
+/// The end of a thread's turn with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The connection is unlocked.
+    Done,
+    /// A request was taken out, and the connection is unlocked.
+    Taken,
+    /// The connection has ended.
+    Over,
+}
 
 /// The result of receiving once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,127 +90,106 @@ enum Served {
 }
 
 impl Connection {
-    pub(super) fn new(connection: ServedConnection) -> Self {
+    pub(super) fn new(connection: ServedConnection, sharing: Sharing) -> Self {
         Self {
             session: connection.session,
+            sharing,
             under_way: AtomicU32::new(0),
             is_pipelined: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             lock: RecheckLock::new(Inlet {
                 reading: connection.reading,
-                is_shared: false,
+                is_shared: sharing == Sharing::Always,
                 alone: 0,
                 is_requested: false,
             }),
         }
     }
 
-    /// Serves the bytes of a connection, unless another thread serves it, which then checks again.
+    /// Serves what has been received, or takes one request out of it, unless another thread has the connection: that thread then
+    /// checks again.
     #[inline]
     pub(super) fn serve(
-        thread: &mut LaneThread<'_>,
-        lane: &Lane,
-        token: Token,
+        &self,
         readiness: Readiness,
-    ) {
-        let Some(connection) = lane.connections.enter(key_of(token)) else {
-            return;
+        workspace: &mut Workspace,
+        request: &mut TakenRequest,
+    ) -> Turn {
+        let Some(mut inlet) = self.enter(readiness) else {
+            return Turn::Done;
         };
-        let Some(mut inlet) = connection.enter(readiness) else {
-            return;
-        };
-        connection.watch_while_busy(&mut inlet);
+        self.watch_pipelining(&mut inlet);
         for _ in 0..TURN_MAX {
-            if connection.session.has_unsent() {
+            if self.session.has_unsent() {
                 // An event reports when the client has taken its replies. If it just has, unlocking finds that event's mark.
-                match connection.leave(inlet) {
-                    None => return,
+                match self.leave(inlet) {
+                    None => return Turn::Done,
                     Some(marked) => inlet = marked,
                 }
                 continue;
             }
             if inlet.is_shared {
-                return connection.serve_one(thread, lane, token, inlet);
+                return self.take(workspace, request, inlet);
             }
-            let is_ending = connection.is_ending();
-            let served = inlet.serve_in_place(thread, lane, &connection.session, is_ending);
-            match served {
-                Served::Over => return connection.end(thread.pool, lane, token, inlet),
-                Served::More => return connection.yield_turn(inlet),
+            match inlet.serve_in_place(workspace, self) {
+                Served::Over => return Turn::Over,
+                Served::More => break,
                 Served::Pipelined => inlet.is_shared = true,
-                Served::All => match connection.leave(inlet) {
-                    None => return,
+                Served::All => match self.leave(inlet) {
+                    None => return Turn::Done,
                     Some(marked) => {
                         inlet = marked;
-                        connection.watch_while_busy(&mut inlet);
+                        self.watch_pipelining(&mut inlet);
                     }
                 },
             }
         }
-        connection.yield_turn(inlet);
+        self.yield_turn(inlet);
+        Turn::Done
     }
 
-    /// Puts the received requests into the lane's queue.
-    pub(super) fn read(reader: &mut Reader<'_>, lane: &Lane, token: Token, readiness: Readiness) {
-        let Some(connection) = lane.connections.enter(key_of(token)) else {
-            return;
-        };
-        // Only this thread reads.
-        let Some(mut inlet) = connection.enter(readiness) else {
-            return;
-        };
-        for _ in 0..TURN_MAX {
-            if connection.session.has_unsent() {
-                connection.leave(inlet);
-                return;
-            }
-            let (workspace, request) = (&mut reader.workspace, &mut reader.request);
-            let is_ending = connection.is_ending();
-            match inlet.take_one(workspace, request, &connection.session, is_ending) {
-                (Next::Over, _) => return connection.end(reader.pool, lane, token, inlet),
-                (Next::Incomplete, _) => {
-                    connection.leave(inlet);
-                    return;
-                }
-                (Next::Done, _) => reader.put(&connection.session),
-            }
-        }
-        connection.yield_turn(inlet);
-    }
-
-    /// Takes one request out, leaves the rest to others, and serves it.
+    /// Serves the request that was [taken](Turn::Taken) out.
     #[cold]
-    fn serve_one(
+    pub(super) fn serve_taken(&self, workspace: &mut Workspace, request: &mut TakenRequest) {
+        // If the connection breaks, it is shut, and the next thread that reads it finds its end.
+        let _ = request.serve(&self.session, workspace);
+        self.under_way.fetch_sub(1, Ordering::Release);
+        request.trim();
+    }
+
+    /// Takes one request out, and leaves the rest to others.
+    #[cold]
+    fn take(
         &self,
-        thread: &mut LaneThread<'_>,
-        lane: &Lane,
-        token: Token,
+        workspace: &mut Workspace,
+        request: &mut TakenRequest,
         mut inlet: RecheckGuard<'_, Inlet>,
-    ) {
-        let more = loop {
-            let (workspace, request) = (&mut thread.workspace, &mut thread.request);
-            match inlet.take_one(workspace, request, &self.session, self.is_ending()) {
-                (Next::Over, _) => return self.end(thread.pool, lane, token, inlet),
-                (Next::Done, more) => break more,
+    ) -> Turn {
+        let has_more = loop {
+            match inlet.take_one(workspace, request, self) {
+                (Next::Over, _) => return Turn::Over,
+                (Next::Done, has_more) => break has_more,
                 (Next::Incomplete, _) => match self.leave(inlet) {
-                    None => return,
+                    None => return Turn::Done,
                     Some(marked) => inlet = marked,
                 },
             }
         };
         inlet.note_others(self.under_way.fetch_add(1, Ordering::Relaxed));
-        let inside = if more { Some(inlet) } else { self.leave(inlet) };
+        let inside = if has_more {
+            Some(inlet)
+        } else {
+            self.leave(inlet)
+        };
         if let Some(inlet) = inside {
             self.yield_turn(inlet);
         }
-        // If the connection breaks, it is shut, and the next thread that reads it finds its end.
-        let _ = thread.request.serve(&self.session, &mut thread.workspace);
-        self.under_way.fetch_sub(1, Ordering::Release);
+        Turn::Taken
     }
 
     /// Locks the connection. A thread that finds it locked notes the event for the owner.
     #[inline]
-    fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
+    pub(super) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
         if readiness == Readiness::Ended {
             self.is_ending.store(true, Ordering::Release);
         }
@@ -216,13 +211,16 @@ impl Connection {
 
     /// Shares the connection if its client pipelines, and serves it in place again if the client has not for a while.
     #[inline]
-    fn watch_while_busy(&self, inlet: &mut Inlet) {
+    fn watch_pipelining(&self, inlet: &mut Inlet) {
         if self.is_pipelined.load(Ordering::Acquire) {
             self.is_pipelined.store(false, Ordering::Relaxed);
             inlet.is_shared = true;
             inlet.alone = 0;
         }
-        if inlet.alone > ALONE_MAX && self.under_way.load(Ordering::Acquire) == 0 {
+        if inlet.alone > ALONE_MAX
+            && self.sharing != Sharing::Always
+            && self.under_way.load(Ordering::Acquire) == 0
+        {
             inlet.alone = 0;
             inlet.is_shared = false;
             self.session.answer_alone();
@@ -247,54 +245,27 @@ impl Connection {
         drop(inlet);
         self.session.request_event();
     }
-
-    /// Unlocks a connection that has ended. It is closed when the last thread that replies on it is done.
-    #[cold]
-    fn end(&self, pool: &Pool, lane: &Lane, token: Token, inlet: RecheckGuard<'_, Inlet>) {
-        drop(inlet);
-        // If the pool or its ORB is stopping, the last thread of the pool sends CloseConnection.
-        if !pool.is_stopping() && !self.session.orb.is_stopping() {
-            self.session.detach();
-            lane.connections.remove(key_of(token));
-            lane.events.resume(&lane.server.listeners);
-        }
-    }
-}
-
-fn key_of(token: Token) -> Key {
-    Key {
-        index: token.index(),
-        generation: token.generation(),
-    }
 }
 
 impl Inlet {
     /// Serves the received requests, unless they arrive faster than they are served.
     #[inline]
-    fn serve_in_place(
-        &mut self,
-        thread: &mut LaneThread<'_>,
-        lane: &Lane,
-        session: &Session,
-        is_ending: bool,
-    ) -> Served {
+    fn serve_in_place(&mut self, workspace: &mut Workspace, of: &Connection) -> Served {
         let mut served = 0;
         // Bytes that the last turn left come first.
         let mut received = if self.reading.is_empty() {
-            self.receive(session, is_ending)
+            self.receive(of)
         } else {
             Received::More
         };
         while received != Received::End {
             loop {
-                match self.reading.serve_next(session, &mut thread.workspace) {
+                match self.reading.serve_next(&of.session, workspace) {
                     Next::Over => return Served::Over,
                     Next::Incomplete => break,
-                    Next::Done if thread.pool.is_stopping() || session.has_unsent() => {
-                        return Served::All;
-                    }
+                    Next::Done if of.session.has_unsent() => return Served::All,
                     Next::Done if self.reading.is_empty() => served += 1,
-                    Next::Done if lane.is_shared => return Served::Pipelined,
+                    Next::Done if of.sharing != Sharing::Never => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
                     Next::Done if served == TURN_MAX => return Served::More,
                     Next::Done => served += 1,
@@ -303,28 +274,27 @@ impl Inlet {
             match received {
                 Received::All => return Served::All,
                 _ if served > 0 => return Served::More,
-                _ => received = self.receive(session, is_ending),
+                _ => received = self.receive(of),
             }
         }
         Served::Over
     }
 
     /// Takes the next request out, and receives until one is complete. Also returns whether there may be more.
-    fn take_one(
+    pub(super) fn take_one(
         &mut self,
         workspace: &mut Workspace,
         request: &mut TakenRequest,
-        session: &Session,
-        is_ending: bool,
+        of: &Connection,
     ) -> (Next, bool) {
         let mut received = Received::More;
         loop {
-            match self.reading.take_next(session, workspace, request) {
+            match self.reading.take_next(&of.session, workspace, request) {
                 Next::Incomplete if received == Received::All => return (Next::Incomplete, false),
                 Next::Incomplete => {}
                 next => return (next, received == Received::More || !self.reading.is_empty()),
             }
-            received = self.receive(session, is_ending);
+            received = self.receive(of);
             if received == Received::End {
                 return (Next::Over, false);
             }
@@ -333,10 +303,10 @@ impl Inlet {
 
     /// Receives once. If fewer bytes come than there is room for, the socket is empty, but for its end, which is reported once.
     #[inline]
-    fn receive(&mut self, session: &Session, is_ending: bool) -> Received {
-        match self.reading.receive_now(session) {
+    fn receive(&mut self, of: &Connection) -> Received {
+        match self.reading.receive_now(&of.session) {
             Ok(0) => Received::End,
-            Ok(_) if is_ending || self.reading.is_full() => Received::More,
+            Ok(_) if of.is_ending() || self.reading.is_full() => Received::More,
             Ok(_) | Err(Errno::AGAIN) => Received::All,
             Err(Errno::INTR) => Received::More,
             Err(_) => Received::End,

@@ -1,22 +1,21 @@
 //! A lane: threads of one priority with listening endpoints, connections and events of their own.
 
-use super::super::request_queue::RequestQueue;
-use super::connection::Connection;
-use super::relief::{self, Standby};
-use super::{LaneConfig, PoolConfig};
+use super::config::{Intake, LaneConfig, PoolConfig};
+use super::connection::{Connection, Sharing};
+use super::request_queue::RequestQueue;
+use super::standby::Standby;
 use crate::realtime::Priority;
 use crate::server::{
-    Event, EventLoop, EventRoom, Server, ServerCore, ThreadPriority, Token, Trigger, Workspace,
-    refuse,
+    Bell, Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token,
+    Workspace, refuse,
 };
 use crate::transport::Listener;
-use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use rtorb_os::slab::Slab;
+use rtorb_os::slab::{Entered, Key, Slab};
+use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::epoll;
 use rustix::io::Errno;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// A running lane.
@@ -26,6 +25,8 @@ pub(crate) struct Lane {
     /// Its listening endpoints and connections.
     pub(crate) server: Server,
     pub(super) number: usize,
+    /// The beginning of the names of its threads.
+    pub(super) name: String,
     pub(super) static_threads: u32,
     /// The scheduling of its threads.
     pub(super) threads: ThreadConfig,
@@ -33,18 +34,33 @@ pub(crate) struct Lane {
     pub(super) dynamic: Box<[AtomicBool]>,
     pub(super) events: Arc<EventLoop>,
     pub(super) connections: Slab<Connection>,
-    /// Several threads can serve one of its clients at a time.
-    pub(super) is_shared: bool,
+    sharing: Sharing,
+    /// Its holder is the leader; the other threads wait for it in order of priority.
+    pub(super) leader: Option<Mutex<()>>,
     /// For a lane that may need help or lend threads.
     pub(super) standby: Option<Standby>,
     /// For a lane that buffers requests.
     pub(super) queue: Option<RequestQueue>,
-    has_lanes: bool,
+    calls: Calls,
     /// Rung when another lane needs one of its threads.
-    help: OwnedFd,
+    help: Bell,
     /// The number of threads that may still serve its clients.
     running: AtomicU32,
 }
+
+/// The priority of the calls that a lane serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    /// That of the lane, whose endpoint the client chose.
+    OfLane,
+    /// That of the lane, which the server chose.
+    Routed,
+    /// That of each request.
+    OfRequest,
+}
+
+/// The number of events that a thread takes at a time if no other could take the next.
+pub(super) const EVENTS_MAX: usize = 64;
 
 /// Connections that may have to give way at a time, and have not yet.
 const GIVING_WAY_MAX: usize = 64;
@@ -59,19 +75,20 @@ impl Lane {
     ) -> Result<Self, Errno> {
         let config = &pool.lanes[number];
         let server = Server::new(listeners, pool.id)?;
-        let help = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let events = server.event_loop(orb.limits.send_timeout, Trigger::Edge)?;
-        events.add_help(help.as_fd())?;
+        let help = Bell::new()?;
+        let events = server.event_loop(orb.limits.send_timeout)?;
+        events.add_help(&help)?;
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
-        let queue = pool
-            .buffering
-            .map(|bounds| RequestQueue::new(bounds, threads_max, &orb.limits));
+        let queue = pool.intake.buffering();
+        let queue = queue.map(|bounds| RequestQueue::new(bounds, threads_max, &orb.limits));
         let standby = Standby::of(pool, number);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
+        let leads = matches!(pool.intake, Intake::Leader);
         Ok(Self {
             priority: config.priority,
             server,
             number,
+            name: config.name.clone(),
             static_threads: config.static_threads,
             threads: Self::how_threads_run(orb, config)?,
             dynamic: (0..config.dynamic_threads)
@@ -79,10 +96,19 @@ impl Lane {
                 .collect(),
             events,
             connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
-            is_shared: queue.is_some() || threads_max > 1 || borrows,
+            sharing: match (leads, threads_max > 1 || borrows) {
+                (true, _) => Sharing::Always,
+                (false, true) => Sharing::Pipelined,
+                (false, false) => Sharing::Never,
+            },
+            leader: leads.then(Mutex::default),
             standby,
             queue,
-            has_lanes: pool.has_lanes,
+            calls: match pool.intake {
+                Intake::Routed { .. } => Calls::Routed,
+                _ if pool.has_lanes => Calls::OfLane,
+                _ => Calls::OfRequest,
+            },
             help,
             running: AtomicU32::new(0),
         })
@@ -101,8 +127,9 @@ impl Lane {
 
     /// The workspace of the calling thread, which belongs to the lane.
     pub(super) fn workspace(&self) -> Workspace {
-        Workspace::new(match self.priority {
-            Some(priority) if self.has_lanes => ThreadPriority::of_lane(priority),
+        Workspace::new(match (self.calls, self.priority) {
+            (Calls::OfLane, Some(priority)) => ThreadPriority::of_lane(priority),
+            (Calls::Routed, Some(priority)) => ThreadPriority::of_station(priority),
             _ => ThreadPriority::returning(),
         })
     }
@@ -110,6 +137,29 @@ impl Lane {
     /// True if at most one thread ever serves it.
     pub(super) fn has_one_thread(&self) -> bool {
         self.static_threads == 1 && !self.is_relieved()
+    }
+
+    /// The number of events that one of its threads takes at a time: one if another thread could serve the next.
+    pub(super) fn events_max(&self) -> usize {
+        if self.has_one_thread() && self.standby.is_none() {
+            EVENTS_MAX
+        } else {
+            1
+        }
+    }
+
+    /// The connection of an event.
+    #[inline]
+    pub(super) fn connection(&self, token: Token) -> Option<Entered<'_, Connection>> {
+        self.connections.enter(key_of(token))
+    }
+
+    /// Removes a connection that has ended. It is closed when the last thread that replies on it is done.
+    #[cold]
+    pub(super) fn remove(&self, token: Token, session: &Session) {
+        session.detach();
+        self.connections.remove(key_of(token));
+        self.events.resume(&self.server.listeners);
     }
 
     /// The current number of its threads.
@@ -136,7 +186,9 @@ impl Lane {
         self.server
             .accept_waiting(orb, &self.events, listener, |connection| {
                 let session = Arc::clone(&connection.session);
-                let key = self.connections.insert(Connection::new(connection));
+                let key = self
+                    .connections
+                    .insert(Connection::new(connection, self.sharing));
                 let is_watched = key.is_some_and(|key| {
                     let token = Token::new(key.index, key.generation);
                     let is_watched = session.attach(&self.events, token).is_ok();
@@ -149,17 +201,23 @@ impl Lane {
             });
     }
 
-    /// Waits for the next event, at most `timeout_ns`; `None` after the timeout, a signal, or an event that is handled here.
+    /// Waits for events, at most `timeout_ns`; none after the timeout or a signal.
     ///
     /// # Panics
     /// When epoll itself fails, which only a bug can cause.
     #[inline]
-    pub(super) fn next_event(&self, timeout_ns: Option<u64>) -> Option<Event> {
-        let mut room: EventRoom<1> = [MaybeUninit::uninit()];
-        let events = self.events.wait(&mut room, timeout_ns);
-        let event = events
-            .expect("an epoll set of its own can be waited for")
-            .first()?;
+    pub(super) fn wait<'r>(
+        &self,
+        room: &'r mut EventRoom,
+        timeout_ns: Option<u64>,
+    ) -> &'r [epoll::Event] {
+        let events = self.events.wait(room, timeout_ns);
+        events.expect("an epoll set of its own can be waited for")
+    }
+
+    /// The meaning of an event; `None` for one that is handled here.
+    #[inline]
+    pub(super) fn event(&self, event: &epoll::Event) -> Option<Event> {
         self.events.event(event, &self.server.listeners)
     }
 
@@ -168,10 +226,15 @@ impl Lane {
         self.standby.as_ref().is_some_and(Standby::wants_help)
     }
 
+    /// True if it has asked the relief thread for help since the last time that this was called.
+    pub(super) fn takes_question(&self) -> bool {
+        self.standby.as_ref().is_some_and(Standby::end_asking)
+    }
+
     /// Wakes one of its idle threads to help another lane.
     pub(super) fn call(&self) {
         match &self.queue {
-            None => relief::ring(&self.help),
+            None => self.help.ring(),
             Some(queue) => queue.call(),
         }
     }
@@ -215,5 +278,12 @@ impl Lane {
         self.standby
             .as_ref()
             .is_some_and(|standby| standby.is_relieved)
+    }
+}
+
+fn key_of(token: Token) -> Key {
+    Key {
+        index: token.index(),
+        generation: token.generation(),
     }
 }

@@ -1,38 +1,20 @@
 //! The threads of a pool: their names, their scheduling, their start and end.
 
-use super::Pool;
+use super::config::Intake;
 use super::lane::Lane;
 use super::reading::Reader;
-use super::relief;
-use super::work::LaneThread;
+use super::relieving;
+use super::running::Pool;
+use super::work::{LaneThread, Lifetime};
 use crate::endpoint::Endpoint;
-use crate::server::ServerCore;
+use crate::realtime::ThreadpoolId;
+use crate::server::{ServerCore, TakenRequest};
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// When a thread of a lane ends before its pool does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lifetime {
-    /// Never.
-    Static,
-    /// After it has been idle for this time.
-    Dynamic { idle_ns: u64 },
-}
-
-impl Lifetime {
-    /// The time that it waits for work; `None`: no limit.
-    #[inline]
-    pub(super) fn idle_ns(self) -> Option<u64> {
-        match self {
-            Self::Static => None,
-            Self::Dynamic { idle_ns } => Some(idle_ns),
-        }
-    }
-}
 
 thread_local! {
     /// The lane of which the calling thread is the only thread.
@@ -51,30 +33,73 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     would_wait.unwrap_or(false)
 }
 
+/// Starts all static threads of a pool at the first call.
+///
+/// # Errors
+/// When the host refuses a thread or its scheduling; no thread is left running then.
+pub(crate) fn begin(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+    if pool.has_begun.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    start(orb, pool).inspect_err(|_| {
+        pool.stop();
+        pool.join();
+    })
+}
+
+/// Serves the only lane of a pool, which has one thread, on the calling thread until the pool is stopped.
+///
+/// # Errors
+/// When the host refuses the scheduling.
+pub(crate) fn serve_here(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+    let lane = &pool.lanes[0];
+    lane.threads.apply_here()?;
+    lane.expect(1);
+    serve_lane(orb, pool, lane, 0, Lifetime::Static);
+    Ok(())
+}
+
 /// Starts the static threads of a pool.
 ///
 /// # Errors
 /// When the host refuses one. The threads before it run then.
-pub(super) fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+    // All are counted first, so that the first to end is not taken for the last.
+    let count = |lane: &Lane| lane.static_threads + u32::from(pool.relief.is_some());
+    let readers = |lane: &Lane| u32::from(lane.queue.is_some());
+    match &pool.config.intake {
+        Intake::Routed { .. } => {
+            pool.lanes[0].expect(pool.lanes.iter().map(count).sum::<u32>() + 1)
+        }
+        _ => pool
+            .lanes
+            .iter()
+            .for_each(|lane| lane.expect(count(lane) + readers(lane))),
+    }
     for lane in &pool.lanes {
-        // All are counted first, so that the first to end is not taken for the last.
-        let readers = u32::from(lane.queue.is_some());
-        lane.expect(lane.static_threads + readers + u32::from(pool.relief.is_some()));
         for place in 0..lane.static_threads {
             pool.note(start_in_lane(orb, pool, lane, place, Lifetime::Static)?);
         }
-        if lane.queue.is_some() {
-            pool.note(start_reader(orb, pool, lane)?);
+    }
+    match &pool.config.intake {
+        Intake::Direct | Intake::Leader => {}
+        Intake::Queue(_) => {
+            for lane in &pool.lanes {
+                pool.note(start_reader(orb, pool, lane, &lane.threads)?);
+            }
+        }
+        Intake::Routed { io_thread, .. } => {
+            pool.note(start_reader(orb, pool, &pool.lanes[0], io_thread)?);
         }
     }
-    if pool.relief.is_some() {
-        pool.note(start_relief(orb, pool)?);
+    if let Some(relief) = start_relief(orb, pool)? {
+        pool.note(relief);
     }
     Ok(())
 }
 
 /// Starts a dynamic thread; `None` if the lane has all its threads, or the host refuses one more.
-pub(super) fn start_dynamic(
+fn start_dynamic(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
@@ -97,14 +122,6 @@ pub(super) fn start_dynamic(
 /// A day: what the system calls take is bounded.
 const IDLE_MAX: Duration = Duration::from_secs(86_400);
 
-/// Waits until these threads have ended.
-pub(super) fn join(threads: Vec<JoinHandle<Option<()>>>) {
-    for thread in threads {
-        // A panic was reported when it happened.
-        let _ = thread.join();
-    }
-}
-
 fn start_in_lane(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
@@ -112,69 +129,81 @@ fn start_in_lane(
     place: u32,
     lifetime: Lifetime,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
-    let name = format!("{}-{}", name_of(pool, lane), place + 1);
-    start_one(orb, pool, lane, &name, move |orb, pool, lane| {
-        if lane.has_one_thread() {
-            ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
-        }
-        LaneThread::new(orb, pool, lane, place, lifetime).run();
-        ALONE_IN.set(None);
-        let dynamic = place.checked_sub(lane.static_threads);
-        if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
-            place.store(false, Ordering::Release);
-            // Requests that arrived while this thread ended, and was still counted, need another thread.
-            pool.find_help(lane);
-        }
-        lane.leave();
-    })
+    let number = lane.number;
+    let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
+    spawn(
+        &format!("{}-{}", lane.name, place + 1),
+        &lane.threads,
+        move || serve_lane(&orb, &pool, &pool.lanes[number], place, lifetime),
+    )
+}
+
+/// The whole life of a thread of a lane.
+fn serve_lane(
+    orb: &Arc<ServerCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+    place: u32,
+    lifetime: Lifetime,
+) {
+    if pool.has_one_thread(lane) {
+        ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
+    }
+    LaneThread::new(orb, pool, lane, place, lifetime).run();
+    ALONE_IN.set(None);
+    let dynamic = place.checked_sub(lane.static_threads);
+    if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
+        place.store(false, Ordering::Release);
+        // Requests that arrived while this thread ended, and was still counted, need another thread.
+        pool.find_help(lane);
+    }
+    pool.intake_of(lane).leave();
 }
 
 fn start_reader(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
+    config: &ThreadConfig,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
-    let name = format!("{}-io", name_of(pool, lane));
-    start_one(orb, pool, lane, &name, |orb, pool, lane| {
+    let name = match pool.config.id {
+        ThreadpoolId::OWN => "rtorb-io".to_owned(),
+        _ => format!("{}-io", lane.name),
+    };
+    let number = lane.number;
+    let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
+    spawn(&name, config, move || {
+        let lane = &pool.lanes[number];
         if let Some(queue) = &lane.queue {
-            Reader::new(orb, pool, lane, queue).run();
+            let reader = Reader {
+                orb: &orb,
+                pool: &pool,
+                lane,
+                queue,
+                workspace: lane.workspace(),
+                request: TakenRequest::with_room(),
+            };
+            reader.run();
         }
         lane.leave();
     })
 }
 
-fn start_one(
-    orb: &Arc<ServerCore>,
-    pool: &Arc<Pool>,
-    lane: &Lane,
-    name: &str,
-    work: impl FnOnce(&Arc<ServerCore>, &Arc<Pool>, &Lane) + Send + 'static,
-) -> Result<JoinHandle<Option<()>>, Refused> {
-    let number = lane.number;
-    let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
-    spawn(name, &lane.threads, move || {
-        work(&orb, &pool, &pool.lanes[number]);
-    })
-}
-
-/// Starts the relief thread, as urgent as the most urgent lane that can get help.
+/// Starts the relief thread if a lane can get help. It is as urgent as the most urgent of these lanes.
 fn start_relief(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
-) -> Result<JoinHandle<Option<()>>, Refused> {
-    let most_urgent = pool.lanes.iter().filter(|lane| lane.is_relieved());
-    let config = most_urgent
-        .max_by_key(|lane| lane.priority)
-        .map_or_else(ThreadConfig::default, |lane| lane.threads.clone());
-    let (orb, pool_) = (Arc::clone(orb), Arc::clone(pool));
+) -> Result<Option<JoinHandle<Option<()>>>, Refused> {
+    let relieved = pool.lanes.iter().filter(|lane| lane.is_relieved());
+    let Some(most_urgent) = relieved.max_by_key(|lane| lane.priority) else {
+        return Ok(None);
+    };
     let name = format!("rtorb-p{}-mgr", pool.config.id);
-    spawn(&name, &config, move || {
-        if let Some(relief) = &pool_.relief {
-            relief::run(&orb, &pool_, relief);
+    let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
+    let relieve = move || {
+        if let Some(relief) = &pool.relief {
+            relieving::run(&pool, relief, |lane| start_dynamic(&orb, &pool, lane));
         }
-    })
-}
-
-fn name_of(pool: &Pool, lane: &Lane) -> String {
-    format!("rtorb-p{}l{}", pool.config.id, lane.number)
+    };
+    spawn(&name, &most_urgent.threads, relieve).map(Some)
 }

@@ -1,28 +1,51 @@
 //! The work of a lane's thread: it waits, serves, and helps more urgent lanes.
 
-use super::super::request_queue::{Job, RequestQueue};
-use super::Pool;
-use super::connection::Connection;
-use super::lane::Lane;
-use super::relief::Standby;
-use super::threads::Lifetime;
-use crate::server::{Event, ServerCore, TakenRequest, Workspace};
+use super::connection::Turn;
+use super::lane::{EVENTS_MAX, Lane};
+use super::request_queue::{Job, RequestQueue};
+use super::running::Pool;
+use super::standby::Standby;
+use crate::server::{Event, EventRoom, Readiness, ServerCore, TakenRequest, Token, Workspace};
+use core::mem::MaybeUninit;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::MutexGuard;
 use std::sync::Arc;
 
 /// A running thread of a lane.
 pub(super) struct LaneThread<'p> {
     orb: &'p Arc<ServerCore>,
-    pub(super) pool: &'p Pool,
+    pool: &'p Pool,
     lane: &'p Lane,
     /// Its number in the lane.
     place: u32,
     lifetime: Lifetime,
     /// It may have the scheduling of another lane.
     is_lent: bool,
-    pub(super) workspace: Workspace,
+    /// It is the leader of its lane.
+    leading: Option<MutexGuard<'p, ()>>,
+    workspace: Workspace,
     /// The request that it serves, if that was taken out of its connection.
-    pub(super) request: TakenRequest,
+    request: TakenRequest,
+}
+
+/// When a thread of a lane ends before its pool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    /// Never.
+    Static,
+    /// After it has been idle for this time.
+    Dynamic { idle_ns: u64 },
+}
+
+impl Lifetime {
+    /// The time that it waits for work; `None`: no limit.
+    #[inline]
+    fn idle_ns(self) -> Option<u64> {
+        match self {
+            Self::Static => None,
+            Self::Dynamic { idle_ns } => Some(idle_ns),
+        }
+    }
 }
 
 /// Whether a thread is still needed.
@@ -47,6 +70,7 @@ impl<'p> LaneThread<'p> {
             place,
             lifetime,
             is_lent: false,
+            leading: None,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
         }
@@ -54,27 +78,37 @@ impl<'p> LaneThread<'p> {
 
     /// Serves until the pool is stopped. A dynamic thread also ends after it was idle for too long.
     pub(super) fn run(mut self) {
-        let mut needed = Needed::Yes;
-        while needed == Needed::Yes && !self.pool.is_stopping() {
-            needed = match &self.lane.queue {
-                None => self.serve_event(),
-                Some(queue) => self.serve_job(queue),
-            };
+        if let Some(queue) = &self.lane.queue {
+            while self.serve_job(queue) == Needed::Yes {}
+            return;
         }
+        let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
+        let room = &mut room[..self.lane.events_max()];
+        while !self.pool.is_stopping() && self.serve_events(room) == Needed::Yes {}
     }
 
-    fn serve_event(&mut self) -> Needed {
+    fn serve_events(&mut self, room: &mut EventRoom) -> Needed {
+        self.leading = self.lane.leader.as_ref().map(|leader| leader.lock());
         self.begin_idle();
-        let event = self.lane.next_event(self.lifetime.idle_ns());
+        let events = self.lane.wait(room, self.lifetime.idle_ns());
         self.end_idle();
-        if event != Some(Event::Help) {
+        if events.is_empty() {
             self.return_to_own_lane();
+            return match self.lifetime {
+                Lifetime::Static => Needed::Yes,
+                Lifetime::Dynamic { .. } => Needed::No,
+            };
         }
-        match event {
-            Some(event) => self.serve(self.lane, event),
-            None if self.lifetime != Lifetime::Static => return Needed::No,
-            None => {}
+        for event in events {
+            let event = self.lane.event(event);
+            if event != Some(Event::Help) {
+                self.return_to_own_lane();
+            }
+            if let Some(event) = event {
+                self.serve(self.lane, event);
+            }
         }
+        self.leading = None;
         Needed::Yes
     }
 
@@ -99,19 +133,33 @@ impl<'p> LaneThread<'p> {
 
     fn serve(&mut self, lane: &Lane, event: Event) {
         match event {
-            Event::Connection(token, readiness) => {
-                Connection::serve(self, lane, token, readiness);
-            }
+            Event::Connection(token, readiness) => self.serve_connection(lane, token, readiness),
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
-            Event::Stop => {}
+            Event::Stop | Event::Loop(_) => {}
+        }
+    }
+
+    #[inline]
+    fn serve_connection(&mut self, lane: &Lane, token: Token, readiness: Readiness) {
+        let Some(connection) = lane.connection(token) else {
+            return;
+        };
+        match connection.serve(readiness, &mut self.workspace, &mut self.request) {
+            Turn::Done => {}
+            Turn::Taken => {
+                self.leading = None;
+                connection.serve_taken(&mut self.workspace, &mut self.request);
+            }
+            // The last thread of a pool that stops sends CloseConnection.
+            Turn::Over if self.pool.is_stopping() || self.orb.is_stopping() => {}
+            Turn::Over => lane.remove(token, &connection.session),
         }
     }
 
     fn serve_queued(&mut self, queue: &RequestQueue, job: Job) {
         match job {
             Job::Help => self.help(),
-            Job::Request(..) if self.pool.is_stopping() => {}
             Job::Request(session, request) => {
                 queue.serve(&session, request, &mut self.workspace);
             }
@@ -213,10 +261,11 @@ impl<'p> LaneThread<'p> {
     fn serve_one_of(&mut self, lane: &Lane) {
         match &lane.queue {
             None => {
-                let event = lane.next_event(Some(0));
+                let mut room = [MaybeUninit::uninit()];
+                let event = lane.wait(&mut room, Some(0)).first();
                 // More requests may wait there.
                 self.pool.watch_while_busy(lane);
-                match event {
+                match event.and_then(|event| lane.event(event)) {
                     Some(Event::Help) => self.repeat_call_of(lane),
                     None => {}
                     Some(event) => self.serve(lane, event),

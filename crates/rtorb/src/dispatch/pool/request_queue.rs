@@ -22,7 +22,7 @@ pub(super) struct RequestQueue {
     bytes: AtomicUsize,
     requests_max: u32,
     bytes_max: usize,
-    /// The most requests of one connection, if the reading thread sets a bound.
+    /// A connection with so many requests here is not read until half of them are served.
     of_connection_max: u32,
 }
 
@@ -35,6 +35,8 @@ const OF_CONNECTION_MAX: u32 = 4;
 pub(crate) struct Buffering {
     pub(crate) requests_max: u32,
     pub(crate) octets_max: u32,
+    /// Each connection has a small bound of its own. Beyond it, the client waits instead of getting TRANSIENT.
+    pub(crate) bounds_connections: bool,
 }
 
 /// The work that a thread takes out.
@@ -73,7 +75,11 @@ impl RequestQueue {
             bytes: AtomicUsize::new(0),
             requests_max,
             bytes_max,
-            of_connection_max: threads.max(OF_CONNECTION_MAX),
+            of_connection_max: if buffering.bounds_connections {
+                threads.max(OF_CONNECTION_MAX)
+            } else {
+                u32::MAX
+            },
         }
     }
 
@@ -203,6 +209,7 @@ mod tests {
         let bounds = Buffering {
             requests_max,
             octets_max,
+            ..Buffering::default()
         };
         RequestQueue::new(bounds, 2, &limits)
     }
@@ -231,8 +238,8 @@ mod tests {
         };
         for octets_max in [0, 1_000_000] {
             let bounds = Buffering {
-                requests_max: 0,
                 octets_max,
+                ..Buffering::default()
             };
             let queue = RequestQueue::new(bounds, 2, &small);
             assert_eq!(room(&queue, 50), 8, "four of the largest messages");

@@ -1,0 +1,132 @@
+//! A running pool: its lanes, and how they get help.
+
+use super::config::{Intake, PoolConfig};
+use super::lane::Lane;
+use super::relief::Relief;
+use crate::server::ServerCore;
+use crate::transport::Listener;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::JoinHandle;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A running pool.
+///
+/// Its threads hold the ORB; it does not.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) config: PoolConfig,
+    pub(crate) lanes: Vec<Lane>,
+    /// For pools in which a lane can get help.
+    pub(super) relief: Option<Relief>,
+    pub(super) has_begun: AtomicBool,
+    stopping: AtomicBool,
+    /// The static threads.
+    threads: Mutex<Vec<JoinHandle<Option<()>>>>,
+}
+
+impl Pool {
+    /// Makes a pool without threads. `listeners` has the listening endpoints of each lane, in the order of `config.lanes`.
+    ///
+    /// # Errors
+    /// What the host refuses; INVAL for a priority outside the ORB's mapping, which the caller has excluded.
+    pub(crate) fn open(
+        orb: &Arc<ServerCore>,
+        config: PoolConfig,
+        listeners: Vec<Vec<Listener>>,
+    ) -> Result<Arc<Self>, Errno> {
+        assert_eq!(config.lanes.len(), listeners.len(), "listeners a lane");
+        let lanes = listeners.into_iter().enumerate();
+        let lanes: Result<Vec<_>, _> = lanes
+            .map(|(number, listeners)| Lane::open(orb, &config, number, listeners))
+            .collect();
+        let lanes = lanes?;
+        Ok(Arc::new(Self {
+            relief: Relief::of(&lanes)?,
+            config,
+            lanes,
+            has_begun: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            threads: Mutex::default(),
+        }))
+    }
+
+    /// Stops the pool: requests in progress get their replies, clients get CloseConnection, new clients are refused.
+    ///
+    /// It does not wait for that.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.lanes.iter().for_each(Lane::stop);
+        if let Some(relief) = &self.relief {
+            relief.ring();
+        }
+    }
+
+    /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
+    pub(crate) fn join(&self) {
+        // The lock is held meanwhile, so that another caller waits too.
+        for thread in self.threads.lock().drain(..) {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, thread: JoinHandle<Option<()>>) {
+        self.threads.lock().push(thread);
+    }
+
+    /// The lane whose connections the threads of `lane` serve.
+    pub(super) fn intake_of<'p>(&'p self, lane: &'p Lane) -> &'p Lane {
+        match self.config.intake {
+            Intake::Routed { .. } => &self.lanes[0],
+            _ => lane,
+        }
+    }
+
+    /// True if only one thread serves the connections of a lane.
+    pub(super) fn has_one_thread(&self, lane: &Lane) -> bool {
+        let is_alone =
+            !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
+        is_alone && lane.has_one_thread()
+    }
+
+    /// Has the relief thread watch a lane while all its threads are busy, if the lane can get help.
+    pub(super) fn watch_while_busy(&self, lane: &Lane) {
+        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
+        // With a queue, the thread that fills it asks for help.
+        if let (Some(relief), Some(standby), None) = (&self.relief, standby, &lane.queue) {
+            relief.watch_while_busy(lane, standby);
+        }
+    }
+
+    /// Asks for help for a lane with more queued requests than threads.
+    pub(super) fn ask_for_help(&self, lane: &Lane) {
+        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
+        if let (Some(relief), Some(standby)) = (&self.relief, standby) {
+            relief.ask(standby);
+        }
+    }
+
+    /// Finds help again for lanes that called a thread of this lane, when that thread woke for something else.
+    pub(super) fn repeat_calls(&self, lane: &Lane) {
+        let borrowers = lane.standby.iter().flat_map(|standby| &standby.borrowers);
+        borrowers
+            .map(|&number| &self.lanes[number])
+            .filter(|borrower| borrower.wants_help())
+            .for_each(|borrower| self.find_help(borrower));
+    }
+
+    /// Finds help for a lane that lost a thread.
+    pub(super) fn find_help(&self, lane: &Lane) {
+        if lane.lacks_thread() {
+            self.ask_for_help(lane)
+        } else {
+            self.watch_while_busy(lane)
+        }
+    }
+}
