@@ -30,9 +30,9 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
     for dispatch in QUEUED {
         let limits = Limits::with(|limits| limits.queued_requests_max = 2);
         let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
+        let mut others = closed.known_client();
         let mut busy = closed.call(1);
         closed.until_entered(1);
-        let mut others = Connection::to(closed.ours.address());
         for id in 2..=5 {
             others.send(&closed.request(id));
         }
@@ -61,15 +61,14 @@ fn requests_that_are_large_together_are_bounded_by_their_octets() {
     for dispatch in QUEUED {
         let limits = Limits::with(|limits| limits.message_octets_max = 4096);
         let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
+        let (mut first, mut others) = (closed.known_client(), closed.known_client());
         let mut busy = closed.call(1);
         closed.until_entered(1);
-        let mut others = Connection::to(closed.ours.address());
         let mut stream = closed.get_level(2).head();
         // What an operation does not read of its arguments is nobody's.
         stream.align(8).raw(&[0; 3000]);
         let large = stream.message();
         // Not more of one client than wait in a queue.
-        let mut first = Connection::to(closed.ours.address());
         for _ in 0..3 {
             first.send(&large);
         }
@@ -116,10 +115,11 @@ fn a_client_that_pipelines_has_a_few_requests_in_the_queue_and_all_are_served() 
 fn what_waits_when_the_orb_is_shut_down_is_answered_first() {
     for dispatch in QUEUED {
         let closed = Closed::serve(Orb::builder(), dispatch);
-        let mut connection = closed.call(1);
+        let (mut connection, mut other) = (closed.known_client(), closed.known_client());
+        connection.send(&closed.request(1));
         closed.until_entered(1);
         connection.send(&closed.request(2));
-        let mut other = closed.call(3);
+        other.send(&closed.request(3));
         closed.until_read(&mut connection);
         closed.until_read(&mut other);
         closed.ours.orb.shutdown();
@@ -265,6 +265,20 @@ impl Closed {
         stream.ulong(77).ushort(0).octets(&self.key);
         let located = connection.ask(&stream.message()).expect("an answer");
         assert_eq!((located.id, located.status), (77, 1));
+    }
+
+    /// A client whose earlier requests got small replies, so that several of its requests may wait in the queue.
+    fn known_client(&self) -> Connection {
+        let mut connection = Connection::to(self.ours.address());
+        for id in 1000..1004 {
+            let request = Request {
+                operation: "_get_name",
+                ..self.get_level(id)
+            };
+            let answer = connection.ask(&request.empty()).expect("an answer");
+            assert_eq!((answer.id, answer.status), (id, 0));
+        }
+        connection
     }
 
     /// Sends a request on a connection of its own.

@@ -35,6 +35,10 @@ pub(crate) struct Session {
     has_unsent: AtomicBool,
     /// Requests in a queue that other connections share, those being served included.
     queued: AtomicU32,
+    /// The bound on them. It begins with one, because nobody knows what the requests of a new client cost.
+    queued_max: AtomicU32,
+    /// The last message was larger than [`BULK_BYTES`].
+    was_bulk: AtomicBool,
     /// Nothing is read until queued requests are served.
     is_held: AtomicBool,
     sending: Mutex<Sending>,
@@ -59,6 +63,9 @@ struct Watch {
     token: Token,
 }
 
+/// A larger reply costs the other clients as much time as many small ones: one of them is a connection's whole turn.
+const BULK_BYTES: usize = 64 << 10;
+
 /// No message has come yet.
 const NO_MINOR: u8 = u8::MAX;
 
@@ -82,6 +89,8 @@ impl Session {
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
             has_unsent: AtomicBool::new(false),
             queued: AtomicU32::new(0),
+            queued_max: AtomicU32::new(1),
+            was_bulk: AtomicBool::new(false),
             is_held: AtomicBool::new(false),
             sending: Mutex::new(Sending {
                 outbox: Outbox::new(orb.limits.unsent_octets_max()),
@@ -131,20 +140,29 @@ impl Session {
     }
 
     /// Counts out a request of a queue that was served; a connection that is held is read again when half are.
+    ///
+    /// Small replies raise the bound of the connection up to `queued_max`.
     pub(crate) fn note_served(&self, queued_max: u32) {
+        let bound = if self.was_bulk() {
+            1
+        } else {
+            queued_max.min(self.queued_max.load(Ordering::Relaxed) + 1)
+        };
+        self.queued_max.store(bound, Ordering::Relaxed);
         let queued = self.queued.fetch_sub(1, Ordering::SeqCst) - 1;
-        if queued <= queued_max / 2 {
+        if queued <= bound / 2 {
             self.release();
         }
     }
 
-    /// Stops reading while the connection has `queued_max` requests in a queue; true if it does.
+    /// Stops reading while the connection has as many requests in a queue as it may; true if it does.
     ///
     /// Called by the one thread that reads.
-    pub(crate) fn is_held(&self, queued_max: u32) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         if self.is_held.load(Ordering::Relaxed) {
             return true;
         }
+        let queued_max = self.queued_max.load(Ordering::Relaxed);
         if self.queued.load(Ordering::Relaxed) < queued_max {
             return false;
         }
@@ -193,6 +211,12 @@ impl Session {
     /// True if an event loop watches over the connection.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.get().is_some()
+    }
+
+    /// True if the last reply was so large that it is the turn of other connections.
+    #[inline]
+    pub(crate) fn was_bulk(&self) -> bool {
+        self.was_bulk.load(Ordering::Relaxed)
     }
 
     /// True while the client has not taken all that was sent: nothing is read from it meanwhile.
@@ -279,6 +303,8 @@ impl Session {
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         self.note_answered();
+        let is_bulk = message.len() > BULK_BYTES;
+        self.was_bulk.store(is_bulk, Ordering::Relaxed);
         let fits = self
             .fragment_octets()
             .is_none_or(|max| message.len() <= max);

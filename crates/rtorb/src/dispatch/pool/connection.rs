@@ -267,7 +267,9 @@ impl Inlet {
                     Next::Done if self.reading.is_empty() => served += 1,
                     Next::Done if of.sharing != Sharing::Never => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
-                    Next::Done if served == TURN_MAX => return Served::More,
+                    Next::Done if served == TURN_MAX || of.session.was_bulk() => {
+                        return Served::More;
+                    }
                     Next::Done => served += 1,
                 }
             }

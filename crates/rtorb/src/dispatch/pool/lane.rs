@@ -60,7 +60,7 @@ enum Calls {
 }
 
 /// The number of events that a thread takes at a time if no other could take the next.
-pub(super) const EVENTS_MAX: usize = 64;
+pub(super) const EVENTS_MAX: usize = 8;
 
 /// Connections that may have to give way at a time, and have not yet.
 const GIVING_WAY_MAX: usize = 64;

@@ -22,8 +22,8 @@ pub(super) struct RequestQueue {
     bytes: AtomicUsize,
     requests_max: u32,
     bytes_max: usize,
-    /// A connection with so many requests here is not read until half of them are served.
-    of_connection_max: u32,
+    /// The bound on the requests of one connection, if it has one. At the bound, the connection is not read.
+    of_connection_max: Option<u32>,
 }
 
 /// The bound on the requests of one connection in a queue, unless there are more threads. So each of many clients that
@@ -75,17 +75,15 @@ impl RequestQueue {
             bytes: AtomicUsize::new(0),
             requests_max,
             bytes_max,
-            of_connection_max: if buffering.bounds_connections {
-                threads.max(OF_CONNECTION_MAX)
-            } else {
-                u32::MAX
-            },
+            of_connection_max: buffering
+                .bounds_connections
+                .then(|| threads.max(OF_CONNECTION_MAX)),
         }
     }
 
     /// True if a connection has reached its bound here: it must not be read until some of its requests are served.
     pub(super) fn holds(&self, session: &Session) -> bool {
-        session.is_held(self.of_connection_max)
+        self.of_connection_max.is_some() && session.is_held()
     }
 
     /// Adds `request` at the end, and replaces it by memory for the next one. `threads` is the current number of threads.
@@ -103,7 +101,9 @@ impl RequestQueue {
             //# A request for which the buffer has no room is refused with TRANSIENT 1.
             return request.refuse(session, workspace, &NO_ROOM);
         }
-        session.note_queued();
+        if self.of_connection_max.is_some() {
+            session.note_queued();
+        }
         let next = self.spare.pop().unwrap_or_default();
         let job = Job::Request(Arc::clone(session), mem::replace(request, next));
         let put = self.jobs.push(job);
@@ -171,7 +171,9 @@ impl RequestQueue {
         // A connection that breaks is shut, which the thread that reads it finds.
         let _ = request.serve(session, workspace);
         self.accepted.fetch_sub(1, Ordering::Release);
-        session.note_served(self.of_connection_max);
+        if let Some(max) = self.of_connection_max {
+            session.note_served(max);
+        }
         request.trim();
         // It cannot fail: there is room for all of them.
         let _ = self.spare.push(request);

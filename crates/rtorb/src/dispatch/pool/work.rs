@@ -88,7 +88,9 @@ impl<'p> LaneThread<'p> {
     }
 
     fn serve_events(&mut self, room: &mut EventRoom) -> Needed {
-        self.leading = self.lane.leader.as_ref().map(|leader| leader.lock());
+        if let Some(leader) = &self.lane.leader {
+            self.leading = Some(leader.lock());
+        }
         self.begin_idle();
         let events = self.lane.wait(room, self.lifetime.idle_ns());
         self.end_idle();
