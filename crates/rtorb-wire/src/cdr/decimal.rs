@@ -1,6 +1,6 @@
 //! `fixed<D, S>`: decimal numbers with a fixed point, two digits in a byte.
 
-use super::{Decode, Encode, Reader, Writer};
+use super::{Decode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
@@ -42,12 +42,6 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
                 width = usize::from(SCALE)
             ),
         }
-    }
-}
-
-impl<const DIGITS: u16, const SCALE: u16> Encode for Fixed<DIGITS, SCALE> {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.fixed_decimal(self.0, DIGITS)
     }
 }
 
