@@ -7,6 +7,7 @@ mod exception;
 mod fragments;
 mod header;
 mod locate;
+mod numbered;
 mod reply;
 mod request;
 mod service_context;

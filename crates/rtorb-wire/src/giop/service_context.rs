@@ -1,5 +1,6 @@
 //! The service contexts of a request or reply: data besides the arguments.
 
+use super::skip_to_body;
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use core::fmt;
@@ -54,6 +55,14 @@ impl<'m> ServiceContexts<'m> {
             count: count as u32,
             order: r.order(),
         })
+    }
+
+    /// Decodes the list at the end of a GIOP 1.2 header, and leaves `r` at the body.
+    #[inline]
+    pub(super) fn decode_last(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        let contexts = Self::decode(r)?;
+        skip_to_body(r)?;
+        Ok(contexts)
     }
 
     /// The contexts in order.
