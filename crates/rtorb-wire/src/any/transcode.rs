@@ -140,7 +140,7 @@ fn run(
 
 /// True if elements have the same bytes and padding on both sides.
 fn can_copy(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
-    let summary = element.shape().summary();
+    let summary = element.summary();
     let distance = r.position() ^ w.position();
     summary.fixed && r.order() == w.order() && distance & (usize::from(summary.alignment) - 1) == 0
 }
