@@ -111,6 +111,12 @@ pub enum CodeSetError {
     /// The client chose a code set that this ORB does not support (minor code 2).
     #[error("the client chose code set {0:#010x}, which this ORB does not support")]
     Unsupported(u32),
+    /// The client named other code sets in an earlier request of the connection.
+    #[error("the code sets differ from those of an earlier request on the connection")]
+    Changed,
+    /// The code sets that the client named cannot be read.
+    #[error(transparent)]
+    Malformed(#[from] DecodeError),
 }
 
 /// The code set for `char` that a client chose, if this ORB supports both code sets of the choice.

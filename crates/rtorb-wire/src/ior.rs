@@ -9,6 +9,7 @@ pub use components::{
     Component, Group, ListenPoint, OmniUnixTrans, SslSecTrans, TaggedComponent, TaoEndpoint,
     TaoUnixEndpoint, TlsSecTrans, association, component_tag, orb_name,
 };
+pub(crate) use describe::{Hex, at};
 pub use policies::{
     ExposedPolicy, ExposedProtocol, PolicyValue, PriorityBand, PriorityModel, ProtocolProperties,
     TcpProperties, UnixProperties, policy_type,

@@ -13,6 +13,7 @@ pub use shape::{
     ValueMember, ValueType, Visibility,
 };
 
+use core::iter::successors;
 use shape::Summary;
 
 /// The description of an IDL type. It is cheap to clone.
@@ -259,13 +260,7 @@ pub(crate) struct Scope<'t> {
 impl<'t> Scope<'t> {
     /// The nearest enclosing type with that id.
     pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
-        let mut next = scope;
-        while let Some(scope) = next {
-            if scope.type_code.repository_id() == Some(id) {
-                return Some(scope);
-            }
-            next = scope.outer;
-        }
-        None
+        let mut scopes = successors(scope, |scope| scope.outer);
+        scopes.find(|scope| scope.type_code.repository_id() == Some(id))
     }
 }

@@ -6,22 +6,11 @@ use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
 /// The error of one side of a copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum CopyError {
-    Decode(DecodeError),
-    Encode(EncodeError),
-}
-
-impl From<DecodeError> for CopyError {
-    fn from(error: DecodeError) -> Self {
-        Self::Decode(error)
-    }
-}
-
-impl From<EncodeError> for CopyError {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
+    Decode(#[from] DecodeError),
+    Encode(#[from] EncodeError),
 }
 
 /// Copies one value of `type_code`.

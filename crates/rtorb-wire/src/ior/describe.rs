@@ -116,7 +116,7 @@ impl fmt::Display for ExposedPolicy {
 }
 
 /// Bytes as hexadecimal digits.
-struct Hex<'x>(&'x [u8]);
+pub(crate) struct Hex<'x>(pub(crate) &'x [u8]);
 
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,7 +141,8 @@ fn list<T>(
     Ok(())
 }
 
-fn at(host: &str, port: u16) -> String {
+/// Host and port as in a URL, an IPv6 address in brackets.
+pub(crate) fn at(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")
     } else {

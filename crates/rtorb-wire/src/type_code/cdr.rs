@@ -9,6 +9,7 @@ use super::shape::{
 use super::{Kind, Label, TypeCode};
 use crate::cdr::{DEPTH_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use core::iter::successors;
 use std::sync::Arc;
 
 impl Encode for TypeCode {
@@ -111,18 +112,13 @@ fn write_indirection(
     w: &mut Writer<'_>,
     outer: Option<&Enclosing<'_>>,
 ) -> Result<(), EncodeError> {
-    let mut next = outer;
-    while let Some(enclosing) = next {
-        if enclosing.id == id {
-            w.primitive(INDIRECTION)?;
-            let offset = w.len() - enclosing.at;
-            let offset =
-                i32::try_from(offset).map_err(|_| EncodeError::CountTooLarge { count: offset })?;
-            return w.primitive(-offset);
-        }
-        next = enclosing.outer;
-    }
-    Err(EncodeError::IncompleteTypeCode)
+    let mut enclosing = successors(outer, |enclosing| enclosing.outer);
+    let enclosing = enclosing.find(|enclosing| enclosing.id == id);
+    let enclosing = enclosing.ok_or(EncodeError::IncompleteTypeCode)?;
+    w.primitive(INDIRECTION)?;
+    let offset = w.len() - enclosing.at;
+    let offset = i32::try_from(offset).map_err(|_| EncodeError::CountTooLarge { count: offset })?;
+    w.primitive(-offset)
 }
 
 fn write_named(named: &Named, w: &mut Writer<'_>) -> Result<(), EncodeError> {
