@@ -32,16 +32,11 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
         let unit = 10u128.pow(u32::from(SCALE));
         let size = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
-        match SCALE {
-            0 => write!(f, "{sign}{size}"),
-            _ => write!(
-                f,
-                "{sign}{}.{:0width$}",
-                size / unit,
-                size % unit,
-                width = usize::from(SCALE)
-            ),
+        if SCALE == 0 {
+            return write!(f, "{sign}{size}");
         }
+        let (whole, part, width) = (size / unit, size % unit, usize::from(SCALE));
+        write!(f, "{sign}{whole}.{part:0width$}")
     }
 }
 

@@ -247,11 +247,12 @@ impl Decoder {
                 digits: r.primitive()?,
                 scale: r.primitive()?,
             },
-            _ if is_complex(kind) => {
+            _ if is_plain(kind) => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
+            // The parameters of the other kinds are in an encapsulation.
+            _ => {
                 self.seen.push((at, Seen::Open(None)));
                 r.nested(|r| self.complex(kind, r))?
             }
-            _ => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
         };
         let type_code = TypeCode::from_shape(shape);
         let summary = type_code.summary();
@@ -426,16 +427,9 @@ fn list<'m, T>(
     Ok(items.into())
 }
 
-/// True if the parameters are in an encapsulation.
-const fn is_complex(kind: Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::String
-            | Kind::WString
-            | Kind::Fixed
-            | Kind::LongLong
-            | Kind::ULongLong
-            | Kind::LongDouble
-            | Kind::WChar
-    ) && kind as u32 >= Kind::ObjectReference as u32
+/// True if the kind has no parameters.
+const fn is_plain(kind: Kind) -> bool {
+    use Kind::{LongDouble, LongLong, ULongLong, WChar};
+    (kind as u32) < Kind::ObjectReference as u32
+        || matches!(kind, LongLong | ULongLong | LongDouble | WChar)
 }
