@@ -57,8 +57,7 @@ impl Ior {
         w.count(self.profiles.len())?;
         for profile in &self.profiles {
             w.primitive(profile.tag)?;
-            w.count(profile.data.len())?;
-            w.octets(&profile.data)?;
+            w.counted_octets(&profile.data)?;
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::LongDouble => Ok(w.long_double(LongDouble::decode(r)?)?),
         Kind::Char => Ok(w.char(char::decode(r)?)?),
         Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
-        Kind::Principal => octets(r, w),
+        Kind::Principal => Ok(w.counted_octets(r.octets()?)?),
         Kind::TypeCode => Ok(TypeCode::decode(r)?.write(w)?),
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
@@ -162,12 +162,6 @@ fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Copy
     Ok(w.str(&text)?)
 }
 
-fn octets(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
-    let octets = r.octets()?;
-    w.count(octets.len())?;
-    Ok(w.octets(octets)?)
-}
-
 /// Copies an IOR.
 fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     string(0, r, w)?;
@@ -175,7 +169,7 @@ fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     w.count(profiles)?;
     for _ in 0..profiles {
         number::<u32>(r, w)?;
-        octets(r, w)?;
+        w.counted_octets(r.octets()?)?;
     }
     Ok(())
 }

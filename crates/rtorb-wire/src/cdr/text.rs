@@ -51,9 +51,7 @@ impl<'a> Writer<'a> {
         if self.char_code_set() == CharCodeSet::Latin1 && !text.is_ascii() {
             return self.latin1(text);
         }
-        self.count(text.len() + 1)?;
-        self.octets(text.as_bytes())?;
-        self.primitive(0u8)
+        self.terminated_octets(text.as_bytes())
     }
 
     /// Writes a character.

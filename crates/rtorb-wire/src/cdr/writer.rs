@@ -140,6 +140,27 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Writes the number of bytes, and a copy of them.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    #[inline]
+    pub(crate) fn counted_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
+        self.count(octets.len())?;
+        self.octets(octets)
+    }
+
+    /// Writes a string whose bytes are in the code set already: their number with the terminating zero, they and the zero.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    #[inline]
+    pub(crate) fn terminated_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
+        self.count(octets.len() + 1)?;
+        self.octets(octets)?;
+        self.primitive(0u8)
+    }
+
     /// Adds bytes to the message: borrows a long run, and copies a short one.
     ///
     /// # Errors

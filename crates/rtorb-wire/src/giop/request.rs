@@ -279,9 +279,7 @@ pub fn begin_request(
     }
     Target::encode_key(w, start.object_key)?;
     // The name of an operation is an IDL identifier, which is ASCII in every code set.
-    w.count(start.operation.len() + 1)?;
-    w.octets(start.operation.as_bytes())?;
-    w.primitive(0u8)?;
+    w.terminated_octets(start.operation.as_bytes())?;
     if is_1_2 {
         return write_contexts(w, start.contexts);
     }

@@ -151,14 +151,7 @@ pub(super) fn write_contexts(
     w.count(contexts.len())?;
     for context in contexts {
         w.primitive(context.id)?;
-        write_octets(w, context.data)?;
+        w.counted_octets(context.data)?;
     }
     Ok(())
-}
-
-/// Writes the number of bytes and a copy of them.
-#[inline]
-pub(super) fn write_octets(w: &mut Writer<'_>, octets: &[u8]) -> Result<(), EncodeError> {
-    w.count(octets.len())?;
-    w.octets(octets)
 }

@@ -83,8 +83,7 @@ impl Encode for ExposedPolicy {
             Self::Other(value) => return value.encode(w),
         };
         w.primitive(policy_type)?;
-        w.count(value.len())?;
-        w.octets(&value)
+        w.counted_octets(&value)
     }
 }
 
