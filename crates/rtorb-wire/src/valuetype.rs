@@ -68,7 +68,7 @@ pub fn type_code<'s>(
     TypeCode::from_shape(Shape::Value(value))
 }
 
-/// The TypeCode of an eventtype, with the parameters of [`type_code`].
+/// The TypeCode of an eventtype, with the parameters of [`type_code()`].
 pub fn event_type_code<'s>(
     id: &str,
     name: &str,
