@@ -1,7 +1,7 @@
 //! A child process that only ends, to load a host with the cost of fork(2).
 
 use crate::refused::{Refused, Resource};
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 /// Forks a child that ends at once, and waits until it has ended.
@@ -20,21 +20,16 @@ pub fn fork_and_wait() -> Result<(), Refused> {
         unsafe { libc::_exit(0) };
     }
     Resource::Process.check(i64::from(child).min(0))?;
-    loop {
-        match waitpid(Pid::from_raw(child), WaitOptions::empty()) {
-            Err(Errno::INTR) => {}
-            waited => {
-                return waited
-                    .map(|_| ())
-                    .map_err(|errno| Resource::Process.refused(errno));
-            }
-        }
-    }
+    let waited = retry_on_intr(|| waitpid(Pid::from_raw(child), WaitOptions::empty()));
+    waited
+        .map(|_| ())
+        .map_err(|errno| Resource::Process.refused(errno))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::Errno;
 
     #[test]
     fn a_child_is_forked_and_reaped() {

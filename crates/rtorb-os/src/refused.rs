@@ -5,7 +5,8 @@ use core::fmt;
 use rustix::io::Errno;
 
 /// The host refused something that real-time work needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the host refused {resource} ({errno}): {}", .resource.remedy(*.errno))]
 pub struct Refused {
     /// What the program asked for.
     pub resource: Resource,
@@ -55,12 +56,9 @@ impl Resource {
         }
     }
 
-    /// The result of a call of libc that returns 0 when it succeeds and otherwise sets the thread's error number.
+    /// As [`check`], with this resource in the error.
     pub(crate) fn check(self, returned: impl Into<i64>) -> Result<(), Refused> {
-        match returned.into() {
-            0 => Ok(()),
-            _ => Err(self.refused(last_error())),
-        }
+        check(returned).map_err(|errno| self.refused(errno))
     }
 
     fn remedy(self, errno: Errno) -> &'static str {
@@ -130,23 +128,12 @@ impl fmt::Display for Resource {
     }
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the host refused {} ({}): {}",
-            self.resource,
-            self.errno,
-            self.resource.remedy(self.errno)
-        )
+/// The result of a call of libc that returns 0 when it succeeds and otherwise sets the thread's error number.
+pub(crate) fn check(returned: impl Into<i64>) -> Result<(), Errno> {
+    match returned.into() {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)),
     }
-}
-
-impl std::error::Error for Refused {}
-
-/// The error number of the last call of libc on this thread.
-fn last_error() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)
 }
 
 #[cfg(test)]

@@ -175,43 +175,26 @@ impl<T> fmt::Debug for Ring<T> {
 }
 
 /// The reason why a value was not pushed, with the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError<T> {
     /// All slots are in use.
+    #[error("the queue is full")]
     Full(T),
     /// The queue refuses further values.
+    #[error("the queue is closed")]
     Closed(T),
 }
 
 /// The reason why no value was popped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PopError {
     /// The deadline passed.
+    #[error("the queue stayed empty until the deadline")]
     TimedOut,
     /// The queue is closed, and empty.
+    #[error("the queue is closed")]
     Closed,
 }
-
-impl<T> fmt::Display for PushError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "the queue is full",
-            Self::Closed(_) => "the queue is closed",
-        })
-    }
-}
-
-impl fmt::Display for PopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TimedOut => "the queue stayed empty until the deadline",
-            Self::Closed => "the queue is closed",
-        })
-    }
-}
-
-impl<T: fmt::Debug> std::error::Error for PushError<T> {}
-impl std::error::Error for PopError {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {

@@ -31,6 +31,7 @@ struct Slot<T> {
     value: UnsafeCell<Option<T>>,
 }
 
+#[derive(Default)]
 struct Vacancies {
     /// Free slots that were used before.
     indices: Vec<u32>,
@@ -58,11 +59,7 @@ impl<T> Slab<T> {
     pub fn new(entries_max: usize) -> Self {
         Self {
             segments: [const { OnceLock::new() }; SEGMENTS],
-            vacancies: Mutex::new(Vacancies {
-                indices: Vec::new(),
-                first_unused: 0,
-                entries: 0,
-            }),
+            vacancies: Mutex::new(Vacancies::default()),
             entries_max: entries_max.min(1 << 31),
         }
     }

@@ -1,5 +1,6 @@
 //! Socket calls that rustix lacks: receiving into uninitialised memory, and two options.
 
+use crate::refused::check;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::os::fd::{AsFd, AsRawFd};
@@ -50,11 +51,8 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> Result<usize, Errno> {
     let descriptor = socket.as_fd().as_raw_fd();
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is borrowed for the call, which writes one int to `bytes`.
-    let done = unsafe { libc::ioctl(descriptor, libc::TIOCOUTQ, &raw mut bytes) };
-    match done {
-        0 => Ok(usize::try_from(bytes).unwrap_or(0)),
-        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
-    }
+    check(unsafe { libc::ioctl(descriptor, libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
 fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
@@ -62,9 +60,5 @@ fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Res
     let size = size_of_val(&value) as libc::socklen_t;
     let (level, value) = (libc::SOL_SOCKET, (&raw const value).cast());
     // SAFETY: the descriptor is borrowed for the call, and `value` points to `size` bytes.
-    let returned = unsafe { libc::setsockopt(descriptor, level, option, value, size) };
-    match returned {
-        0 => Ok(()),
-        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
-    }
+    check(unsafe { libc::setsockopt(descriptor, level, option, value, size) })
 }

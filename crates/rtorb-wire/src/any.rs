@@ -141,7 +141,7 @@ impl Any {
 
     /// True if the value has the same bytes at the writer's position.
     fn can_copy(&self, w: &Writer<'_>) -> bool {
-        let summary = self.type_code.shape().summary();
+        let summary = self.type_code.summary();
         let aligned = w.position().is_multiple_of(usize::from(summary.alignment));
         aligned && !summary.text && !w.order().is_foreign()
     }

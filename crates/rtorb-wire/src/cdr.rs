@@ -3,6 +3,43 @@
 //! [`Writer`] and [`Reader`] keep the position and the byte order. [`Encode`] and [`Decode`] are implemented by types that
 //! use them; [`FixedLayout`] is faster, for types whose values always have the same layout.
 
+/// Implements what readers and writers have in common: the form of the stream.
+macro_rules! stream_form {
+    ($stream:ident) => {
+        impl $stream<'_> {
+            /// Sets the minor GIOP version, which determines the form of wide characters.
+            #[must_use]
+            pub fn with_giop_minor(mut self, minor: u8) -> Self {
+                self.minor = minor;
+                self
+            }
+
+            /// Sets the transmission code set of `char` and `string`.
+            #[must_use]
+            pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
+                self.char_code_set = set;
+                self
+            }
+
+            /// The byte order of the stream.
+            #[inline]
+            pub fn order(&self) -> ByteOrder {
+                self.order
+            }
+
+            /// The minor GIOP version of the stream.
+            pub fn giop_minor(&self) -> u8 {
+                self.minor
+            }
+
+            /// The transmission code set of `char` and `string`.
+            pub fn char_code_set(&self) -> CharCodeSet {
+                self.char_code_set
+            }
+        }
+    };
+}
+
 mod bounded;
 mod decimal;
 mod fixed_layout;
@@ -10,9 +47,9 @@ mod long_double;
 mod primitives;
 mod reader;
 mod reference;
-mod sequences;
 mod structure;
 mod text;
+mod types;
 mod value;
 mod wide;
 mod writer;

@@ -1,7 +1,7 @@
 //! Code sets: what a server advertises, and what client and server negotiate (CORBA 3 §13.10).
 
-use crate::cdr::{ByteOrder, CharCodeSet, cdr_struct};
-use crate::{DecodeError, Reader};
+use crate::DecodeError;
+use crate::cdr::{ByteOrder, CharCodeSet, cdr_struct, decode_encapsulated};
 
 /// ISO 8859-1, Latin 1.
 pub const ISO_8859_1: u32 = CharCodeSet::Latin1.registry();
@@ -27,11 +27,9 @@ cdr_struct! {
         /// The code sets that it converts from and to, best first.
         pub conversion: Vec<u32>,
     }
-}
 
-//= CORBA 3 §13.10.2.4
-//# A server advertises its native and conversion code sets for char and for wchar in its references.
-cdr_struct! {
+    //= CORBA 3 §13.10.2.4
+    //# A server advertises its native and conversion code sets for char and for wchar in its references.
     /// The code sets of one side.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CodeSetComponentInfo {
@@ -39,6 +37,15 @@ cdr_struct! {
         pub char_data: CodeSetComponent,
         /// For `wchar` and `wstring`.
         pub wchar_data: CodeSetComponent,
+    }
+
+    /// The transmission code sets of a connection, as numbers of the OSF registry.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct CodeSets {
+        /// For `char` and `string`.
+        pub char_data: u32,
+        /// For `wchar` and `wstring`.
+        pub wchar_data: u32,
     }
 }
 
@@ -58,15 +65,6 @@ impl CodeSetComponentInfo {
     }
 }
 
-/// The transmission code sets of a connection, as numbers of the OSF registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodeSets {
-    /// For `char` and `string`.
-    pub char_data: u32,
-    /// For `wchar` and `wstring`.
-    pub wchar_data: u32,
-}
-
 impl CodeSets {
     /// The data of a [`CODE_SETS`](crate::giop::contexts::CODE_SETS) context, in this machine's byte order.
     pub fn to_data(self) -> [u8; 12] {
@@ -80,11 +78,7 @@ impl CodeSets {
     /// # Errors
     /// When the data is malformed.
     pub fn from_data(data: &[u8]) -> Result<Self, DecodeError> {
-        let mut r = Reader::encapsulated(data)?;
-        Ok(Self {
-            char_data: r.primitive()?,
-            wchar_data: r.primitive()?,
-        })
+        decode_encapsulated(data)
     }
 }
 
@@ -117,6 +111,12 @@ pub enum CodeSetError {
     /// The client chose a code set that this ORB does not support (minor code 2).
     #[error("the client chose code set {0:#010x}, which this ORB does not support")]
     Unsupported(u32),
+    /// The client named other code sets in an earlier request of the connection.
+    #[error("the code sets differ from those of an earlier request on the connection")]
+    Changed,
+    /// The code sets that the client named cannot be read.
+    #[error(transparent)]
+    Malformed(#[from] DecodeError),
 }
 
 /// The code set for `char` that a client chose, if this ORB supports both code sets of the choice.

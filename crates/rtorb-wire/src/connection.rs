@@ -14,4 +14,4 @@ pub use client::{ClientState, Completion, Pending, Reply, ReplyError};
 pub use deadline::Deadline;
 pub use outbox::{Outbox, OutboxError};
 pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};
-pub use server::{CodeSetError, CodeSetState};
+pub use server::CodeSetState;

@@ -7,6 +7,7 @@ mod exception;
 mod fragments;
 mod header;
 mod locate;
+mod numbered;
 mod reply;
 mod request;
 mod service_context;
@@ -17,7 +18,7 @@ pub mod contexts;
 pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
 pub use fragments::{FRAGMENT_OCTETS_MIN, fragments};
-pub(crate) use fragments::{fragment_header_octets, patch};
+pub(crate) use fragments::{fragment_header_octets, may_be_fragmented, patch};
 pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,

@@ -9,6 +9,7 @@ pub use components::{
     Component, Group, ListenPoint, OmniUnixTrans, SslSecTrans, TaggedComponent, TaoEndpoint,
     TaoUnixEndpoint, TlsSecTrans, association, component_tag, orb_name,
 };
+pub(crate) use describe::{Hex, at};
 pub use policies::{
     ExposedPolicy, ExposedProtocol, PolicyValue, PriorityBand, PriorityModel, ProtocolProperties,
     TcpProperties, UnixProperties, policy_type,
@@ -16,15 +17,26 @@ pub use policies::{
 pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_tag};
 
 use crate::cdr::cdr_struct;
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use crate::{EncodeError, Writer};
 
-/// An object reference on the wire.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Ior {
-    /// The repository id of the most derived interface; empty if unknown.
-    pub type_id: String,
-    /// The addresses of the object, best first.
-    pub profiles: Vec<TaggedProfile>,
+cdr_struct! {
+    /// An object reference on the wire.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Ior {
+        /// The repository id of the most derived interface; empty if unknown.
+        pub type_id: String,
+        /// The addresses of the object, best first.
+        pub profiles: Vec<TaggedProfile>,
+    }
+
+    /// An address of an object for one protocol.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct TaggedProfile {
+        /// The protocol; see [`profile_tag`].
+        pub tag: u32,
+        /// The profile's encapsulation.
+        pub data: Vec<u8>,
+    }
 }
 
 impl Ior {
@@ -45,8 +57,7 @@ impl Ior {
         w.count(self.profiles.len())?;
         for profile in &self.profiles {
             w.primitive(profile.tag)?;
-            w.count(profile.data.len())?;
-            w.octets(&profile.data)?;
+            w.counted_octets(&profile.data)?;
         }
         Ok(())
     }
@@ -56,33 +67,5 @@ impl Ior {
         self.profiles
             .iter()
             .filter_map(|profile| IiopProfile::from_tagged(profile).ok())
-    }
-}
-
-impl Encode for Ior {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        self.write(w)
-    }
-}
-
-impl Decode for Ior {
-    const OCTETS_MIN: usize = 8;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            type_id: Decode::decode(r)?,
-            profiles: Decode::decode(r)?,
-        })
-    }
-}
-
-cdr_struct! {
-    /// An address of an object for one protocol.
-    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-    pub struct TaggedProfile {
-        /// The protocol; see [`profile_tag`].
-        pub tag: u32,
-        /// The profile's encapsulation.
-        pub data: Vec<u8>,
     }
 }

@@ -13,19 +13,26 @@ pub use shape::{
     ValueMember, ValueType, Visibility,
 };
 
-use std::sync::Arc;
+use core::iter::successors;
+use shape::Summary;
 
 /// The description of an IDL type. It is cheap to clone.
 ///
 /// A type that contains itself has [`TypeCode::recursive`] inside, which names the enclosing type by its repository id.
 #[derive(Clone)]
-pub struct TypeCode(Shape);
+pub struct TypeCode {
+    shape: Shape,
+    summary: Summary,
+}
 
 macro_rules! plain {
     ($($(#[$doc:meta])* $constant:ident = $kind:ident;)*) => {
         /// The types that have no parameters.
         impl TypeCode {
-            $($(#[$doc])* pub const $constant: Self = Self(Shape::Plain(Kind::$kind));)*
+            $($(#[$doc])* pub const $constant: Self = Self {
+                shape: Shape::Plain(Kind::$kind),
+                summary: Summary::of_plain(Kind::$kind),
+            };)*
         }
     };
 }
@@ -78,29 +85,29 @@ impl TypeCode {
 
     /// `string<bound>`; 0 for no bound.
     pub const fn string(bound: u32) -> Self {
-        Self(Shape::String { bound })
+        Self::leaf(Shape::String { bound }, 4, true)
     }
 
     /// `wstring<bound>`; 0 for no bound.
     pub const fn wstring(bound: u32) -> Self {
-        Self(Shape::WString { bound })
+        Self::leaf(Shape::WString { bound }, 4, true)
     }
 
     /// `fixed<digits, scale>`
     pub const fn fixed(digits: u16, scale: i16) -> Self {
-        Self(Shape::Fixed { digits, scale })
+        Self::leaf(Shape::Fixed { digits, scale }, 1, false)
     }
 
     /// `sequence<element, bound>`; 0 for no bound.
     pub fn sequence(element: Self, bound: u32) -> Self {
-        Self(Shape::Sequence(Arc::new(Elements::of_sequence(
-            element, bound,
-        ))))
+        let count = bound;
+        Self::from_shape(Shape::Sequence(Elements { element, count }.into()))
     }
 
     /// An array of one dimension. More dimensions are arrays of arrays, the outermost first.
     pub fn array(element: Self, length: u32) -> Self {
-        Self(Shape::Array(Arc::new(Elements::of_array(element, length))))
+        let count = length;
+        Self::from_shape(Shape::Array(Elements { element, count }.into()))
     }
 
     /// `struct name { members }`
@@ -109,7 +116,7 @@ impl TypeCode {
         name: &str,
         members: impl IntoIterator<Item = (&'s str, Self)>,
     ) -> Self {
-        Self(Shape::Struct(Arc::new(Aggregate::named(id, name, members))))
+        Self::from_shape(Shape::Struct(Aggregate::named(id, name, members).into()))
     }
 
     /// `exception name { members }`
@@ -118,7 +125,7 @@ impl TypeCode {
         name: &str,
         members: impl IntoIterator<Item = (&'s str, Self)>,
     ) -> Self {
-        Self(Shape::Except(Arc::new(Aggregate::named(id, name, members))))
+        Self::from_shape(Shape::Except(Aggregate::named(id, name, members).into()))
     }
 
     /// `union name switch (discriminator) { members }`
@@ -145,7 +152,7 @@ impl TypeCode {
             default,
             members.collect(),
         );
-        Self(Shape::Union(Arc::new(union)))
+        Self::from_shape(Shape::Union(union.into()))
     }
 
     /// `enum name { enumerators }`
@@ -154,48 +161,54 @@ impl TypeCode {
         name: &str,
         enumerators: impl IntoIterator<Item = &'s str>,
     ) -> Self {
-        Self(Shape::Enum(Arc::new(Enumeration {
-            named: Named::new(id, name),
-            enumerators: enumerators.into_iter().map(Into::into).collect(),
-        })))
+        let named = Named::new(id, name);
+        let enumerators = enumerators.into_iter().map(Into::into).collect();
+        Self::from_shape(Shape::Enum(Enumeration { named, enumerators }.into()))
     }
 
     /// `typedef content name`
     pub fn alias(id: &str, name: &str, content: Self) -> Self {
-        Self(Shape::Alias(Arc::new(Alias::new(
-            Named::new(id, name),
-            content,
-        ))))
+        let named = Named::new(id, name);
+        Self::from_shape(Shape::Alias(Alias { named, content }.into()))
     }
 
     /// References to objects of an interface.
     pub fn object_reference(id: &str, name: &str) -> Self {
-        Self(Shape::Named(
-            Kind::ObjectReference,
-            Arc::new(Named::new(id, name)),
-        ))
+        let named = Named::new(id, name);
+        Self::from_shape(Shape::Named(Kind::ObjectReference, named.into()))
     }
 
     /// The enclosing type with that repository id.
     pub fn recursive(id: &str) -> Self {
-        Self(Shape::Recursive(id.into()))
+        Self::from_shape(Shape::Recursive(id.into()))
     }
 }
 
 impl TypeCode {
     /// The type with that shape.
-    pub const fn from_shape(shape: Shape) -> Self {
-        Self(shape)
+    pub fn from_shape(shape: Shape) -> Self {
+        let summary = Summary::of(&shape);
+        Self { shape, summary }
+    }
+
+    const fn leaf(shape: Shape, alignment: u8, text: bool) -> Self {
+        let summary = Summary::leaf(alignment, text);
+        Self { shape, summary }
+    }
+
+    /// The properties of the type and all types inside it.
+    pub(crate) const fn summary(&self) -> Summary {
+        self.summary
     }
 
     /// The structure of the type.
     pub const fn shape(&self) -> &Shape {
-        &self.0
+        &self.shape
     }
 
     /// The kind of the type; [`Kind::Null`] for a recursive type.
     pub fn kind(&self) -> Kind {
-        match &self.0 {
+        match &self.shape {
             Shape::Plain(kind) | Shape::Named(kind, _) => *kind,
             Shape::String { .. } => Kind::String,
             Shape::WString { .. } => Kind::WString,
@@ -216,7 +229,7 @@ impl TypeCode {
 
     /// The repository id, if the kind has one.
     pub fn repository_id(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.shape {
             Shape::Recursive(id) => Some(id),
             shape => shape.named().map(|named| &*named.id),
         }
@@ -224,13 +237,13 @@ impl TypeCode {
 
     /// The name, if the kind has one.
     pub fn name(&self) -> Option<&str> {
-        self.0.named().map(|named| &*named.name)
+        self.shape.named().map(|named| &*named.name)
     }
 
     /// The type behind all aliases.
     pub fn unaliased(&self) -> &Self {
         let mut type_code = self;
-        while let Shape::Alias(alias) = &type_code.0 {
+        while let Shape::Alias(alias) = &type_code.shape {
             type_code = &alias.content;
         }
         type_code
@@ -247,13 +260,7 @@ pub(crate) struct Scope<'t> {
 impl<'t> Scope<'t> {
     /// The nearest enclosing type with that id.
     pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
-        let mut next = scope;
-        while let Some(scope) = next {
-            if scope.type_code.repository_id() == Some(id) {
-                return Some(scope);
-            }
-            next = scope.outer;
-        }
-        None
+        let mut scopes = successors(scope, |scope| scope.outer);
+        scopes.find(|scope| scope.type_code.repository_id() == Some(id))
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::any::Typed;
 use crate::cdr::{ValueHead, ValueStart};
-use crate::type_code::{self, Named, Shape, TypeCode, ValueMember, Visibility};
+use crate::type_code::{self, Alias, Named, Shape, TypeCode, ValueMember, Visibility};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use core::any::TypeId;
 use std::sync::Arc;
@@ -65,10 +65,10 @@ pub fn type_code<'s>(
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
 ) -> TypeCode {
     let value = described(Named::new(id, name), modifier, base, members);
-    TypeCode::from_shape(Shape::Value(Arc::new(value)))
+    TypeCode::from_shape(Shape::Value(value))
 }
 
-/// The TypeCode of an eventtype, with the parameters of [`type_code`].
+/// The TypeCode of an eventtype, with the parameters of [`type_code()`].
 pub fn event_type_code<'s>(
     id: &str,
     name: &str,
@@ -77,13 +77,13 @@ pub fn event_type_code<'s>(
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
 ) -> TypeCode {
     let value = described(Named::new(id, name), modifier, base, members);
-    TypeCode::from_shape(Shape::Event(Arc::new(value)))
+    TypeCode::from_shape(Shape::Event(value))
 }
 
 /// The TypeCode of a boxed valuetype.
 pub fn box_type_code(id: &str, name: &str, content: TypeCode) -> TypeCode {
-    let alias = type_code::Alias::new(Named::new(id, name), content);
-    TypeCode::from_shape(Shape::ValueBox(Arc::new(alias)))
+    let named = Named::new(id, name);
+    TypeCode::from_shape(Shape::ValueBox(Alias { named, content }.into()))
 }
 
 fn described<'s>(
@@ -91,7 +91,7 @@ fn described<'s>(
     modifier: i16,
     base: TypeCode,
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
-) -> type_code::ValueType {
+) -> Arc<type_code::ValueType> {
     let members = members
         .into_iter()
         .map(|(name, type_code, is_public)| ValueMember {
@@ -103,7 +103,12 @@ fn described<'s>(
                 Visibility::Private
             },
         });
-    type_code::ValueType::new(named, modifier, base, members.collect())
+    Arc::new(type_code::ValueType {
+        named,
+        modifier,
+        base,
+        members: members.collect(),
+    })
 }
 
 //= GIOP 1.2 §15.3.4

@@ -92,10 +92,13 @@ impl<T: ?Sized> fmt::Debug for CeilingMutex<T> {
 }
 
 /// The reason why a [`CeilingMutex`] was not locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CeilingError {
     /// The caller is more urgent than the ceiling.
+    #[error(
+        "a thread of priority {priority} may not lock a mutex of ceiling {ceiling}: raise the ceiling"
+    )]
     AboveCeiling {
         /// The priority of the caller, without other ceilings.
         priority: u8,
@@ -103,34 +106,13 @@ pub enum CeilingError {
         ceiling: u8,
     },
     /// The caller is neither SCHED_FIFO nor SCHED_RR, so it has no priority to raise.
+    #[error(
+        "a thread of {0} has no priority to raise to the ceiling: give it SCHED_FIFO or SCHED_RR"
+    )]
     NoPriority(SchedPolicy),
     /// The host refuses the priority of the ceiling, or it does not exist.
-    Refused(Refused),
-}
-
-impl fmt::Display for CeilingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AboveCeiling { priority, ceiling } => write!(
-                f,
-                "a thread of priority {priority} may not lock a mutex of ceiling {ceiling}: raise the ceiling"
-            ),
-            Self::NoPriority(policy) => write!(
-                f,
-                "a thread of {policy} has no priority to raise to the ceiling: give it SCHED_FIFO or SCHED_RR"
-            ),
-            Self::Refused(_) => f.write_str("the thread cannot be raised to the ceiling"),
-        }
-    }
-}
-
-impl std::error::Error for CeilingError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Refused(refused) => Some(refused),
-            _ => None,
-        }
-    }
+    #[error("the thread cannot be raised to the ceiling")]
+    Refused(#[source] Refused),
 }
 
 /// Holds a [`CeilingMutex`] until it is dropped, on the thread that locked it.

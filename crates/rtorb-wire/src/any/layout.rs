@@ -38,9 +38,16 @@ fn run_end(element: &TypeCode, count: usize, start: usize, limit: usize) -> Opti
 }
 
 fn end(type_code: &TypeCode, at: usize, limit: usize) -> Option<usize> {
+    let summary = type_code.summary();
     let end = match type_code.shape() {
-        Shape::Plain(kind) => {
-            let (size, alignment) = number(*kind)?;
+        Shape::Plain(kind) if summary.fixed && !summary.empty => {
+            let alignment = usize::from(summary.alignment);
+            // Only a long double is larger than its alignment.
+            let size = if *kind == Kind::LongDouble {
+                16
+            } else {
+                alignment
+            };
             at.next_multiple_of(alignment) + size
         }
         Shape::Alias(alias) => end(&alias.content, at, limit)?,
@@ -52,16 +59,4 @@ fn end(type_code: &TypeCode, at: usize, limit: usize) -> Option<usize> {
         _ => return None,
     };
     (end <= limit).then_some(end)
-}
-
-/// Size and alignment.
-const fn number(kind: Kind) -> Option<(usize, usize)> {
-    match kind {
-        Kind::Boolean | Kind::Octet => Some((1, 1)),
-        Kind::Short | Kind::UShort => Some((2, 2)),
-        Kind::Long | Kind::ULong | Kind::Float => Some((4, 4)),
-        Kind::LongLong | Kind::ULongLong | Kind::Double => Some((8, 8)),
-        Kind::LongDouble => Some((16, 8)),
-        _ => None,
-    }
 }

@@ -6,22 +6,11 @@ use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
 /// The error of one side of a copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum CopyError {
-    Decode(DecodeError),
-    Encode(EncodeError),
-}
-
-impl From<DecodeError> for CopyError {
-    fn from(error: DecodeError) -> Self {
-        Self::Decode(error)
-    }
-}
-
-impl From<EncodeError> for CopyError {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
+    Decode(#[from] DecodeError),
+    Encode(#[from] EncodeError),
 }
 
 /// Copies one value of `type_code`.
@@ -103,7 +92,7 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::LongDouble => Ok(w.long_double(LongDouble::decode(r)?)?),
         Kind::Char => Ok(w.char(char::decode(r)?)?),
         Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
-        Kind::Principal => octets(r, w),
+        Kind::Principal => Ok(w.counted_octets(r.octets()?)?),
         Kind::TypeCode => Ok(TypeCode::decode(r)?.write(w)?),
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
@@ -140,7 +129,7 @@ fn run(
 
 /// True if elements have the same bytes and padding on both sides.
 fn can_copy(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
-    let summary = element.shape().summary();
+    let summary = element.summary();
     let distance = r.position() ^ w.position();
     summary.fixed && r.order() == w.order() && distance & (usize::from(summary.alignment) - 1) == 0
 }
@@ -173,12 +162,6 @@ fn string(bound: u32, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), Copy
     Ok(w.str(&text)?)
 }
 
-fn octets(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
-    let octets = r.octets()?;
-    w.count(octets.len())?;
-    Ok(w.octets(octets)?)
-}
-
 /// Copies an IOR.
 fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     string(0, r, w)?;
@@ -186,7 +169,7 @@ fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     w.count(profiles)?;
     for _ in 0..profiles {
         number::<u32>(r, w)?;
-        octets(r, w)?;
+        w.counted_octets(r.octets()?)?;
     }
     Ok(())
 }

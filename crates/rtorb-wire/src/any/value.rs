@@ -286,10 +286,7 @@ fn encode_plain(value: &Value, kind: Kind, w: &mut Writer<'_>) -> Result<(), Enc
         (Kind::WChar, Value::WChar(value)) => w.wide_char(WChar(*value)),
         (Kind::Any, Value::Any(any)) => any.write(w),
         (Kind::TypeCode, Value::TypeCode(type_code)) => type_code.write(w),
-        (Kind::Principal, Value::Octets(octets)) => {
-            w.count(octets.len())?;
-            w.octets(octets)
-        }
+        (Kind::Principal, Value::Octets(octets)) => w.counted_octets(octets),
         _ => Err(EncodeError::WrongType),
     }
 }

@@ -1,6 +1,6 @@
 //! `fixed<D, S>`: decimal numbers with a fixed point, two digits in a byte.
 
-use super::{Decode, Encode, Reader, Writer};
+use super::{Decode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
@@ -32,22 +32,11 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
         let unit = 10u128.pow(u32::from(SCALE));
         let size = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
-        match SCALE {
-            0 => write!(f, "{sign}{size}"),
-            _ => write!(
-                f,
-                "{sign}{}.{:0width$}",
-                size / unit,
-                size % unit,
-                width = usize::from(SCALE)
-            ),
+        if SCALE == 0 {
+            return write!(f, "{sign}{size}");
         }
-    }
-}
-
-impl<const DIGITS: u16, const SCALE: u16> Encode for Fixed<DIGITS, SCALE> {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.fixed_decimal(self.0, DIGITS)
+        let (whole, part, width) = (size / unit, size % unit, usize::from(SCALE));
+        write!(f, "{sign}{whole}.{part:0width$}")
     }
 }
 

@@ -4,6 +4,7 @@
 //! phase a constant in each of the (at most eight) cases, so that the compiler computes the offsets once, and no member
 //! costs an alignment or a bounds check.
 
+use super::types::array_of;
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
@@ -58,16 +59,12 @@ impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
 
     #[inline(always)]
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
-        let mut items = arrayvec::ArrayVec::<T, N>::new();
         let mut end = at;
-        while !items.is_full() {
+        let items = array_of(|| {
             let (item, next) = T::get(from, end, form)?;
-            items.push(item);
             end = next;
-        }
-        let Ok(items) = items.into_inner() else {
-            unreachable!("the loop ends when it is full")
-        };
+            Ok(item)
+        })?;
         Ok((items, end))
     }
 }

@@ -1,6 +1,6 @@
 //! `long double`: IEEE binary128, without arithmetic.
 
-use super::{Decode, Encode, Reader, Writer};
+use super::{ByteOrder, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
 /// The bits of a binary128 number: 1 of sign, 15 of exponent (bias 16383), 112 of fraction.
@@ -29,12 +29,6 @@ impl From<f64> for LongDouble {
     }
 }
 
-impl Encode for LongDouble {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.long_double(*self)
-    }
-}
-
 impl Writer<'_> {
     /// Writes a `long double`.
     ///
@@ -44,26 +38,24 @@ impl Writer<'_> {
     //# A long double is an IEEE number of 16 bytes, aligned to 8.
     pub fn long_double(&mut self, value: LongDouble) -> Result<(), EncodeError> {
         self.align(8)?;
-        let octets = if self.order().is_foreign() {
-            value.0.swap_bytes()
-        } else {
-            value.0
-        }
-        .to_ne_bytes();
-        self.octets(&octets)
+        self.octets(&match self.order() {
+            ByteOrder::Big => value.0.to_be_bytes(),
+            ByteOrder::Little => value.0.to_le_bytes(),
+        })
     }
 }
 
-impl Decode for LongDouble {
-    const OCTETS_MIN: usize = 16;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.align(8)?;
-        let bits: u128 = bytemuck::pod_read_unaligned(r.take(16)?);
-        Ok(Self(if r.order().is_foreign() {
-            bits.swap_bytes()
-        } else {
-            bits
+impl Reader<'_> {
+    /// Reads a `long double`.
+    ///
+    /// # Errors
+    /// When the message ends too early.
+    pub fn long_double(&mut self) -> Result<LongDouble, DecodeError> {
+        self.align(8)?;
+        let bits = bytemuck::pod_read_unaligned(self.take(16)?);
+        Ok(LongDouble(match self.order() {
+            ByteOrder::Big => u128::from_be(bits),
+            ByteOrder::Little => u128::from_le(bits),
         }))
     }
 }

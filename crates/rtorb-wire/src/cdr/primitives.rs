@@ -109,32 +109,4 @@ impl FixedLayout for bool {
     }
 }
 
-impl Encode for bool {
-    #[inline(always)]
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.primitive(u8::from(*self))
-    }
-
-    #[inline]
-    fn encode_slice<'a>(items: &'a [Self], w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.fixed_slice(items)
-    }
-}
-
-impl Decode for bool {
-    const OCTETS_MIN: usize = 1;
-
-    #[inline(always)]
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.primitive::<u8>().map(|octet| octet != 0)
-    }
-
-    #[inline]
-    fn decode_into(
-        into: &mut Vec<Self>,
-        count: usize,
-        r: &mut Reader<'_>,
-    ) -> Result<(), DecodeError> {
-        r.fixed_into(into, count)
-    }
-}
+crate::fixed_layout!(@cdr bool);

@@ -110,20 +110,6 @@ impl<'m> Reader<'m> {
         self
     }
 
-    /// Reads the wide characters of GIOP 1.`minor`.
-    #[must_use]
-    pub fn with_giop_minor(mut self, minor: u8) -> Self {
-        self.minor = minor;
-        self
-    }
-
-    /// Sets the transmission code set of `char` and `string`.
-    #[must_use]
-    pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
-        self.char_code_set = set;
-        self
-    }
-
     /// Attaches data that some values need, such as the ORB for an object reference.
     #[must_use]
     pub fn with_context(mut self, context: &'m (dyn Any + Send + Sync)) -> Self {
@@ -315,22 +301,6 @@ impl<'m> Reader<'m> {
         &self.octets[self.at..]
     }
 
-    /// The byte order of the stream.
-    #[inline]
-    pub fn order(&self) -> ByteOrder {
-        self.order
-    }
-
-    /// The minor GIOP version of the stream.
-    pub fn giop_minor(&self) -> u8 {
-        self.minor
-    }
-
-    /// The transmission code set of `char` and `string`.
-    pub fn char_code_set(&self) -> CharCodeSet {
-        self.char_code_set
-    }
-
     /// The data that [`with_context`](Self::with_context) attached.
     pub fn context(&self) -> Option<&'m (dyn Any + Send + Sync)> {
         self.context
@@ -488,6 +458,8 @@ impl<'m> Reader<'m> {
         Ok(())
     }
 }
+
+stream_form!(Reader);
 
 impl core::fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -1,10 +1,10 @@
 //! Structs: members in the order of their declaration, each with its own alignment.
 
-/// Defines a struct, and implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for it, which its members have.
+/// Defines structs, and implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for them, which their members have.
 macro_rules! cdr_struct {
-    ($(#[$attribute:meta])* pub struct $name:ident {
+    ($($(#[$attribute:meta])* pub struct $name:ident {
         $($(#[$about:meta])* pub $member:ident : $type:ty,)+
-    }) => {
+    })+) => {$(
         $(#[$attribute])*
         pub struct $name {
             $($(#[$about])* pub $member: $type,)+
@@ -24,6 +24,6 @@ macro_rules! cdr_struct {
                 Ok(Self { $($member: $crate::Decode::decode(r)?),+ })
             }
         }
-    };
+    )+};
 }
 pub(crate) use cdr_struct;

@@ -1,6 +1,6 @@
 //! `char` and `string` in the transmission code set of the connection.
 
-use super::{Decode, Encode, Reader, Writer};
+use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use std::borrow::Cow;
 
@@ -51,9 +51,7 @@ impl<'a> Writer<'a> {
         if self.char_code_set() == CharCodeSet::Latin1 && !text.is_ascii() {
             return self.latin1(text);
         }
-        self.count(text.len() + 1)?;
-        self.octets(text.as_bytes())?;
-        self.primitive(0u8)
+        self.terminated_octets(text.as_bytes())
     }
 
     /// Writes a character.
@@ -101,6 +99,18 @@ impl<'m> Reader<'m> {
         ))
     }
 
+    /// Reads a character.
+    ///
+    /// # Errors
+    /// When its byte is not a character of the code set.
+    pub fn char(&mut self) -> Result<char, DecodeError> {
+        let octet = self.primitive::<u8>()?;
+        if self.char_code_set() == CharCodeSet::Utf8 && !octet.is_ascii() {
+            return Err(DecodeError::BadText);
+        }
+        Ok(char::from(octet))
+    }
+
     /// Borrows the bytes of a string, without its terminator and unconverted.
     ///
     /// Old ORBs send the length 0 for the empty string, which is accepted.
@@ -114,48 +124,6 @@ impl<'m> Reader<'m> {
             Some((0, text)) if !text.contains(&0) => Ok(text),
             Some(_) => Err(DecodeError::BadString),
         }
-    }
-}
-
-impl Encode for str {
-    #[inline]
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.str(self)
-    }
-}
-
-impl Encode for String {
-    #[inline]
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.str(self)
-    }
-}
-
-impl Decode for String {
-    // A length of 0 is accepted, so the length may be all there is.
-    const OCTETS_MIN: usize = 4;
-
-    #[inline]
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.str().map(Cow::into_owned)
-    }
-}
-
-impl Encode for char {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.char(*self)
-    }
-}
-
-impl Decode for char {
-    const OCTETS_MIN: usize = 1;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let octet = r.primitive::<u8>()?;
-        if r.char_code_set() == CharCodeSet::Utf8 && !octet.is_ascii() {
-            return Err(DecodeError::BadText);
-        }
-        Ok(Self::from(octet))
     }
 }
 

@@ -67,12 +67,12 @@ impl<'m> Reader<'m> {
         }
         let codebase = match tag & CODEBASE {
             0 => None,
-            _ => Some(self.repeatable_text()?),
+            _ => Some(self.repeatable(Self::string_octets)?),
         };
         let repository_ids = match tag & TYPE_MASK {
             0 => Vec::new(),
-            ONE_ID => vec![self.repeatable_text()?],
-            ID_LIST => self.repeatable_texts()?,
+            ONE_ID => vec![self.repeatable(Self::string_octets)?],
+            ID_LIST => self.repeatable(Self::text_list)?,
             _ => return Err(bad(tag)),
         };
         Ok(ValueHead::Value(ValueStart {
@@ -140,20 +140,13 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// A string, or an indirection to an earlier one.
-    fn repeatable_text(&mut self) -> Result<&'m [u8], DecodeError> {
-        match self.repeated()? {
-            None => self.string_octets(),
-            Some(mut before) => before.string_octets(),
-        }
-    }
-
-    /// A list of strings, or an indirection to an earlier one.
-    fn repeatable_texts(&mut self) -> Result<Vec<&'m [u8]>, DecodeError> {
-        match self.repeated()? {
-            None => self.text_list(),
-            Some(mut before) => before.text_list(),
-        }
+    /// What `read` reads here, or behind an indirection at an earlier position.
+    fn repeatable<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let mut before = self.repeated()?;
+        read(before.as_mut().unwrap_or(self))
     }
 
     fn text_list(&mut self) -> Result<Vec<&'m [u8]>, DecodeError> {
@@ -166,7 +159,7 @@ impl<'m> Reader<'m> {
         }
         let mut texts = Vec::new();
         for _ in 0..count {
-            texts.push(self.repeatable_text()?);
+            texts.push(self.repeatable(Self::string_octets)?);
         }
         Ok(texts)
     }

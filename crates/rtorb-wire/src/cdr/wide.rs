@@ -1,6 +1,6 @@
 //! `wchar` and `wstring`: UTF-16, in the form of the GIOP version.
 
-use super::{ByteOrder, Decode, Encode, Reader, Writer};
+use super::{ByteOrder, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
@@ -37,25 +37,21 @@ impl core::ops::Deref for WString {
     }
 }
 
-impl Encode for WChar {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.wide_char(*self)
-    }
-}
-
-impl Decode for WChar {
-    const OCTETS_MIN: usize = 2;
-
+impl Reader<'_> {
+    /// Reads a wide character.
+    ///
+    /// # Errors
+    /// When it is not one unit of UTF-16, or in GIOP 1.0.
     //= GIOP 1.2 §15.3.1.6
     //# In GIOP 1.2 a wchar is the number of its bytes and the bytes, big-endian without a byte order mark. In 1.1 it is an
     //# unsigned number in the order of the message, and 1.0 has none.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unit = match r.giop_minor() {
+    pub fn wide_char(&mut self) -> Result<WChar, DecodeError> {
+        let unit = match self.giop_minor() {
             0 => return Err(DecodeError::WideInGiop10),
-            1 => r.primitive::<u16>()?,
+            1 => self.primitive::<u16>()?,
             _ => {
-                let length = r.primitive::<u8>()?;
-                match *r.take(usize::from(length))? {
+                let length = self.primitive::<u8>()?;
+                match *self.take(usize::from(length))? {
                     [0xff, 0xfe, low, high] => u16::from_le_bytes([low, high]),
                     [0xfe, 0xff, high, low] | [high, low] => u16::from_be_bytes([high, low]),
                     _ => {
@@ -67,34 +63,28 @@ impl Decode for WChar {
             }
         };
         char::from_u32(u32::from(unit))
-            .map(Self)
+            .map(WChar)
             .ok_or(DecodeError::BadText)
     }
-}
 
-impl Encode for WString {
-    fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
-        w.wide_str(&self.0)
-    }
-}
-
-impl Decode for WString {
-    const OCTETS_MIN: usize = 4;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let units: Vec<u16> = match r.giop_minor() {
+    /// Reads a wide string.
+    ///
+    /// # Errors
+    /// When it is not UTF-16, contains a zero, or in GIOP 1.0.
+    pub fn wide_str(&mut self) -> Result<WString, DecodeError> {
+        let units: Vec<u16> = match self.giop_minor() {
             0 => return Err(DecodeError::WideInGiop10),
             1 => {
-                let count = r.count(2)?;
+                let count = self.count(2)?;
                 let mut units = Vec::new();
-                r.primitives_into(&mut units, count)?;
+                self.primitives_into(&mut units, count)?;
                 if units.pop().is_some_and(|terminator| terminator != 0) {
                     return Err(DecodeError::BadString);
                 }
                 units
             }
             _ => {
-                let octets = r.octets()?;
+                let octets = self.octets()?;
                 let (octets, order) = match octets {
                     [0xff, 0xfe, rest @ ..] => (rest, ByteOrder::Little),
                     [0xfe, 0xff, rest @ ..] | rest => (rest, ByteOrder::Big),
@@ -116,7 +106,7 @@ impl Decode for WString {
             return Err(DecodeError::BadString);
         }
         String::from_utf16(&units)
-            .map(Self)
+            .map(WString)
             .map_err(|_| DecodeError::BadText)
     }
 }

@@ -85,20 +85,6 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Writes the wide characters of GIOP 1.`minor`.
-    #[must_use]
-    pub fn with_giop_minor(mut self, minor: u8) -> Self {
-        self.minor = minor;
-        self
-    }
-
-    /// Sets the transmission code set of `char` and `string`.
-    #[must_use]
-    pub fn with_char_code_set(mut self, set: CharCodeSet) -> Self {
-        self.char_code_set = set;
-        self
-    }
-
     /// Writes the padding up to a multiple of `alignment` (a power of two, at most 8).
     ///
     /// # Errors
@@ -138,6 +124,27 @@ impl<'a> Writer<'a> {
         let at = self.claim(1, octets.len())?;
         self.buffer[at..at + octets.len()].copy_from_slice(octets);
         Ok(())
+    }
+
+    /// Writes the number of bytes, and a copy of them.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    #[inline]
+    pub(crate) fn counted_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
+        self.count(octets.len())?;
+        self.octets(octets)
+    }
+
+    /// Writes a string whose bytes are in the code set already: their number with the terminating zero, they and the zero.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    #[inline]
+    pub(crate) fn terminated_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
+        self.count(octets.len() + 1)?;
+        self.octets(octets)?;
+        self.primitive(0u8)
     }
 
     /// Adds bytes to the message: borrows a long run, and copies a short one.
@@ -327,21 +334,6 @@ impl<'a> Writer<'a> {
         self.at + self.gathered - self.origin
     }
 
-    /// The byte order of the stream.
-    pub fn order(&self) -> ByteOrder {
-        self.order
-    }
-
-    /// The minor GIOP version of the stream.
-    pub fn giop_minor(&self) -> u8 {
-        self.minor
-    }
-
-    /// The transmission code set of `char` and `string`.
-    pub fn char_code_set(&self) -> CharCodeSet {
-        self.char_code_set
-    }
-
     /// The position of a value that was written before.
     pub(crate) fn value_position(&self, identity: Identity) -> Option<usize> {
         self.values.as_ref()?.written.get(&identity).copied()
@@ -471,6 +463,8 @@ impl<'a> Writer<'a> {
         }
     }
 }
+
+stream_form!(Writer);
 
 /// Most bytes of an encapsulation that is made on its own.
 const ENCAPSULATION_BYTES_MAX: usize = 1 << 24;

@@ -1,7 +1,9 @@
 //! The reassembly of fragmented messages.
 
 use crate::DecodeError;
-use crate::giop::{HEADER_OCTETS, Header, MessageType, fragment_header_octets, patch};
+use crate::giop::{
+    HEADER_OCTETS, Header, MessageType, fragment_header_octets, may_be_fragmented, patch,
+};
 
 /// The incomplete messages of one direction of a connection, bounded in bytes and in messages.
 //= GIOP 1.2 §15.4.9
@@ -67,15 +69,8 @@ impl Reassembly {
     }
 
     fn begin_chain(&mut self, header: &Header, bytes: &[u8]) -> Result<Accepted, DecodeError> {
-        //= GIOP 1.2 §15.4.9
-        //# Requests and replies may be fragmented, and in GIOP 1.2 locate requests and locate replies too.
-        let may = match header.message_type {
-            MessageType::Request | MessageType::Reply => true,
-            MessageType::LocateRequest | MessageType::LocateReply => header.version.minor >= 2,
-            _ => false,
-        };
         let request_id = request_id(header, bytes)?;
-        if !may || self.find(request_id).is_some() {
+        if !may_be_fragmented(header) || self.find(request_id).is_some() {
             return Err(out_of_place(request_id));
         }
         if self.chains.len() == self.chains_max {

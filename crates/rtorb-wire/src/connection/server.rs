@@ -1,8 +1,7 @@
 //! The server side of a connection: the code sets that its client uses.
 
-use crate::DecodeError;
 use crate::cdr::CharCodeSet;
-use crate::code_sets;
+use crate::code_sets::{self, CodeSetError};
 use crate::giop::{RequestHeader, contexts};
 
 /// The code sets of one connection, as its client names them.
@@ -10,21 +9,6 @@ use crate::giop::{RequestHeader, contexts};
 pub struct CodeSetState {
     named: Option<contexts::CodeSets>,
     char_code_set: CharCodeSet,
-}
-
-/// A request names code sets that the server cannot use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CodeSetError {
-    /// The server cannot use them.
-    #[error("the server does not have the code sets of the connection")]
-    Incompatible,
-    /// They differ from those of an earlier request.
-    #[error("the code sets differ from those of an earlier request on the connection")]
-    Changed,
-    /// They cannot be read.
-    #[error(transparent)]
-    Malformed(#[from] DecodeError),
 }
 
 impl CodeSetState {
@@ -56,7 +40,7 @@ impl CodeSetState {
         if let Some(known) = self.named {
             return (known == named).then_some(()).ok_or(CodeSetError::Changed);
         }
-        self.char_code_set = code_sets::accept(named).map_err(|_| CodeSetError::Incompatible)?;
+        self.char_code_set = code_sets::accept(named)?;
         self.named = Some(named);
         Ok(())
     }
@@ -123,7 +107,7 @@ mod tests {
             wchar_data: UTF_16,
         };
         let refused = note(&mut state, Some(&unknown.to_data()));
-        assert_eq!(refused, Err(CodeSetError::Incompatible));
+        assert_eq!(refused, Err(CodeSetError::Unsupported(0x0001_0099)));
         let refused = note(&mut state, Some(&[0, 1]));
         assert!(matches!(refused, Err(CodeSetError::Malformed(_))));
         assert_eq!(state.char_code_set(), CharCodeSet::Latin1);

@@ -37,9 +37,7 @@ impl<'m> SystemExceptionBody<'m> {
     /// # Errors
     /// When the message would exceed its limit.
     pub fn encode(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
-        w.count(self.repository_id.len() + 1)?;
-        w.octets(self.repository_id)?;
-        w.primitive(0u8)?;
+        w.terminated_octets(self.repository_id)?;
         w.primitive(self.minor)?;
         w.primitive(self.completed)
     }

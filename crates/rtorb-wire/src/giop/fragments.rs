@@ -16,11 +16,7 @@ pub fn fragments(message: &[u8], octets_max: usize) -> impl Iterator<Item = Vec<
     let header = header.filter(|header| {
         header.message_octets() == message.len()
             && message.len() > part_octets
-            && matches!(
-                (header.version.minor, header.message_type),
-                (1.., MessageType::Request | MessageType::Reply)
-                    | (2.., MessageType::LocateRequest | MessageType::LocateReply)
-            )
+            && may_be_fragmented(header)
     });
     let mut rest = message;
     core::iter::from_fn(move || {
@@ -46,6 +42,17 @@ pub fn fragments(message: &[u8], octets_max: usize) -> impl Iterator<Item = Vec<
 
 /// The smallest useful fragment: a header, a request id and one number.
 pub const FRAGMENT_OCTETS_MIN: usize = 24;
+
+/// True if the parts of such a message may be sent as messages.
+//= GIOP 1.2 §15.4.9
+//# Requests and replies may be fragmented, and in GIOP 1.2 locate requests and locate replies too.
+pub(crate) const fn may_be_fragmented(header: &Header) -> bool {
+    match header.message_type {
+        MessageType::Request | MessageType::Reply => header.version.minor >= 1,
+        MessageType::LocateRequest | MessageType::LocateReply => header.version.minor >= 2,
+        _ => false,
+    }
+}
 
 /// The size of a fragment's header with, in GIOP 1.2, the request id.
 pub(crate) const fn fragment_header_octets(header: &Header) -> usize {

@@ -1,6 +1,7 @@
 //! The header of every message, 12 bytes.
 
 use super::Version;
+use super::numbered::numbered_enum;
 use crate::{ByteOrder, DecodeError, EncodeError, Reader, Writer};
 
 /// The size of the header.
@@ -12,47 +13,26 @@ pub(super) const FLAGS_AT: usize = 6;
 pub(super) const TYPE_AT: usize = 7;
 pub(super) const SIZE_AT: usize = 8;
 
-/// The type of a message.
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MessageType {
-    /// A request to invoke an operation.
-    Request = 0,
-    /// The reply to a request.
-    Reply,
-    /// The client no longer waits for a reply.
-    CancelRequest,
-    /// A question for the location of an object.
-    LocateRequest,
-    /// The reply to a locate request.
-    LocateReply,
-    /// The end of a connection. Requests without a reply were not processed.
-    CloseConnection,
-    /// The sender did not understand a message.
-    MessageError,
-    /// A later part of a message (GIOP 1.1 and 1.2).
-    Fragment,
-}
-
-impl MessageType {
-    const ALL: [Self; 8] = [
-        Self::Request,
-        Self::Reply,
-        Self::CancelRequest,
-        Self::LocateRequest,
-        Self::LocateReply,
-        Self::CloseConnection,
-        Self::MessageError,
-        Self::Fragment,
-    ];
-
-    /// The type with that number, if GIOP 1.`minor` has it.
-    #[inline]
-    pub const fn from_octet(octet: u8, minor: u8) -> Option<Self> {
-        if octet as usize >= Self::ALL.len() || (minor == 0 && octet == Self::Fragment as u8) {
-            return None;
-        }
-        Some(Self::ALL[octet as usize])
+numbered_enum! {
+    /// The type of a message.
+    #[derive(Hash)]
+    pub enum MessageType: u8, from_octet {
+        /// A request to invoke an operation.
+        Request = 0,
+        /// The reply to a request.
+        Reply = 1,
+        /// The client no longer waits for a reply.
+        CancelRequest = 2,
+        /// A question for the location of an object.
+        LocateRequest = 3,
+        /// The reply to a locate request.
+        LocateReply = 4,
+        /// The end of a connection. Requests without a reply were not processed.
+        CloseConnection = 5,
+        /// The sender did not understand a message.
+        MessageError = 6,
+        /// A later part of a message (GIOP 1.1 and 1.2).
+        Fragment = 7 since 1,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Locate messages, and the messages that cancel a request, close a connection and report an error.
 
+use super::numbered::numbered_enum;
 use super::{MessageType, Target, Version, begin_message, end_message};
 use crate::ior::Ior;
 use crate::{DecodeError, EncodeError, Reader, Writer};
@@ -28,22 +29,22 @@ impl<'m> LocateRequestHeader<'m> {
     }
 }
 
-/// The status of a locate reply.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocateStatus {
-    /// The server does not know the object.
-    UnknownObject = 0,
-    /// The server has the object.
-    ObjectHere,
-    /// The object has moved; the body is its IOR.
-    ObjectForward,
-    /// The object has moved permanently; the body is its IOR (GIOP 1.2).
-    ObjectForwardPerm,
-    /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody) (GIOP 1.2).
-    SystemException,
-    /// The body is the form of target address that the server needs (GIOP 1.2).
-    NeedsAddressingMode,
+numbered_enum! {
+    /// The status of a locate reply.
+    pub enum LocateStatus: u32, from_number {
+        /// The server does not know the object.
+        UnknownObject = 0,
+        /// The server has the object.
+        ObjectHere = 1,
+        /// The object has moved; the body is its IOR.
+        ObjectForward = 2,
+        /// The object has moved permanently; the body is its IOR (GIOP 1.2).
+        ObjectForwardPerm = 3 since 2,
+        /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody) (GIOP 1.2).
+        SystemException = 4 since 2,
+        /// The body is the form of target address that the server needs (GIOP 1.2).
+        NeedsAddressingMode = 5 since 2,
+    }
 }
 
 /// The header of a locate reply.
@@ -64,16 +65,9 @@ impl LocateReplyHeader {
     /// # Errors
     /// When the bytes are not such a header.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let request_id = r.primitive()?;
-        let status = match (r.primitive()?, r.giop_minor()) {
-            (0, _) => LocateStatus::UnknownObject,
-            (1, _) => LocateStatus::ObjectHere,
-            (2, _) => LocateStatus::ObjectForward,
-            (3, 2..) => LocateStatus::ObjectForwardPerm,
-            (4, 2..) => LocateStatus::SystemException,
-            (5, 2..) => LocateStatus::NeedsAddressingMode,
-            (value, _) => return Err(DecodeError::bad_tag("the status of a locate reply", value)),
-        };
+        let (request_id, status) = (r.primitive()?, r.primitive()?);
+        let status = LocateStatus::from_number(status, r.giop_minor())
+            .ok_or(DecodeError::bad_tag("the status of a locate reply", status))?;
         Ok(Self { request_id, status })
     }
 }

@@ -1,41 +1,27 @@
 //! Replies: the outcome of a request.
 
+use super::numbered::numbered_enum;
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
-use super::{MessageType, Version, begin_message, skip_to_body};
+use super::{MessageType, Version, begin_message};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
-/// The outcome of a request, which determines the body.
-//= GIOP 1.2 §15.4.3.1
-//# GIOP 1.0 and 1.1 have four statuses of a reply, GIOP 1.2 has six.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyStatus {
-    /// The body is the result, then the inout and out parameters in order.
-    NoException = 0,
-    /// The body is a repository id and the members of a user exception.
-    UserException,
-    /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody).
-    SystemException,
-    /// The object has moved; the body is its IOR.
-    LocationForward,
-    /// The object has moved permanently; the body is its IOR (GIOP 1.2).
-    LocationForwardPerm,
-    /// The body is the form of target address that the server needs (GIOP 1.2).
-    NeedsAddressingMode,
-}
-
-impl ReplyStatus {
-    #[inline]
-    fn from_number(value: u32, minor: u8) -> Result<Self, DecodeError> {
-        match (value, minor) {
-            (0, _) => Ok(Self::NoException),
-            (1, _) => Ok(Self::UserException),
-            (2, _) => Ok(Self::SystemException),
-            (3, _) => Ok(Self::LocationForward),
-            (4, 2..) => Ok(Self::LocationForwardPerm),
-            (5, 2..) => Ok(Self::NeedsAddressingMode),
-            _ => Err(DecodeError::bad_tag("the status of a reply", value)),
-        }
+numbered_enum! {
+    /// The outcome of a request, which determines the body.
+    //= GIOP 1.2 §15.4.3.1
+    //# GIOP 1.0 and 1.1 have four statuses of a reply, GIOP 1.2 has six.
+    pub enum ReplyStatus: u32, from_number {
+        /// The body is the result, then the inout and out parameters in order.
+        NoException = 0,
+        /// The body is a repository id and the members of a user exception.
+        UserException = 1,
+        /// The body is a [`SystemExceptionBody`](super::SystemExceptionBody).
+        SystemException = 2,
+        /// The object has moved; the body is its IOR.
+        LocationForward = 3,
+        /// The object has moved permanently; the body is its IOR (GIOP 1.2).
+        LocationForwardPerm = 4 since 2,
+        /// The body is the form of target address that the server needs (GIOP 1.2).
+        NeedsAddressingMode = 5 since 2,
     }
 }
 
@@ -70,21 +56,19 @@ impl<'m> ReplyHeader<'m> {
     #[inline(never)]
     fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let minor = r.giop_minor();
-        if minor >= 2 {
-            let request_id = r.primitive()?;
-            let status = ReplyStatus::from_number(r.primitive()?, minor)?;
-            let contexts = ServiceContexts::decode(r)?;
-            skip_to_body(r)?;
-            return Ok(Self {
-                request_id,
-                status,
-                contexts,
-            });
-        }
-        let contexts = ServiceContexts::decode(r)?;
+        let first = (minor < 2)
+            .then(|| ServiceContexts::decode(r))
+            .transpose()?;
+        let (request_id, status) = (r.primitive()?, r.primitive()?);
+        let status = ReplyStatus::from_number(status, minor)
+            .ok_or(DecodeError::bad_tag("the status of a reply", status))?;
+        let contexts = match first {
+            Some(contexts) => contexts,
+            None => ServiceContexts::decode_last(r)?,
+        };
         Ok(Self {
-            request_id: r.primitive()?,
-            status: ReplyStatus::from_number(r.primitive()?, minor)?,
+            request_id,
+            status,
             contexts,
         })
     }

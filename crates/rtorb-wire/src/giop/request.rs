@@ -2,9 +2,7 @@
 
 use super::contexts::{self, PRIORITY_OCTETS, RT_CORBA_PRIORITY};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
-use super::{
-    BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message, skip_to_body,
-};
+use super::{BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message};
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
@@ -61,15 +59,6 @@ impl<'m> RequestHeader<'m> {
         }
     }
 
-    /// Not inlined, so that the common case is short enough to be inlined.
-    #[inline(never)]
-    fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        match r.giop_minor() {
-            2.. => Self::decode_1_2(r),
-            _ => Self::decode_1_0(r),
-        }
-    }
-
     /// The header of nearly every request: GIOP 1.2, the object by its key, no service contexts.
     ///
     /// It begins at position 12, so multiples of 4 in it are aligned to 4. Every other header, or a malformed one, is left to
@@ -117,46 +106,39 @@ impl<'m> RequestHeader<'m> {
         })
     }
 
+    /// Not inlined, so that the common case is short enough to be inlined.
     //= GIOP 1.2 §15.4.2.1
     //# A request of GIOP 1.2 is its id, response flags, 3 reserved bytes, target address, operation and service contexts.
-    fn decode_1_2(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        let request_id = r.primitive()?;
-        let response = match r.primitive::<u8>()? & 3 {
-            0 => Response::None,
-            1 => Response::BeforeInvocation,
-            3 => Response::FromTarget,
-            value => return Err(DecodeError::bad_tag("the response flags", u32::from(value))),
-        };
-        r.take(RESERVED.len())?;
-        let target = Target::decode(r)?;
-        let operation = r.string_octets()?;
-        let contexts = ServiceContexts::decode(r)?;
-        skip_to_body(r)?;
-        Ok(Self {
-            request_id,
-            response,
-            target,
-            operation,
-            contexts,
-        })
-    }
-
     //= GIOP 1.2 §15.4.2.1
     //# A request of GIOP 1.0 is service contexts, its id, whether a reply is expected, object key, operation and principal.
     //# GIOP 1.1 has 3 reserved bytes before the object key.
-    fn decode_1_0(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        let contexts = ServiceContexts::decode(r)?;
+    #[inline(never)]
+    fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        let minor = r.giop_minor();
+        let first = (minor < 2)
+            .then(|| ServiceContexts::decode(r))
+            .transpose()?;
         let request_id = r.primitive()?;
-        let response = match r.primitive::<u8>()? {
-            0 => Response::None,
-            _ => Response::FromTarget,
+        let flags = r.primitive::<u8>()?;
+        let response = match (minor, flags & 3) {
+            (0 | 1, _) if flags != 0 => Response::FromTarget,
+            (_, 0) => Response::None,
+            (_, 1) => Response::BeforeInvocation,
+            (_, 3) => Response::FromTarget,
+            (_, value) => return Err(DecodeError::bad_tag("the response flags", value.into())),
         };
-        if r.giop_minor() == 1 {
+        if minor > 0 {
             r.take(RESERVED.len())?;
         }
         let target = Target::decode(r)?;
         let operation = r.string_octets()?;
-        let _principal = r.octets()?;
+        let contexts = match first {
+            Some(contexts) => {
+                let _principal = r.octets()?;
+                contexts
+            }
+            None => ServiceContexts::decode_last(r)?,
+        };
         Ok(Self {
             request_id,
             response,
@@ -282,31 +264,27 @@ pub fn begin_request(
     start: &RequestStart<'_>,
 ) -> Result<(), EncodeError> {
     begin_message(w, version, MessageType::Request)?;
-    if version.minor >= 2 {
-        w.primitive(start.request_id)?;
-        w.octets(&[start.response.flags(), 0, 0, 0])?;
-        Target::encode_key(w, start.object_key)?;
-        write_operation(w, start.operation)?;
-        return write_contexts(w, start.contexts);
+    let is_1_2 = version.minor >= 2;
+    if !is_1_2 {
+        write_contexts(w, start.contexts)?;
     }
-    write_contexts(w, start.contexts)?;
     w.primitive(start.request_id)?;
-    w.primitive(u8::from(start.response != Response::None))?;
-    if version.minor == 1 {
+    w.primitive(if is_1_2 {
+        start.response.flags()
+    } else {
+        u8::from(start.response != Response::None)
+    })?;
+    if version.minor > 0 {
         w.octets(&RESERVED)?;
     }
     Target::encode_key(w, start.object_key)?;
-    write_operation(w, start.operation)?;
+    // The name of an operation is an IDL identifier, which is ASCII in every code set.
+    w.terminated_octets(start.operation.as_bytes())?;
+    if is_1_2 {
+        return write_contexts(w, start.contexts);
+    }
     // The principal, which is obsolete.
     w.primitive(0u32)
 }
 
 const RESERVED: [u8; 3] = [0; 3];
-
-/// Writes the name of an operation: an IDL identifier, which is ASCII in every code set.
-#[inline]
-fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(), EncodeError> {
-    w.count(operation.len() + 1)?;
-    w.octets(operation.as_bytes())?;
-    w.primitive(0u8)
-}

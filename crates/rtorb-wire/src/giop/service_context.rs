@@ -1,5 +1,6 @@
 //! The service contexts of a request or reply: data besides the arguments.
 
+use super::skip_to_body;
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use core::fmt;
@@ -54,6 +55,14 @@ impl<'m> ServiceContexts<'m> {
             count: count as u32,
             order: r.order(),
         })
+    }
+
+    /// Decodes the list at the end of a GIOP 1.2 header, and leaves `r` at the body.
+    #[inline]
+    pub(super) fn decode_last(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
+        let contexts = Self::decode(r)?;
+        skip_to_body(r)?;
+        Ok(contexts)
     }
 
     /// The contexts in order.
@@ -142,14 +151,7 @@ pub(super) fn write_contexts(
     w.count(contexts.len())?;
     for context in contexts {
         w.primitive(context.id)?;
-        write_octets(w, context.data)?;
+        w.counted_octets(context.data)?;
     }
     Ok(())
-}
-
-/// Writes the number of bytes and a copy of them.
-#[inline]
-pub(super) fn write_octets(w: &mut Writer<'_>, octets: &[u8]) -> Result<(), EncodeError> {
-    w.count(octets.len())?;
-    w.octets(octets)
 }

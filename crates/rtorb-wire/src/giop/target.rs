@@ -1,6 +1,5 @@
 //! Target addresses: the object of a request, in the three forms of GIOP 1.2.
 
-use super::service_context::write_octets;
 use crate::ior::{self, Ior};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
@@ -80,6 +79,6 @@ impl<'m> Target<'m> {
         if w.giop_minor() >= 2 {
             w.primitive(KEY)?;
         }
-        write_octets(w, key)
+        w.counted_octets(key)
     }
 }

@@ -240,9 +240,7 @@ cdr_struct! {
         /// TCP port, on the host of the profile.
         pub port: u16,
     }
-}
 
-cdr_struct! {
     /// Addresses with TLS.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TlsSecTrans {
@@ -253,9 +251,7 @@ cdr_struct! {
         /// The addresses.
         pub addresses: Vec<ListenPoint>,
     }
-}
 
-cdr_struct! {
     /// A group of replicas, or of receivers.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Group {
@@ -268,9 +264,7 @@ cdr_struct! {
         /// The version of the group, which counts changes.
         pub version: u32,
     }
-}
 
-cdr_struct! {
     /// omniORB's UNIX socket.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct OmniUnixTrans {
@@ -279,9 +273,7 @@ cdr_struct! {
         /// The socket's path.
         pub path: String,
     }
-}
 
-cdr_struct! {
     /// Where an ORB accepts connections.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ListenPoint {
@@ -290,9 +282,7 @@ cdr_struct! {
         /// TCP port.
         pub port: u16,
     }
-}
 
-cdr_struct! {
     /// TAO's endpoint with a priority.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct TaoEndpoint {
@@ -303,9 +293,7 @@ cdr_struct! {
         /// The CORBA priority of its lane; -1 for none.
         pub priority: i16,
     }
-}
 
-cdr_struct! {
     /// TAO's UNIX socket with a priority.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct TaoUnixEndpoint {

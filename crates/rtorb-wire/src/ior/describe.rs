@@ -13,29 +13,23 @@ impl fmt::Display for Component {
                 None => write!(f, "ORB type: {orb:#010x}"),
             },
             Self::CodeSets(info) => {
-                f.write_str("code sets: char ")?;
-                code_set(&info.char_data, f)?;
-                f.write_str("; wchar ")?;
-                code_set(&info.wchar_data, f)
+                let char_data = code_sets(&info.char_data);
+                let wchar_data = code_sets(&info.wchar_data);
+                write!(f, "code sets: char {char_data}; wchar {wchar_data}")
             }
-            Self::Policies(policies) => {
-                f.write_str("policies: ")?;
-                list(policies, f, |policy, f| write!(f, "{policy}"))
-            }
+            Self::Policies(policies) => write!(f, "policies: {}", list(policies)),
             Self::AlternateIiopAddress(address) => {
                 write!(f, "also at {}", at(&address.host, address.port))
             }
             Self::CompleteObjectKey(key) => write!(f, "whole object key: {}", Hex(key)),
             Self::SslSecTrans(ssl) => {
-                write!(f, "TLS at port {}", ssl.port)?;
-                security(ssl.supports, ssl.requires, f)
+                let security = security(ssl.supports, ssl.requires);
+                write!(f, "TLS at port {}, {security}", ssl.port)
             }
             Self::TlsSecTrans(tls) => {
-                f.write_str("TLS at ")?;
-                list(&tls.addresses, f, |address, f| {
-                    f.write_str(&at(&address.host, address.port))
-                })?;
-                security(tls.supports, tls.requires, f)
+                let addresses = tls.addresses.iter().map(|it| at(&it.host, it.port));
+                let security = security(tls.supports, tls.requires);
+                write!(f, "TLS at {}, {security}", list(addresses))
             }
             Self::JavaCodebase(url) => write!(f, "Java codebase: {url}"),
             Self::NumberPolicy { tag, value } => write!(f, "{}: {value}", tag_name(*tag)),
@@ -46,39 +40,35 @@ impl fmt::Display for Component {
             }
             Self::Flag { tag, set } => write!(f, "{}: {set}", tag_name(*tag)),
             Self::TaoEndpoints(endpoints) => {
-                f.write_str("endpoints: ")?;
-                list(endpoints, f, |endpoint, f| {
-                    f.write_str(&at(&endpoint.host, endpoint.port))?;
-                    lane(endpoint.priority, f)
-                })
+                let endpoints = endpoints
+                    .iter()
+                    .map(|it| at(&it.host, it.port) + &lane(it.priority));
+                write!(f, "endpoints: {}", list(endpoints))
             }
             Self::TaoUnixEndpoints(endpoints) => {
-                f.write_str("endpoints: ")?;
-                list(endpoints, f, |endpoint, f| {
-                    f.write_str(&endpoint.path)?;
-                    lane(endpoint.priority, f)
-                })
+                let endpoints = endpoints.iter();
+                let endpoints = endpoints.map(|it| it.path.clone() + &lane(it.priority));
+                write!(f, "endpoints: {}", list(endpoints))
             }
             Self::OmniUnixTrans(socket) => {
                 write!(f, "UNIX socket {} of host {}", socket.path, socket.host)
             }
             Self::Other(component) => {
-                let name = tag_name(component.tag);
-                match name {
+                match tag_name(component.tag) {
                     "" => write!(f, "component {:#x}: ", component.tag)?,
                     name => write!(f, "{name}: ")?,
                 }
-                write!(f, "{}", Hex(&component.data))
+                Hex(&component.data).fmt(f)
             }
         }
     }
 }
 
 /// The priority of an endpoint.
-fn lane(priority: i16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn lane(priority: i16) -> String {
     match priority {
-        -1 => Ok(()),
-        priority => write!(f, " for priority {priority}"),
+        -1 => String::new(),
+        priority => format!(" for priority {priority}"),
     }
 }
 
@@ -94,19 +84,16 @@ impl fmt::Display for ExposedPolicy {
                 server_priority,
             } => write!(f, "priority {server_priority}, declared by the server"),
             Self::PriorityBands(bands) => {
-                f.write_str("priority bands ")?;
-                list(bands, f, |band, f| {
-                    write!(f, "{} to {}", band.low, band.high)
-                })
+                let bands = bands.iter();
+                let bands = bands.map(|band| format!("{} to {}", band.low, band.high));
+                write!(f, "priority bands {}", list(bands))
             }
             Self::ClientProtocols(protocols) => {
-                f.write_str("protocols ")?;
-                list(protocols, f, |protocol, f| {
-                    f.write_str(match protocol.properties {
-                        ProtocolProperties::Tcp(_) => "IIOP",
-                        ProtocolProperties::Unix(_) => "UIOP",
-                    })
-                })
+                let protocols = protocols.iter().map(|protocol| match protocol.properties {
+                    ProtocolProperties::Tcp(_) => "IIOP",
+                    ProtocolProperties::Unix(_) => "UIOP",
+                });
+                write!(f, "protocols {}", list(protocols))
             }
             Self::Other(policy) => {
                 write!(f, "policy {} = {}", policy.policy_type, Hex(&policy.value))
@@ -116,7 +103,7 @@ impl fmt::Display for ExposedPolicy {
 }
 
 /// Bytes as hexadecimal digits.
-struct Hex<'x>(&'x [u8]);
+pub(crate) struct Hex<'x>(pub(crate) &'x [u8]);
 
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,24 +111,17 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-fn list<T>(
-    items: &[T],
-    f: &mut fmt::Formatter<'_>,
-    each: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
-) -> fmt::Result {
-    if items.is_empty() {
-        return f.write_str("none");
+/// The items with commas between them, or `none`.
+fn list(items: impl IntoIterator<Item: ToString>) -> String {
+    let items: Vec<_> = items.into_iter().map(|item| item.to_string()).collect();
+    match &items[..] {
+        [] => "none".to_owned(),
+        items => items.join(", "),
     }
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            f.write_str(", ")?;
-        }
-        each(item, f)?;
-    }
-    Ok(())
 }
 
-fn at(host: &str, port: u16) -> String {
+/// Host and port as in a URL, an IPv6 address in brackets.
+pub(crate) fn at(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")
     } else {
@@ -149,17 +129,17 @@ fn at(host: &str, port: u16) -> String {
     }
 }
 
-fn code_set(component: &CodeSetComponent, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    code_set_name(component.native, f)?;
+fn code_sets(component: &CodeSetComponent) -> String {
+    let native = code_set(component.native);
     if component.conversion.is_empty() {
-        return Ok(());
+        return native;
     }
-    f.write_str(", also ")?;
-    list(&component.conversion, f, |set, f| code_set_name(*set, f))
+    let conversion = component.conversion.iter().copied().map(code_set);
+    format!("{native}, also {}", list(conversion))
 }
 
-fn code_set_name(number: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str(match number {
+fn code_set(number: u32) -> String {
+    let name = match number {
         0 => "none",
         code_sets::ISO_8859_1 => "ISO 8859-1",
         code_sets::ISO_8859_15 => "ISO 8859-15",
@@ -168,19 +148,18 @@ fn code_set_name(number: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         code_sets::UCS_4 => "UCS-4",
         code_sets::UTF_16 => "UTF-16",
         code_sets::UTF_8 => "UTF-8",
-        other => return write!(f, "{other:#010x}"),
-    })
+        other => return format!("{other:#010x}"),
+    };
+    name.to_owned()
 }
 
-fn security(supports: u16, requires: u16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str(", supports ")?;
-    options(supports, f)?;
-    f.write_str(", requires ")?;
-    options(requires, f)
+fn security(supports: u16, requires: u16) -> String {
+    let (supports, requires) = (options(supports), options(requires));
+    format!("supports {supports}, requires {requires}")
 }
 
-fn options(bits: u16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    const NAMES: [(u16, &str); 5] = [
+fn options(bits: u16) -> String {
+    let names = [
         (association::NO_PROTECTION, "no protection"),
         (association::INTEGRITY, "integrity"),
         (association::CONFIDENTIALITY, "confidentiality"),
@@ -193,8 +172,8 @@ fn options(bits: u16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "trust in the client",
         ),
     ];
-    let named: Vec<_> = NAMES.iter().filter(|(bit, _)| bits & bit != 0).collect();
-    list(&named, f, |(_, name), f| f.write_str(name))
+    let named = names.iter().filter(|(bit, _)| bits & bit != 0);
+    list(named.map(|(_, name)| name))
 }
 
 fn tag_name(tag: u32) -> &'static str {

@@ -83,8 +83,7 @@ impl Encode for ExposedPolicy {
             Self::Other(value) => return value.encode(w),
         };
         w.primitive(policy_type)?;
-        w.count(value.len())?;
-        w.octets(&value)
+        w.counted_octets(&value)
     }
 }
 
@@ -105,6 +104,39 @@ cdr_struct! {
         /// The encapsulation of its value.
         pub value: Vec<u8>,
     }
+
+    /// A range of CORBA priorities.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PriorityBand {
+        /// The lowest priority.
+        pub low: i16,
+        /// The highest priority.
+        pub high: i16,
+    }
+
+    /// Properties of TCP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TcpProperties {
+        /// Bytes of the kernel's send buffer.
+        pub send_buffer_octets: i32,
+        /// Bytes of the kernel's receive buffer.
+        pub recv_buffer_octets: i32,
+        /// Probe idle connections.
+        pub keep_alive: bool,
+        /// Do not route.
+        pub dont_route: bool,
+        /// Send small segments at once.
+        pub no_delay: bool,
+    }
+
+    /// Properties of UNIX sockets.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct UnixProperties {
+        /// Bytes of the kernel's send buffer.
+        pub send_buffer_octets: i32,
+        /// Bytes of the kernel's receive buffer.
+        pub recv_buffer_octets: i32,
+    }
 }
 
 /// The priority at which a server executes a request.
@@ -119,17 +151,6 @@ crate::cdr_enum!(PriorityModel {
     ClientPropagated = 0,
     ServerDeclared = 1
 });
-
-cdr_struct! {
-    /// A range of CORBA priorities.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct PriorityBand {
-        /// The lowest priority.
-        pub low: i16,
-        /// The highest priority.
-        pub high: i16,
-    }
-}
 
 /// A protocol with its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,34 +168,6 @@ pub enum ProtocolProperties {
     Tcp(TcpProperties),
     /// Of UNIX sockets.
     Unix(UnixProperties),
-}
-
-cdr_struct! {
-    /// Properties of TCP.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct TcpProperties {
-        /// Bytes of the kernel's send buffer.
-        pub send_buffer_octets: i32,
-        /// Bytes of the kernel's receive buffer.
-        pub recv_buffer_octets: i32,
-        /// Probe idle connections.
-        pub keep_alive: bool,
-        /// Do not route.
-        pub dont_route: bool,
-        /// Send small segments at once.
-        pub no_delay: bool,
-    }
-}
-
-cdr_struct! {
-    /// Properties of UNIX sockets.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct UnixProperties {
-        /// Bytes of the kernel's send buffer.
-        pub send_buffer_octets: i32,
-        /// Bytes of the kernel's receive buffer.
-        pub recv_buffer_octets: i32,
-    }
 }
 
 impl Encode for ExposedProtocol {

@@ -9,6 +9,8 @@ use super::shape::{
 use super::{Kind, Label, TypeCode};
 use crate::cdr::{DEPTH_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use core::iter::successors;
+use std::sync::Arc;
 
 impl Encode for TypeCode {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
@@ -110,18 +112,13 @@ fn write_indirection(
     w: &mut Writer<'_>,
     outer: Option<&Enclosing<'_>>,
 ) -> Result<(), EncodeError> {
-    let mut next = outer;
-    while let Some(enclosing) = next {
-        if enclosing.id == id {
-            w.primitive(INDIRECTION)?;
-            let offset = w.len() - enclosing.at;
-            let offset =
-                i32::try_from(offset).map_err(|_| EncodeError::CountTooLarge { count: offset })?;
-            return w.primitive(-offset);
-        }
-        next = enclosing.outer;
-    }
-    Err(EncodeError::IncompleteTypeCode)
+    let mut enclosing = successors(outer, |enclosing| enclosing.outer);
+    let enclosing = enclosing.find(|enclosing| enclosing.id == id);
+    let enclosing = enclosing.ok_or(EncodeError::IncompleteTypeCode)?;
+    w.primitive(INDIRECTION)?;
+    let offset = w.len() - enclosing.at;
+    let offset = i32::try_from(offset).map_err(|_| EncodeError::CountTooLarge { count: offset })?;
+    w.primitive(-offset)
 }
 
 fn write_named(named: &Named, w: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -250,13 +247,15 @@ impl Decoder {
                 digits: r.primitive()?,
                 scale: r.primitive()?,
             },
-            _ if is_complex(kind) => {
+            _ if is_plain(kind) => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
+            // The parameters of the other kinds are in an encapsulation.
+            _ => {
                 self.seen.push((at, Seen::Open(None)));
                 r.nested(|r| self.complex(kind, r))?
             }
-            _ => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
         };
-        let summary = shape.summary();
+        let type_code = TypeCode::from_shape(shape);
+        let summary = type_code.summary();
         if summary.nodes > NODES_MAX {
             return Err(DecodeError::bad_type_code(number));
         }
@@ -264,7 +263,6 @@ impl Decoder {
         if summary.depth > DEPTH_MAX.into() {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
-        let type_code = TypeCode::from_shape(shape);
         let done = (at, Seen::Done(type_code.clone()));
         match self.seen.get_mut(index) {
             Some(open) => *open = done,
@@ -306,27 +304,26 @@ impl Decoder {
         if let Kind::Sequence | Kind::Array = kind {
             let element = self.content(r)?;
             let count = r.primitive()?;
+            let elements = Elements { element, count }.into();
             return match (kind, count) {
                 (Kind::Array, 0) => Err(DecodeError::bad_type_code(kind as u32)),
-                (Kind::Array, _) => Ok(Shape::Array(Elements::of_array(element, count).into())),
-                _ => Ok(Shape::Sequence(
-                    Elements::of_sequence(element, count).into(),
-                )),
+                (Kind::Array, _) => Ok(Shape::Array(elements)),
+                _ => Ok(Shape::Sequence(elements)),
             };
         }
         let named = self.named(r)?;
         Ok(match kind {
-            Kind::Struct => Shape::Struct(self.aggregate(named, r)?.into()),
-            Kind::Except => Shape::Except(self.aggregate(named, r)?.into()),
-            Kind::Union => Shape::Union(self.union(named, r)?.into()),
+            Kind::Struct => Shape::Struct(self.aggregate(named, r)?),
+            Kind::Except => Shape::Except(self.aggregate(named, r)?),
+            Kind::Union => Shape::Union(self.union(named, r)?),
             Kind::Enum => {
                 let enumerators = list(r, 4, |r| Ok(r.str()?.into()))?;
                 Shape::Enum(Enumeration { named, enumerators }.into())
             }
-            Kind::Alias => Shape::Alias(Alias::new(named, self.content(r)?).into()),
-            Kind::ValueBox => Shape::ValueBox(Alias::new(named, self.content(r)?).into()),
-            Kind::Value => Shape::Value(self.value(named, r)?.into()),
-            Kind::Event => Shape::Event(self.value(named, r)?.into()),
+            Kind::Alias => Shape::Alias(self.alias(named, r)?),
+            Kind::ValueBox => Shape::ValueBox(self.alias(named, r)?),
+            Kind::Value => Shape::Value(self.value(named, r)?),
+            Kind::Event => Shape::Event(self.value(named, r)?),
             _ => Shape::Named(kind, named.into()),
         })
     }
@@ -348,23 +345,32 @@ impl Decoder {
     /// Its values must have bytes: IDL has no empty structs, and with them a few bytes could describe endless work.
     fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         let type_code = self.type_code(r)?;
-        if type_code.shape().summary().empty {
+        if type_code.summary().empty {
             return Err(DecodeError::bad_type_code(type_code.kind() as u32));
         }
         Ok(type_code)
     }
 
-    fn aggregate(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Aggregate, DecodeError> {
+    fn alias(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Arc<Alias>, DecodeError> {
+        let content = self.content(r)?;
+        Ok(Alias { named, content }.into())
+    }
+
+    fn aggregate(
+        &mut self,
+        named: Named,
+        r: &mut Reader<'_>,
+    ) -> Result<Arc<Aggregate>, DecodeError> {
         let members = list(r, MEMBER_OCTETS_MIN, |r| {
             Ok(Member {
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
             })
         })?;
-        Ok(Aggregate::new(named, members))
+        Ok(Aggregate { named, members }.into())
     }
 
-    fn union(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Union, DecodeError> {
+    fn union(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Arc<Union>, DecodeError> {
         let discriminator = self.type_code(r)?;
         let default = r.primitive::<i32>()?;
         let members = list(r, MEMBER_OCTETS_MIN, |r| {
@@ -379,10 +385,10 @@ impl Decoder {
             Err(_) if default == -1 => None,
             _ => return Err(DecodeError::bad_type_code(default as u32)),
         };
-        Ok(Union::new(named, discriminator, default, members))
+        Ok(Union::new(named, discriminator, default, members).into())
     }
 
-    fn value(&mut self, named: Named, r: &mut Reader<'_>) -> Result<ValueType, DecodeError> {
+    fn value(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Arc<ValueType>, DecodeError> {
         let modifier = r.primitive()?;
         let base = self.type_code(r)?;
         let members = list(r, MEMBER_OCTETS_MIN, |r| {
@@ -395,7 +401,13 @@ impl Decoder {
                 },
             })
         })?;
-        Ok(ValueType::new(named, modifier, base, members))
+        Ok(ValueType {
+            named,
+            modifier,
+            base,
+            members,
+        }
+        .into())
     }
 }
 
@@ -415,16 +427,9 @@ fn list<'m, T>(
     Ok(items.into())
 }
 
-/// True if the parameters are in an encapsulation.
-const fn is_complex(kind: Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::String
-            | Kind::WString
-            | Kind::Fixed
-            | Kind::LongLong
-            | Kind::ULongLong
-            | Kind::LongDouble
-            | Kind::WChar
-    ) && kind as u32 >= Kind::ObjectReference as u32
+/// True if the kind has no parameters.
+const fn is_plain(kind: Kind) -> bool {
+    use Kind::{LongDouble, LongLong, ULongLong, WChar};
+    (kind as u32) < Kind::ObjectReference as u32
+        || matches!(kind, LongLong | ULongLong | LongDouble | WChar)
 }

@@ -1,7 +1,7 @@
 //! The kinds of types, with their numbers on the wire.
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $keyword:literal;)*) => {
         /// The kind of a type (`TCKind`).
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,83 +17,90 @@ macro_rules! kinds {
                     _ => None,
                 }
             }
+
+            /// The kind in IDL.
+            pub(super) const fn keyword(self) -> &'static str {
+                match self {
+                    $(Self::$name => $keyword,)*
+                }
+            }
         }
     };
 }
 
 kinds! {
     /// Nothing.
-    Null = 0,
+    Null = 0, "null";
     /// `void`
-    Void = 1,
+    Void = 1, "void";
     /// `short`
-    Short = 2,
+    Short = 2, "short";
     /// `long`
-    Long = 3,
+    Long = 3, "long";
     /// `unsigned short`
-    UShort = 4,
+    UShort = 4, "unsigned short";
     /// `unsigned long`
-    ULong = 5,
+    ULong = 5, "unsigned long";
     /// `float`
-    Float = 6,
+    Float = 6, "float";
     /// `double`
-    Double = 7,
+    Double = 7, "double";
     /// `boolean`
-    Boolean = 8,
+    Boolean = 8, "boolean";
     /// `char`
-    Char = 9,
+    Char = 9, "char";
     /// `octet`
-    Octet = 10,
+    Octet = 10, "octet";
     /// `any`
-    Any = 11,
+    Any = 11, "any";
     /// `TypeCode`
-    TypeCode = 12,
+    TypeCode = 12, "TypeCode";
     /// `Principal`
-    Principal = 13,
+    Principal = 13, "Principal";
     /// An interface.
-    ObjectReference = 14,
+    ObjectReference = 14, "interface";
     /// `struct`
-    Struct = 15,
+    Struct = 15, "struct";
     /// `union`
-    Union = 16,
+    Union = 16, "union";
     /// `enum`
-    Enum = 17,
+    Enum = 17, "enum";
     /// `string`
-    String = 18,
+    String = 18, "string";
     /// `sequence`
-    Sequence = 19,
+    Sequence = 19, "sequence";
     /// An array.
-    Array = 20,
+    Array = 20, "array";
     /// `typedef`
-    Alias = 21,
+    Alias = 21, "typedef";
     /// `exception`
-    Except = 22,
+    Except = 22, "exception";
     /// `long long`
-    LongLong = 23,
+    LongLong = 23, "long long";
     /// `unsigned long long`
-    ULongLong = 24,
+    ULongLong = 24, "unsigned long long";
     /// `long double`
-    LongDouble = 25,
+    LongDouble = 25, "long double";
     /// `wchar`
-    WChar = 26,
+    WChar = 26, "wchar";
     /// `wstring`
-    WString = 27,
+    WString = 27, "wstring";
     /// `fixed`
-    Fixed = 28,
+    Fixed = 28, "fixed";
     /// `valuetype`
-    Value = 29,
+    Value = 29, "valuetype";
     /// A boxed value.
-    ValueBox = 30,
+    ValueBox = 30, "valuetype";
     /// `native`
-    Native = 31,
+    Native = 31, "native";
     /// `abstract interface`
-    AbstractInterface = 32,
+    AbstractInterface = 32, "abstract interface";
     /// `local interface`
-    LocalInterface = 33,
+    LocalInterface = 33, "local interface";
     /// `component`
-    Component = 34,
+    Component = 34, "component";
     /// `home`
-    Home = 35,
+    Home = 35, "home";
     /// `eventtype`
-    Event = 36,
+    Event = 36, "eventtype";
 }

@@ -63,26 +63,6 @@ impl Shape {
             _ => return None,
         })
     }
-
-    /// The properties of the type and all types inside it.
-    pub(crate) fn summary(&self) -> Summary {
-        match self {
-            Self::Plain(kind) => Summary::of_plain(*kind),
-            Self::String { .. } | Self::WString { .. } => Summary::leaf(4, true),
-            Self::Fixed { .. } => Summary::leaf(1, false),
-            Self::Sequence(elements) | Self::Array(elements) => elements.summary,
-            Self::Struct(aggregate) => aggregate.summary,
-            // Its value begins with its repository id.
-            Self::Except(aggregate) => aggregate.summary.with_text(),
-            Self::Union(union) => union.summary,
-            Self::Enum(_) => Summary::leaf(4, false),
-            Self::Alias(alias) | Self::ValueBox(alias) => alias.summary,
-            Self::Value(value) | Self::Event(value) => value.summary,
-            Self::Named(..) => Summary::leaf(4, true),
-            // The enclosing type, for which it stands, has its properties already.
-            Self::Recursive(_) => Summary::leaf(1, false),
-        }
-    }
 }
 
 /// A repository id and a name. Either may be empty.
@@ -111,33 +91,6 @@ pub struct Elements {
     pub element: TypeCode,
     /// The bound or length.
     pub count: u32,
-    summary: Summary,
-}
-
-impl Elements {
-    /// The elements of a sequence.
-    pub fn of_sequence(element: TypeCode, bound: u32) -> Self {
-        // An unsigned long counts the elements.
-        Self::new(Summary::leaf(4, false), element, bound)
-    }
-
-    /// The elements of an array.
-    pub fn of_array(element: TypeCode, length: u32) -> Self {
-        let start = Summary {
-            empty: false,
-            ..Summary::EMPTY
-        };
-        Self::new(start, element, length)
-    }
-
-    fn new(start: Summary, element: TypeCode, count: u32) -> Self {
-        let summary = start.with(&element);
-        Self {
-            element,
-            count,
-            summary,
-        }
-    }
 }
 
 /// A member of a struct or exception.
@@ -156,21 +109,9 @@ pub struct Aggregate {
     pub named: Named,
     /// The members in order.
     pub members: Box<[Member]>,
-    summary: Summary,
 }
 
 impl Aggregate {
-    /// The type with those members.
-    pub fn new(named: Named, members: Box<[Member]>) -> Self {
-        let types = members.iter().map(|member| &member.type_code);
-        let summary = types.fold(Summary::EMPTY, Summary::with);
-        Self {
-            named,
-            members,
-            summary,
-        }
-    }
-
     pub(super) fn named<'s>(
         id: &str,
         name: &str,
@@ -180,7 +121,10 @@ impl Aggregate {
             name: name.into(),
             type_code,
         });
-        Self::new(Named::new(id, name), members.collect())
+        Self {
+            named: Named::new(id, name),
+            members: members.collect(),
+        }
     }
 }
 
@@ -212,7 +156,6 @@ pub struct Union {
     pub members: Box<[UnionMember]>,
     /// The labels, sorted, with the member that each selects, so that a hostile type cannot make lookups slow.
     by_label: Box<[(Label, u32)]>,
-    summary: Summary,
 }
 
 impl Union {
@@ -223,12 +166,6 @@ impl Union {
         default: Option<u32>,
         members: Box<[UnionMember]>,
     ) -> Self {
-        let start = Summary {
-            fixed: false,
-            ..Summary::EMPTY.with(&discriminator)
-        };
-        let types = members.iter().map(|member| &member.type_code);
-        let summary = types.fold(start, Summary::with);
         let mut by_label: Vec<_> = (0u32..)
             .zip(&members)
             .filter(|(index, _)| Some(*index) != default)
@@ -242,7 +179,6 @@ impl Union {
             default,
             members,
             by_label: by_label.into(),
-            summary,
         }
     }
 
@@ -274,19 +210,6 @@ pub struct Alias {
     pub named: Named,
     /// The type that it stands for, or boxes.
     pub content: TypeCode,
-    summary: Summary,
-}
-
-impl Alias {
-    /// The alias or box of that type.
-    pub fn new(named: Named, content: TypeCode) -> Self {
-        let summary = Summary::EMPTY.with(&content);
-        Self {
-            named,
-            content,
-            summary,
-        }
-    }
 }
 
 /// The visibility of a member of a valuetype.
@@ -321,23 +244,6 @@ pub struct ValueType {
     pub base: TypeCode,
     /// The members in order.
     pub members: Box<[ValueMember]>,
-    summary: Summary,
-}
-
-impl ValueType {
-    /// The type with those members.
-    pub fn new(named: Named, modifier: i16, base: TypeCode, members: Box<[ValueMember]>) -> Self {
-        let start = Summary::EMPTY.with(&base).with_text();
-        let types = members.iter().map(|member| &member.type_code);
-        let summary = types.fold(start, Summary::with);
-        Self {
-            named,
-            modifier,
-            base,
-            members,
-            summary,
-        }
-    }
 }
 
 /// The properties of a type and all types inside it, computed when the type is constructed.
@@ -358,6 +264,45 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    pub(super) fn of(shape: &Shape) -> Self {
+        match shape {
+            Shape::Plain(kind) => Self::of_plain(*kind),
+            Shape::String { .. } | Shape::WString { .. } | Shape::Named(..) => Self::leaf(4, true),
+            Shape::Fixed { .. } => Self::leaf(1, false),
+            // An unsigned long counts the elements.
+            Shape::Sequence(elements) => Self::leaf(4, false).with(&elements.element),
+            Shape::Array(elements) => Self {
+                empty: false,
+                ..Self::EMPTY.with(&elements.element)
+            },
+            Shape::Struct(aggregate) => Self::of_members(&aggregate.members),
+            // Its value begins with its repository id.
+            Shape::Except(aggregate) => Self::of_members(&aggregate.members).with_text(),
+            Shape::Union(union) => {
+                let types = union.members.iter().map(|member| &member.type_code);
+                Self {
+                    fixed: false,
+                    ..types.fold(Self::EMPTY.with(&union.discriminator), Self::with)
+                }
+            }
+            Shape::Enum(_) => Self::leaf(4, false),
+            Shape::Alias(alias) | Shape::ValueBox(alias) => Self::EMPTY.with(&alias.content),
+            Shape::Value(value) | Shape::Event(value) => {
+                let types = value.members.iter().map(|member| &member.type_code);
+                types
+                    .fold(Self::EMPTY.with(&value.base), Self::with)
+                    .with_text()
+            }
+            // The enclosing type, for which it stands, has its properties already.
+            Shape::Recursive(_) => Self::leaf(1, false),
+        }
+    }
+
+    fn of_members(members: &[Member]) -> Self {
+        let types = members.iter().map(|member| &member.type_code);
+        types.fold(Self::EMPTY, Self::with)
+    }
+
     const EMPTY: Self = Self {
         nodes: 1,
         depth: 1,
@@ -367,7 +312,7 @@ impl Summary {
         fixed: true,
     };
 
-    const fn leaf(alignment: u8, text: bool) -> Self {
+    pub(super) const fn leaf(alignment: u8, text: bool) -> Self {
         Self {
             nodes: 1,
             depth: 1,
@@ -385,7 +330,7 @@ impl Summary {
         }
     }
 
-    const fn of_plain(kind: Kind) -> Self {
+    pub(super) const fn of_plain(kind: Kind) -> Self {
         match kind {
             Kind::Null | Kind::Void => Self::EMPTY,
             Kind::Boolean | Kind::Octet => Self::number(1),
@@ -410,7 +355,7 @@ impl Summary {
     }
 
     fn with(self, inner: &TypeCode) -> Self {
-        let inner = inner.shape().summary();
+        let inner = inner.summary;
         Self {
             nodes: self.nodes.saturating_add(inner.nodes),
             depth: self.depth.max(inner.depth.saturating_add(1)),

@@ -10,7 +10,7 @@ impl fmt::Display for TypeCode {
             return definition(self, f);
         }
         match self.shape() {
-            Shape::Plain(kind) => f.write_str(keyword(*kind)),
+            Shape::Plain(kind) => f.write_str(kind.keyword()),
             Shape::String { bound: 0 } => f.write_str("string"),
             Shape::String { bound } => write!(f, "string<{bound}>"),
             Shape::WString { bound: 0 } => f.write_str("wstring"),
@@ -34,41 +34,6 @@ impl fmt::Display for TypeCode {
 impl fmt::Debug for TypeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:#}")
-    }
-}
-
-fn keyword(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Null => "null",
-        Kind::Void => "void",
-        Kind::Short => "short",
-        Kind::Long => "long",
-        Kind::UShort => "unsigned short",
-        Kind::ULong => "unsigned long",
-        Kind::Float => "float",
-        Kind::Double => "double",
-        Kind::Boolean => "boolean",
-        Kind::Char => "char",
-        Kind::Octet => "octet",
-        Kind::Any => "any",
-        Kind::TypeCode => "TypeCode",
-        Kind::Principal => "Principal",
-        Kind::LongLong => "long long",
-        Kind::ULongLong => "unsigned long long",
-        Kind::LongDouble => "long double",
-        Kind::WChar => "wchar",
-        Kind::ObjectReference => "interface",
-        Kind::AbstractInterface => "abstract interface",
-        Kind::LocalInterface => "local interface",
-        Kind::Native => "native",
-        Kind::Component => "component",
-        Kind::Home => "home",
-        Kind::Struct => "struct",
-        Kind::Except => "exception",
-        Kind::Value => "valuetype",
-        Kind::Event => "eventtype",
-        // Kinds with parameters have their own text.
-        _ => "type",
     }
 }
 
@@ -128,7 +93,7 @@ fn definition(type_code: &TypeCode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let members = members.map(|member| (&member.type_code, &*member.name));
             members_of(type_code, members, f)
         }
-        Shape::Named(kind, _) => write!(f, "{} {type_code}", keyword(*kind)),
+        Shape::Named(kind, _) => write!(f, "{} {type_code}", kind.keyword()),
         _ => write!(f, "{type_code}"),
     }
 }
@@ -138,7 +103,7 @@ fn members_of<'t>(
     members: impl Iterator<Item = (&'t TypeCode, &'t str)>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    write!(f, "{} {enclosing} {{", keyword(enclosing.kind()))?;
+    write!(f, "{} {enclosing} {{", enclosing.kind().keyword())?;
     for (type_code, name) in members {
         write!(f, " {type_code} {name};")?;
     }

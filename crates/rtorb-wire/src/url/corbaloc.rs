@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::{DEFAULT_KEY, UrlError, unescape};
 use crate::EncodeError;
-use crate::ior::{IiopProfile, Ior, UiopProfile};
+use crate::ior::{IiopProfile, Ior, UiopProfile, at};
 use crate::version::Version;
 use core::fmt;
 
@@ -153,31 +153,21 @@ fn parse_version(text: &str) -> Result<Version, UrlError> {
 }
 
 fn parse_host(text: &str) -> Result<(&str, u16), UrlError> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest
-                .split_once(']')
-                .ok_or(UrlError::Address("a [ without its ]"))?;
-            match rest.strip_prefix(':') {
-                Some(port) => (host, Some(port)),
-                None if rest.is_empty() => (host, None),
-                None => return Err(UrlError::Address("something between ] and the port")),
-            }
-        }
-        None => match text.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
+    let (host, behind) = match text.strip_prefix('[') {
+        Some(rest) => rest
+            .split_once(']')
+            .ok_or(UrlError::Address("a [ without its ]"))?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
     };
+    let port = behind.strip_prefix(':');
+    if port.is_none() && !behind.is_empty() {
+        return Err(UrlError::Address("something between ] and the port"));
+    }
     if host.is_empty() {
         return Err(UrlError::Address("no host"));
     }
-    let port = match port {
-        Some(port) => port
-            .parse()
-            .map_err(|_| UrlError::Address("a port that is not between 0 and 65535"))?,
-        None => DEFAULT_PORT,
-    };
+    let wrong_port = |_| UrlError::Address("a port that is not between 0 and 65535");
+    let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(wrong_port))?;
     Ok((host, port))
 }
 
@@ -205,12 +195,7 @@ impl fmt::Display for CorbalocAddress {
                 version,
                 host,
                 port,
-            } if host.contains(':') => write!(f, "iiop:{version}@[{host}]:{port}"),
-            Self::Iiop {
-                version,
-                host,
-                port,
-            } => write!(f, "iiop:{version}@{host}:{port}"),
+            } => write!(f, "iiop:{version}@{}", at(host, *port)),
             Self::Uiop { version, path } => {
                 write!(f, "uiop:{version}@")?;
                 escape(path.as_bytes(), b",", f)

@@ -2,9 +2,9 @@
 
 use super::UrlError;
 use crate::cdr::encapsulate;
-use crate::ior::Ior;
+use crate::ior::{Hex, Ior};
 use crate::{Decode, Encode, Reader};
-use core::fmt::{self, Write as _};
+use core::fmt;
 use core::str::FromStr;
 
 impl Ior {
@@ -39,19 +39,11 @@ impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Only a type id with a zero character fails, and no peer can send one.
         let octets = encapsulate(|w| self.encode(w)).map_err(|_| fmt::Error)?;
-        f.write_str(PREFIX)?;
-        octets.iter().try_for_each(|&octet| {
-            f.write_char(hex_digit(octet >> 4))?;
-            f.write_char(hex_digit(octet & 0xf))
-        })
+        write!(f, "{PREFIX}{}", Hex(&octets))
     }
 }
 
 const PREFIX: &str = "IOR:";
-
-fn hex_digit(nibble: u8) -> char {
-    char::from(b"0123456789abcdef"[usize::from(nibble)])
-}
 
 fn from_hex(digits: &str) -> Option<Vec<u8>> {
     let (pairs, odd) = digits.as_bytes().as_chunks::<2>();

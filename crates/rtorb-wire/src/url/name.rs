@@ -26,8 +26,8 @@ pub fn parse_name(text: &str) -> Result<Vec<NameComponent>, UrlError> {
                 Some(escaped @ ('/' | '.' | '\\')) => reading.push(escaped),
                 _ => return Err(bad("a \\ before something that is not /, . or \\")),
             },
-            '.' if reading.dotted => return Err(bad("two dots in a component of a name")),
-            '.' => reading.dotted = true,
+            '.' if reading.kind.is_some() => return Err(bad("two dots in a component of a name")),
+            '.' => reading.kind = Some(String::new()),
             '/' => name.push(core::mem::take(&mut reading).finish()?),
             other => reading.push(other),
         }
@@ -53,31 +53,30 @@ pub fn format_name(name: &[NameComponent]) -> String {
     text
 }
 
+/// A component that is being parsed; it has a kind, perhaps an empty one, once its dot was read.
 #[derive(Default)]
 struct Component {
     id: String,
-    kind: String,
-    dotted: bool,
+    kind: Option<String>,
 }
 
 impl Component {
     fn push(&mut self, character: char) {
-        if self.dotted {
-            self.kind.push(character);
-        } else {
-            self.id.push(character);
-        }
+        self.kind.as_mut().unwrap_or(&mut self.id).push(character);
     }
 
     fn finish(self) -> Result<NameComponent, UrlError> {
-        let Self { id, kind, dotted } = self;
-        if id.is_empty() && !dotted {
-            return Err(bad("an empty component in a name"));
+        let Self { id, kind } = self;
+        match kind {
+            None if id.is_empty() => Err(bad("an empty component in a name")),
+            Some(kind) if kind.is_empty() && !id.is_empty() => {
+                Err(bad("a component of a name that ends in a dot"))
+            }
+            kind => Ok(NameComponent {
+                id,
+                kind: kind.unwrap_or_default(),
+            }),
         }
-        if !id.is_empty() && dotted && kind.is_empty() {
-            return Err(bad("a component of a name that ends in a dot"));
-        }
-        Ok(NameComponent { id, kind })
     }
 }
 

@@ -6,7 +6,8 @@ use super::session::Session;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
-use rtorb_wire::connection::{CodeSetError, CodeSetState, ReceiveError, Receiver, Side};
+use rtorb_wire::code_sets::CodeSetError;
+use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
 
@@ -162,7 +163,7 @@ fn ended(session: &Session, error: ReceiveError) -> Next {
 impl From<CodeSetError> for SystemException {
     fn from(error: CodeSetError) -> Self {
         match error {
-            CodeSetError::Incompatible => Self::omg(ExceptionKind::CodesetIncompatible, 2),
+            CodeSetError::Unsupported(_) => Self::omg(ExceptionKind::CodesetIncompatible, 2),
             CodeSetError::Changed => Self::omg(ExceptionKind::Marshal, 9),
             CodeSetError::Malformed(error) => error.into(),
             _ => ExceptionKind::Internal.into(),

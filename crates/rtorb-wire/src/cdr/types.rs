@@ -1,0 +1,93 @@
+//! The CDR form of Rust's types: numbers are in `primitives`, structs and enums have macros.
+
+use super::{Decode, Encode, Fixed, LongDouble, Reader, WChar, WString, Writer};
+use crate::{DecodeError, EncodeError};
+use arrayvec::ArrayVec;
+use std::borrow::Cow;
+
+/// Implements [`Encode`]; the parameters of a generic type precede it.
+macro_rules! encode {
+    ($($(where [$($parameters:tt)*])? $type:ty: |$value:pat_param, $w:pat_param| $write:expr;)*) => {$(
+        impl$(<$($parameters)*>)? Encode for $type {
+            #[inline]
+            fn encode<'a>(&'a self, $w: &mut Writer<'a>) -> Result<(), EncodeError> {
+                let $value = self;
+                $write
+            }
+        }
+    )*};
+}
+
+/// Implements [`Decode`]: the fewest bytes of a value, and how to read it.
+macro_rules! decode {
+    ($($(where [$($parameters:tt)*])? $type:ty, $octets_min:expr, |$r:pat_param| $read:expr;)*) => {$(
+        impl$(<$($parameters)*>)? Decode for $type {
+            const OCTETS_MIN: usize = $octets_min;
+
+            #[inline]
+            fn decode($r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                $read
+            }
+        }
+    )*};
+}
+
+encode! {
+    (): |_, _| Ok(());
+    char: |value, w| w.char(*value);
+    str: |value, w| w.str(value);
+    String: |value, w| w.str(value);
+    WChar: |value, w| w.wide_char(*value);
+    WString: |value, w| w.wide_str(value);
+    LongDouble: |value, w| w.long_double(*value);
+    where [const DIGITS: u16, const SCALE: u16] Fixed<DIGITS, SCALE>:
+        |value, w| w.fixed_decimal(value.unscaled(), DIGITS);
+    where [T: Encode + ?Sized] &T: |value, w| (**value).encode(w);
+    where [T: Encode + ?Sized] Box<T>: |value, w| (**value).encode(w);
+    //= GIOP 1.2 §15.3.2.4
+    //# An array is its elements, without a count; the last index of several varies fastest.
+    where [T: Encode, const N: usize] [T; N]: |value, w| T::encode_slice(value, w);
+    //= GIOP 1.2 §15.3.2.5
+    //# A sequence is the count of its elements, and the elements.
+    where [T: Encode] [T]: |value, w| {
+        w.count(value.len())?;
+        T::encode_slice(value, w)
+    };
+    where [T: Encode] Vec<T>: |value, w| value.as_slice().encode(w);
+}
+
+decode! {
+    (), 0, |_| Ok(());
+    char, 1, |r| r.char();
+    // A length of 0 is accepted, so the length may be all there is.
+    String, 4, |r| r.str().map(Cow::into_owned);
+    WChar, 2, |r| r.wide_char();
+    WString, 4, |r| r.wide_str();
+    LongDouble, 16, |r| r.long_double();
+    where [T: Decode] Box<T>, T::OCTETS_MIN, |r| r.nested(|r| T::decode(r).map(Self::new));
+    where [T: Decode, const N: usize] [T; N], N * T::OCTETS_MIN, |r| array_of(|| T::decode(r));
+    where [T: Decode] Vec<T>, 4, |r| {
+        let count = r.count(T::OCTETS_MIN)?;
+        // Recursive types nest through sequences, so this bounds their depth.
+        r.nested(|r| {
+            let mut items = Self::new();
+            T::decode_into(&mut items, count, r)?;
+            Ok(items)
+        })
+    };
+}
+
+/// An array of the next `N` items.
+#[inline(always)]
+pub(super) fn array_of<T, const N: usize>(
+    mut next: impl FnMut() -> Result<T, DecodeError>,
+) -> Result<[T; N], DecodeError> {
+    let mut items = ArrayVec::new();
+    while !items.is_full() {
+        items.push(next()?);
+    }
+    let Ok(items) = items.into_inner() else {
+        unreachable!("the loop ends when it is full")
+    };
+    Ok(items)
+}
