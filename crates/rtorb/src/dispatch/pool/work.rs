@@ -201,8 +201,11 @@ impl<'p> LaneThread<'p> {
     /// Prepares to work for its own lane: repeats unanswered calls of other lanes, and takes the scheduling of its own.
     #[inline]
     fn return_to_own_lane(&mut self) {
-        self.pool.repeat_calls(self.lane);
-        self.resume_own_policy();
+        // Only a lane that lends threads is called.
+        if self.lane.standby.is_some() {
+            self.pool.repeat_calls(self.lane);
+            self.resume_own_policy();
+        }
     }
 
     /// Serves one request of each more urgent lane that wants help.
