@@ -25,6 +25,7 @@ mod output;
 mod ping;
 mod progress;
 mod reference;
+mod run_summary;
 mod scheduling;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.

@@ -25,8 +25,7 @@ use crate::FAILED;
 use crate::executable;
 use crate::output::{columns, indented, line, print_json};
 use crate::progress::Report;
-
-mod closing;
+use crate::run_summary;
 
 /// Measure this host and the ORB on it, and write a report.
 ///
@@ -250,7 +249,8 @@ fn print(done: &[Run], options: &Options) -> anyhow::Result<()> {
         if !is_one {
             line(format!("\nRun {number} of {}", options.runs))?;
         }
-        closing::print(&run.measured, run.report.as_deref())?;
+        let Measured { all, failures } = &run.measured;
+        run_summary::print(all, failures, run.report.as_deref())?;
         if let Some((profile, file)) = &run.profile {
             crate::lab::profile::print(profile, file)?;
         }

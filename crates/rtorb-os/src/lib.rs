@@ -25,6 +25,7 @@ mod atomics;
 pub mod clock;
 pub mod futex;
 pub mod heap;
+mod indices;
 pub mod memory;
 mod policy;
 pub mod process;

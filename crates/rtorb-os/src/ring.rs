@@ -3,12 +3,10 @@
 //! It serves as the request queue of thread pools. Any number of threads push and pop. A push to a full queue fails at once;
 //! a pop from an empty queue may sleep. The constructor allocates all memory.
 
-mod indices;
-
 use crate::atomics::{AtomicU32, Ordering, UnsafeCell, fence, futex};
+use crate::indices::Indices;
 use core::fmt;
 use core::mem::MaybeUninit;
-use indices::Indices;
 
 /// The queue: first in, first out, of at most [`capacity`](Self::capacity) values.
 ///

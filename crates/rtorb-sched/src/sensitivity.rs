@@ -121,7 +121,7 @@ impl<'a> GrowthAnalysis<'a> {
     fn grows(&self, growing: &[usize]) -> Growth {
         let (most_ns, breaks_first) = self.upper_bound(growing, &self.now);
         match self.affected_alone(growing) {
-            Some(affected) => self.grows_alone(growing, &affected, (most_ns, breaks_first)),
+            Some(affected) => self.grows_alone(growing, &affected, most_ns, breaks_first),
             None => self.search(growing, most_ns, breaks_first),
         }
     }
@@ -359,8 +359,13 @@ impl GrowthAnalysis<'_> {
     }
 
     /// Finds the largest growth: the minimum over the affected steps.
-    fn grows_alone(&self, growing: &[usize], affected: &[usize], most: (u64, usize)) -> Growth {
-        let (mut least_ns, mut breaks_first) = most;
+    fn grows_alone(
+        &self,
+        growing: &[usize],
+        affected: &[usize],
+        mut least_ns: u64,
+        mut breaks_first: usize,
+    ) -> Growth {
         let surely = |&index: &usize| (self.surely_ns(index, growing), index);
         let mut each: Vec<(u64, usize)> = affected.iter().map(surely).collect();
         // Begins with the smallest lower bound: then most of the others need one test only.

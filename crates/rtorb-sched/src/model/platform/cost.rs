@@ -139,12 +139,12 @@ impl Curve {
             self.points.get(after),
         ) {
             (_, Some((at, ns))) if *at == number => *ns,
-            (Some(low), Some(high)) => on_line(*low, *high, number),
+            (Some(low), Some(high)) => Line::through(low, high).at(number),
             (None, Some((_, ns))) => *ns,
             (Some(last), None) => match self.points.get(after.wrapping_sub(2)) {
                 Some(before) => {
                     cost.assumption.get_or_insert_with(|| self.beyond(last.0));
-                    on_line(*before, *last, number)
+                    Line::through(before, last).at(number)
                 }
                 None => last.1,
             },
@@ -161,13 +161,32 @@ impl Curve {
     }
 }
 
-/// Returns the value of the line through two points at a number that is not before the first, rounded up.
-pub(super) fn on_line(low: (u64, u64), high: (u64, u64), number: u64) -> u64 {
-    let rise = u128::from(high.1.saturating_sub(low.1));
-    let (along, whole) = (u128::from(number - low.0), u128::from(high.0 - low.0));
-    // A product of two 64-bit numbers fits into 128 bits.
-    let risen = (rise * along).div_ceil(whole);
-    u64::try_from(u128::from(low.1) + risen).unwrap_or(u64::MAX)
+/// The line through two points of a curve.
+struct Line {
+    from: u64,
+    from_ns: u64,
+    width: u64,
+    rise_ns: u64,
+}
+
+impl Line {
+    /// Both points are a number and its cost in nanoseconds.
+    fn through(low: &(u64, u64), high: &(u64, u64)) -> Self {
+        Self {
+            from: low.0,
+            from_ns: low.1,
+            width: high.0 - low.0,
+            rise_ns: high.1.saturating_sub(low.1),
+        }
+    }
+
+    /// Returns the cost at a number that is not before the first point, rounded up.
+    fn at(&self, number: u64) -> u64 {
+        // A product of two 64-bit numbers fits into 128 bits.
+        let risen = u128::from(self.rise_ns) * u128::from(number - self.from);
+        let ns = u128::from(self.from_ns) + risen.div_ceil(u128::from(self.width));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
 }
 
 /// Returns the median, the larger of two middle values; 0 of none.

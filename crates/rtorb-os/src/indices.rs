@@ -1,4 +1,4 @@
-//! A lock-free queue of slot numbers, each in the queue at most once: the order of a [`Ring`](super::Ring).
+//! A lock-free queue of slot numbers, each in the queue at most once: the order of a [`Ring`](crate::ring::Ring).
 //!
 //! After C.-H. Shann, T.-L. Huang, C. Chen, *A Practical Nonblocking Queue Algorithm Using Compare-and-Swap*, ICPADS 2000.
 //! Every word has a count beside its number, which distinguishes a word of this lap from one of the last. A thread that
@@ -7,7 +7,7 @@
 use crate::atomics::{AtomicU64, Ordering};
 
 /// The queue.
-pub(super) struct Indices {
+pub(crate) struct Indices {
     /// Lap (upper half), and 0 or the number plus one. Taking a number leaves the word empty with the next lap.
     words: Box<[AtomicU64]>,
     /// The position of the next take, counted over all laps. Its word shows whether the number was taken already.
@@ -22,12 +22,12 @@ struct Line(AtomicU64);
 
 impl Indices {
     /// An empty queue with room for `count` numbers.
-    pub(super) fn none(count: usize) -> Self {
+    pub(crate) fn none(count: usize) -> Self {
         Self::with(count, 0)
     }
 
     /// A queue of all numbers below `count`.
-    pub(super) fn all(count: usize) -> Self {
+    pub(crate) fn all(count: usize) -> Self {
         Self::with(count, count)
     }
 
@@ -52,7 +52,7 @@ impl Indices {
     }
 
     /// Adds a number that is in no queue. There is always room, because there is a word for each number.
-    pub(super) fn put(&self, index: u32) {
+    pub(crate) fn put(&self, index: u32) {
         loop {
             let tail = self.tail.0.load(Ordering::Acquire);
             let word = self.word(tail);
@@ -72,7 +72,7 @@ impl Indices {
     }
 
     /// Takes the oldest number; `None` if the queue was empty.
-    pub(super) fn take(&self) -> Option<u32> {
+    pub(crate) fn take(&self) -> Option<u32> {
         loop {
             let head = self.head.0.load(Ordering::Acquire);
             let word = self.word(head);
@@ -98,7 +98,7 @@ impl Indices {
     }
 
     /// The approximate length at some moment of the call.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let head = self.head.0.load(Ordering::Acquire);
         let tail = self.tail.0.load(Ordering::Acquire);
         tail.saturating_sub(head) as usize

@@ -3,25 +3,29 @@
 use std::path::Path;
 
 use rtorb_lab::results::Results;
+use rtorb_lab::results::report::Failure;
 use rtorb_lab::results::summary;
 
-use super::Measured;
 use crate::output::{columns, indented, line, print_table};
 
 /// Prints the results, and the path of the report.
-pub(super) fn print(measured: &Measured, page: Option<&Path>) -> anyhow::Result<()> {
-    for results in &measured.all {
+pub(crate) fn print(
+    all: &[Results],
+    failures: &[Failure],
+    page: Option<&Path>,
+) -> anyhow::Result<()> {
+    for results in all {
         print_experiment(results)?;
     }
     let Some(page) = page else {
-        return line(if measured.all.is_empty() {
+        return line(if all.is_empty() {
             "Nothing was measured, and no report was written."
         } else {
             "\nNo report was written."
         });
     };
-    if measured.all.len() + measured.failures.len() > 1 {
-        print_overview(measured)?;
+    if all.len() + failures.len() > 1 {
+        print_overview(all, failures)?;
     }
     line(format!("\nReport: {}", page.display()))
 }
@@ -65,28 +69,25 @@ fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
         .try_for_each(line)
 }
 
-fn print_overview(measured: &Measured) -> anyhow::Result<()> {
+fn print_overview(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
     line("\nAll experiments:")?;
-    for results in &measured.all {
+    for results in all {
         line(format!("  {:<24}{}", results.experiment, verdict(results)))?;
     }
-    for failure in &measured.failures {
+    for failure in failures {
         line(format!(
             "  {:<24}COULD NOT BE MEASURED: {}",
             failure.experiment, failure.why
         ))?;
     }
-    let targets = || measured.all.iter().flat_map(|results| &results.targets);
+    let targets = || all.iter().flat_map(|results| &results.targets);
     let missed = targets().filter(|target| !target.holds).count();
     let held = targets().count() - missed;
-    let not_real_time = measured
-        .all
-        .iter()
-        .filter(|results| !results.is_real_time());
+    let not_real_time = all.iter().filter(|results| !results.is_real_time());
     line(format!(
         "\nPromises: {held} held, {missed} missed. Not real-time: {} of {} experiments.",
         not_real_time.count(),
-        measured.all.len()
+        all.len()
     ))
 }
 
