@@ -8,6 +8,7 @@ use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, SystemException};
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, Request};
+use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::{Cubit, CubitServant, Many, Oneof};
 use std::io::{Read, Write};
@@ -176,16 +177,28 @@ fn a_client_that_reads_late_gets_every_reply() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
         let key = ours.key(ours.cubit.as_object());
-        let mut connection = Connection::to(ours.address());
+        let socket = TcpStream::connect(ours.address()).expect("the server listens");
+        let mut connection = Connection::over(socket.try_clone().expect("a descriptor"));
         connection.send(&pipelined_requests(&key)[..]);
         connection.finish();
-        thread::sleep(Duration::from_millis(100));
+        until_full(&socket);
         let mut ids: Vec<_> = std::iter::from_fn(|| connection.answer())
             .map(|reply| reply.id)
             .collect();
         ids.sort_unstable();
         assert_eq!(ids, (0..16).collect::<Vec<_>>(), "{name}");
     }
+}
+
+/// Waits until as many bytes have come as the client's socket takes, or until no more come.
+fn until_full(socket: &TcpStream) {
+    let mut before = 0;
+    until("no more bytes come", || {
+        let bytes = rustix::io::ioctl_fionread(socket).expect("it is a socket");
+        let is_full = bytes > 0 && bytes == before;
+        before = bytes;
+        is_full.then_some(())
+    });
 }
 
 #[test]

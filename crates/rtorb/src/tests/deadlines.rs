@@ -218,6 +218,48 @@ fn a_request_that_the_server_does_not_take_is_a_timeout_of_sending() {
 }
 
 #[test]
+fn a_call_sends_the_rest_of_a_oneway_first() {
+    let world = World::perfect();
+    let requests = Rc::new(Cell::new(0));
+    let of_server = Rc::clone(&requests);
+    let server = world.script(move |request| {
+        of_server.set(of_server.get() + 1);
+        let pause = [Act::StopReading, Act::Wait(MOMENT), Act::Read];
+        [vec![Act::Send(yes(request.id))], pause.into()].concat()
+    });
+    let builder = Orb::builder().round_trip_timeout(Some(TIMEOUT));
+    let object = object(&world, builder, &server);
+    assert_eq!(call(&object), Ok(true));
+    set_conditions(Conditions {
+        pipe_bytes_max: 1000,
+        ..Conditions::PERFECT
+    });
+    let bytes = vec![1u8; 5000];
+    let is_whole = object.invoke_oneway_at_once("eat", |w| bytes.encode(w));
+    assert_eq!(is_whole, Ok(false), "the rest is kept");
+    assert_eq!(call(&object), Ok(true), "the server reads in time");
+    assert_eq!(requests.get(), 3);
+    assert_eq!(object.flush(), Ok(true));
+}
+
+#[test]
+fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
+    let world = World::perfect();
+    let server = world.script(|request| vec![Act::Send(yes(request.id))]);
+    let orb = world.client(Orb::builder().round_trip_timeout(Some(TIMEOUT)));
+    let object = orb.string_to_object(&server).expect("a reference");
+    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
+    for _ in 0..3 {
+        // Whether the server is faster does not matter here.
+        let _ = call(&hasty);
+    }
+    assert_eq!(call(&object), Ok(true));
+    if let Some(next_ns) = orb.core.client.watchdog.look() {
+        assert!(next_ns >= monotonic_ns() + WATCHDOG.as_nanos() as u64);
+    }
+}
+
+#[test]
 fn a_call_behind_the_rest_of_a_oneway_ends_at_its_deadline() {
     let world = World::perfect();
     let server = world.script(|request| vec![Act::Send(yes(request.id)), Act::StopReading]);

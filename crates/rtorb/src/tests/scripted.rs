@@ -29,8 +29,10 @@ pub(crate) enum Act {
     HalfClose,
     /// Closes the connection.
     Close,
-    /// Reads no more.
+    /// Reads no more, for the time being.
     StopReading,
+    /// Reads again.
+    Read,
 }
 
 /// A connection of a scripted server.
@@ -98,6 +100,12 @@ impl Peer {
                 Some(Act::HalfClose) => self.stream.end_sending(),
                 Some(Act::Close) => return false,
                 Some(Act::StopReading) => self.is_reading = false,
+                Some(Act::Read) => {
+                    self.is_reading = true;
+                    if !self.read(answer) {
+                        return false;
+                    }
+                }
                 Some(Act::Send(bytes)) => match self.stream.send_message_now(&bytes, &[]) {
                     Err(_) => return false,
                     Ok(sent) if sent == bytes.len() => {}

@@ -93,6 +93,32 @@ fn a_client_that_does_not_read_is_given_up_in_time() {
 }
 
 #[test]
+fn a_client_that_takes_its_reply_in_sips_is_given_up_in_time() {
+    for sending in [Sending::Waiting, Sending::ByEventLoop] {
+        let world = World::new(0, NARROW);
+        let server = world.serve(builder(), sending);
+        let sipping = connect(&server.reference);
+        let key = key(&server.reference);
+        let request = Request::two_way(&key, "unknown").empty();
+        let begun_ns = monotonic_ns();
+        // Something is taken well within the timeout, and less than what the client asks for.
+        let is_open = || {
+            let _ = sipping.send_message_now(&request, &[]);
+            let _ = sipping.send_message_now(&request, &[]);
+            matches!(
+                sipping.receive_now(&mut [0; 20]),
+                Ok(1..) | Err(Errno::AGAIN)
+            )
+        };
+        while is_open() {
+            world.pass(Duration::from_secs(1));
+            let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
+            assert!(elapsed < 10 * TIMEOUT, "{sending:?}: it is not given up");
+        }
+    }
+}
+
+#[test]
 fn others_are_served_while_a_client_does_not_read() {
     let world = World::perfect();
     let server = world.serve(builder(), Sending::ByEventLoop);
