@@ -59,9 +59,13 @@ fn a_server_that_ends_says_so_to_its_clients() {
         server.orb.shutdown();
         let begun_ns = monotonic_ns();
         world.pass(Duration::from_millis(2));
-        // CloseConnection is there: the request is sent again, to a server that accepts nobody.
+        // CloseConnection is there: the request would be sent again, but the server accepts nobody.
         let failed = worker.work(Job::small(1)).expect_err("nobody serves it");
-        assert_ne!(failed.completed, CompletionStatus::Yes, "{failed}");
+        assert_eq!(
+            (failed.kind, failed.completed),
+            (ExceptionKind::Transient, CompletionStatus::No),
+            "{failed}"
+        );
         assert_eq!(server.log.len(), 1);
         assert!(monotonic_ns() > begun_ns);
     }

@@ -33,6 +33,8 @@ struct Network {
     ends: HashMap<RawFd, End>,
     /// Connections that wait to be accepted, with the port of their listener.
     backlog: Vec<(u16, OwnedFd)>,
+    /// The ports of listeners that have ended.
+    ended_ports: Vec<u16>,
     random: Random,
     conditions: Conditions,
     /// What happens to the next connections, in their order.
@@ -67,7 +69,7 @@ struct Pipe {
     /// When the end arrives, once the sender has ended.
     end_ns: Option<u64>,
     is_reset: bool,
-    /// The receiver has shut it, and reads its end.
+    /// The receiver has shut it, and reads its end behind what has arrived.
     is_shut: bool,
     /// The receiver is gone.
     is_deserted: bool,
@@ -82,6 +84,8 @@ pub(crate) struct Conditions {
     pub(crate) pipe_bytes_max: usize,
     /// Sending and receiving take any part of the bytes.
     pub(crate) splits: bool,
+    /// A thread that waits notices what has happened after all others have acted.
+    pub(crate) late_wakeups: bool,
 }
 
 /// Where a connection breaks: when that many bytes of one direction were received.
@@ -114,6 +118,7 @@ impl Conditions {
         delay_ns_max: 0,
         pipe_bytes_max: 1 << 20,
         splits: false,
+        late_wakeups: false,
     };
 }
 
@@ -123,6 +128,7 @@ pub(crate) fn begin(seed: u64, conditions: Conditions) {
         links: Vec::new(),
         ends: HashMap::new(),
         backlog: Vec::new(),
+        ended_ports: Vec::new(),
         random: Random(seed),
         conditions,
         cuts: VecDeque::new(),
@@ -159,6 +165,11 @@ pub(crate) fn connections() -> usize {
     with(|network| network.links.len())
 }
 
+/// True if a thread that waits notices last what has happened.
+pub(crate) fn has_late_wakeups() -> bool {
+    with(|network| network.conditions.late_wakeups)
+}
+
 /// A count that changes with everything that an end does.
 pub(crate) fn activity() -> u64 {
     with(|network| network.activity)
@@ -181,6 +192,9 @@ pub(crate) fn connect(address: &SocketAddr) -> Option<Result<Stream, Errno>> {
     }
     let sockets = [descriptor(), descriptor()];
     Some(with(|network| {
+        if network.ended_ports.contains(&address.port()) {
+            return Err(Errno::CONNREFUSED);
+        }
         let cut = network.cuts.pop_front().flatten();
         let link = network.links.len();
         network.links.push(Link {
@@ -211,9 +225,13 @@ pub(crate) fn accept_with(listener: impl AsFd, flags: SocketFlags) -> Result<Own
     if !clock::is_virtual() {
         return socket::accept_with(listener, flags);
     }
+    accept_at(port_of(listener)?).ok_or(Errno::AGAIN)
+}
+
+/// The port that a listener has on the host.
+fn port_of(listener: impl AsFd) -> Result<u16, Errno> {
     let bound = rustix::net::getsockname(listener)?;
-    let bound = SocketAddr::try_from(bound)?;
-    accept_at(bound.port()).ok_or(Errno::AGAIN)
+    Ok(SocketAddr::try_from(bound)?.port())
 }
 
 pub(crate) fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags) -> Result<usize, Errno> {
@@ -354,6 +372,11 @@ pub(crate) fn unacknowledged_bytes(socket: impl AsFd) -> Result<usize, Errno> {
 
 pub(crate) fn shutdown(socket: impl AsFd, how: Shutdown) -> Result<(), Errno> {
     let Some(end) = end_of(&socket) else {
+        if clock::is_virtual()
+            && let Ok(port) = port_of(&socket)
+        {
+            with(|network| network.ended_ports.push(port));
+        }
         return socket::shutdown(socket, how);
     };
     with(|network| network.shut(end, how));
@@ -393,6 +416,7 @@ impl Network {
             delay_ns_max,
             pipe_bytes_max,
             splits,
+            ..
         } = self.conditions;
         let link = &mut self.links[end.link];
         let pipe = &mut link.pipes[end.number];
@@ -436,18 +460,20 @@ impl Network {
         let number = 1 - end.number;
         link.break_if_due(number);
         let pipe = &mut link.pipes[number];
-        if pipe.is_shut {
-            return Ok(Vec::new());
-        }
         let Some((arrival_ns, chunk)) = pipe.chunks.front_mut() else {
             return match pipe.end_ns {
+                _ if pipe.is_shut => Ok(Vec::new()),
                 _ if pipe.is_reset => Err(Errno::CONNRESET),
                 Some(end_ns) if end_ns <= now_ns => Ok(Vec::new()),
                 _ => Err(Errno::AGAIN),
             };
         };
         if *arrival_ns > now_ns {
-            return Err(Errno::AGAIN);
+            return if pipe.is_shut {
+                Ok(Vec::new())
+            } else {
+                Err(Errno::AGAIN)
+            };
         }
         let mut most = chunk.len().min(bytes_max);
         if let Some(cut) = link.cut.filter(|cut| cut.pipe() == number) {

@@ -60,6 +60,7 @@ fn run(seed: u64, tally: &mut Tally) -> u64 {
         delay_ns_max: random.choose([0, 1_000, 1_000_000]),
         pipe_bytes_max: 16 + random.below(20_000),
         splits: random.one_in(2),
+        late_wakeups: random.one_in(2),
     };
     let world = World::new(random.next(), conditions);
     let sending = random.choose([Sending::Waiting, Sending::ByEventLoop]);

@@ -129,6 +129,9 @@ pub(crate) fn run_until(is_done: impl Fn() -> bool, deadline_ns: Option<u64>) ->
         let times = [wanted_ns, network::next_arrival_ns(), deadline_ns];
         let next_ns = times.into_iter().flatten().min();
         clock::advance_to(next_ns.expect("a thread waits, and nothing will happen"));
+        if network::has_late_wakeups() {
+            act_once();
+        }
     }
     panic!("the run does not end");
 }
@@ -208,6 +211,11 @@ impl Serving {
                 events.event(event, &server.listeners);
             }
         }
+        if core.is_stopping() {
+            server.close_all();
+            self.connections.clear();
+            return None;
+        }
         let is_closing = self.is_closing.take();
         let workspace = &mut self.workspace;
         self.connections.retain_mut(|connection| {
@@ -222,10 +230,6 @@ impl Serving {
             }
             is_open
         });
-        if core.is_stopping() {
-            server.close_all();
-            self.connections.clear();
-        }
         // A session with unsent bytes ends at its deadline, which only a timer of the host would tell.
         self.sessions.retain(|session| session.strong_count() > 0);
         let has_unsent =
