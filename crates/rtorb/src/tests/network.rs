@@ -212,6 +212,11 @@ pub(crate) fn connect(address: &SocketAddr) -> Option<Result<Stream, Errno>> {
     }))
 }
 
+/// True if a client waits to be accepted.
+pub(crate) fn has_clients() -> bool {
+    with(|network| !network.backlog.is_empty())
+}
+
 /// Takes a client that waits at a port.
 pub(crate) fn accept_at(port: u16) -> Option<OwnedFd> {
     with(|network| {
@@ -448,7 +453,7 @@ impl Network {
         let delay_ns = self.random.below(delay_ns_max + 1) as u64;
         let arrival_ns = (monotonic_ns() + delay_ns).max(last_ns);
         pipe.chunks
-            .push_back((arrival_ns, bytes[..count].iter().copied().collect()));
+            .push_back((arrival_ns, bytes[..count].to_vec().into()));
         pipe.bytes += count;
         self.activity += 1;
         Ok(count)

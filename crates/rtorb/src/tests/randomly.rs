@@ -87,11 +87,10 @@ fn run(seed: u64, tally: &mut Tally) -> u64 {
         let timeout = random_timeout(&mut random);
         let worker = Worker(object.with_round_trip_timeout(Some(timeout)));
         let begun_ns = monotonic_ns();
-        let is_oneway = random.one_in(6);
-        let done = if is_oneway {
-            worker.note(job)
-        } else {
-            worker.work(job)
+        let (done, is_oneway) = match random.below(10) {
+            0 => (worker.note(job), true),
+            1 => (worker.note_at_once(job), true),
+            _ => (worker.work(job), false),
         };
         check_time(begun_ns, timeout, &done);
         calls.push((done, is_oneway));

@@ -54,6 +54,12 @@ impl Worker {
     pub(crate) fn note(&self, job: Job) -> Result<(), SystemException> {
         self.0.invoke_oneway("note", |w| job.write(w))
     }
+
+    /// Has a job done, and waits for nothing.
+    pub(crate) fn note_at_once(&self, job: Job) -> Result<(), SystemException> {
+        let is_whole = self.0.invoke_oneway_at_once("note", |w| job.write(w));
+        is_whole.map(|_| ())
+    }
 }
 
 impl Interface for Worker {

@@ -6,8 +6,8 @@ use super::scripted::{Act, PORT, Peers, Request};
 use super::servant::{Log, Worker};
 use crate::clock::monotonic_ns;
 use crate::server::{
-    Admission, EventLoop, EventRoom, Served, ServedConnection, Session, ThreadPriority, Token,
-    Trigger, Workspace,
+    self, Admission, EventLoop, EventRoom, Served, ServedConnection, ServerCore, Session,
+    ThreadPriority, Token, Trigger, Workspace,
 };
 use crate::{ConnectionStrategy, ObjectRef, Orb, OrbBuilder, SystemException, WaitStrategy};
 use core::cell::{Cell, RefCell};
@@ -191,8 +191,27 @@ impl Serving {
     fn act(&mut self) -> Option<u64> {
         let core = Arc::clone(&self.orb.core.adapters.server);
         let server = core.server()?;
+        if network::has_clients() {
+            self.accept(&core, server);
+        }
+        if self.has_unsent() {
+            self.send_unsent(server);
+        }
+        if core.is_stopping() {
+            server.close_all();
+            self.connections.clear();
+            return None;
+        }
+        self.serve();
+        // The deadline of unsent bytes is one that only a timer of the host would tell.
+        let timeout_ns = core.limits.send_timeout.as_nanos() as u64;
+        let looks_again = self.events.is_some() && self.has_unsent();
+        looks_again.then(|| monotonic_ns() + timeout_ns / 16)
+    }
+
+    fn accept(&mut self, core: &Arc<ServerCore>, server: &server::Server) {
         for listener in &server.listeners {
-            while let Admission::Accepted(connection) = server.accept(&core, listener) {
+            while let Admission::Accepted(connection) = server.accept(core, listener) {
                 if let Some(events) = &self.events {
                     self.accepted += 1;
                     let token = Token::new(0, self.accepted);
@@ -203,19 +222,19 @@ impl Serving {
                 self.connections.push(connection);
             }
         }
-        if let Some(events) = &self.events {
-            // The loop sends what is unsent. Connections are read below, whatever it reports of them.
-            let mut room: EventRoom<64> = [MaybeUninit::uninit(); 64];
-            let reported = events.wait(&mut room, Some(0)).expect("epoll");
-            for event in reported {
-                events.event(event, &server.listeners);
-            }
+    }
+
+    /// Has the event loop send what is unsent. Connections are read later, whatever it reports of them.
+    fn send_unsent(&self, server: &server::Server) {
+        let Some(events) = &self.events else { return };
+        let mut room: EventRoom<64> = [MaybeUninit::uninit(); 64];
+        for event in events.wait(&mut room, Some(0)).expect("epoll") {
+            events.event(event, &server.listeners);
         }
-        if core.is_stopping() {
-            server.close_all();
-            self.connections.clear();
-            return None;
-        }
+    }
+
+    /// Serves what has come. A connection with unsent bytes is not read.
+    fn serve(&mut self) {
         let is_closing = self.is_closing.take();
         let workspace = &mut self.workspace;
         self.connections.retain_mut(|connection| {
@@ -230,13 +249,12 @@ impl Serving {
             }
             is_open
         });
-        // A session with unsent bytes ends at its deadline, which only a timer of the host would tell.
+    }
+
+    fn has_unsent(&mut self) -> bool {
         self.sessions.retain(|session| session.strong_count() > 0);
-        let has_unsent =
-            |session: &Weak<Session>| session.upgrade().is_some_and(|it| it.has_unsent());
-        let timeout_ns = core.limits.send_timeout.as_nanos() as u64;
-        let waits = self.events.is_some() && self.sessions.iter().any(has_unsent);
-        waits.then(|| monotonic_ns() + timeout_ns / 16)
+        let mut sessions = self.sessions.iter();
+        sessions.any(|session| session.upgrade().is_some_and(|it| it.has_unsent()))
     }
 }
 
