@@ -14,4 +14,5 @@ mod randomly;
 mod scripted;
 mod servant;
 mod slow_receivers;
+mod timings;
 mod world;

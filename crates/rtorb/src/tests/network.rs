@@ -71,7 +71,7 @@ struct Pipe {
     is_reset: bool,
     /// The receiver has shut it, and reads its end behind what has arrived.
     is_shut: bool,
-    /// The receiver is gone.
+    /// The receiver takes nothing more.
     is_deserted: bool,
 }
 
@@ -535,6 +535,8 @@ impl Network {
         if how != Shutdown::Write {
             pipes[1 - end.number].is_shut = true;
         }
+        // As Linux does: what comes for a connection that is shut in both directions resets it.
+        pipes[1 - end.number].is_deserted |= how == Shutdown::Both;
     }
 
     fn close(&mut self, descriptor: RawFd) {

@@ -6,6 +6,8 @@ use crate::codegen::Interface;
 use crate::poa::ServedBy;
 use crate::reference::ObjectRef;
 use crate::server::ServerCall;
+use crate::timing::OperationTiming;
+use core::time::Duration;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 use std::sync::Arc;
@@ -13,6 +15,15 @@ use std::sync::Arc;
 /// A reference to a worker, which has two operations: `work` and the oneway `note`.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker(pub(crate) ObjectRef);
+
+/// Both operations are annotated with this deadline.
+pub(crate) const DEADLINE: Duration = Duration::from_millis(300);
+static TIMINGS: [OperationTiming; 2] = [
+    OperationTiming::new("Worker::work").deadline_ns(DEADLINE.as_nanos() as u64),
+    OperationTiming::new("Worker::note")
+        .oneway()
+        .deadline_ns(DEADLINE.as_nanos() as u64),
+];
 
 /// The numbers of the jobs that were carried out.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +55,8 @@ impl Worker {
     /// Has a job done. The reply is checked.
     pub(crate) fn work(&self, job: Job) -> Result<(), SystemException> {
         let read = |r: &mut Reader<'_>| Job::read(r);
-        let done = self.0.invoke("work", |w| job.write(w), read)?;
+        let invoke = || self.0.invoke("work", |w| job.write(w), read);
+        let done = self.0.timed(&TIMINGS[0], invoke)?;
         assert_eq!(done.number, job.number, "a reply reached another request");
         assert_eq!(done.bytes, job.bytes);
         Ok(())
@@ -66,6 +78,10 @@ impl Interface for Worker {
     const REPOSITORY_ID: &'static str = "IDL:Worker:1.0";
     const ANCESTORS: &'static [&'static str] = &[];
 
+    fn timings() -> &'static [OperationTiming] {
+        &TIMINGS
+    }
+
     fn unchecked_narrow(object: ObjectRef) -> Self {
         Self(object)
     }
@@ -80,12 +96,17 @@ impl ServedBy<Log> for Worker {
         [&b"work"[..], b"note"].iter().position(|it| *it == name)
     }
 
+    fn timing_of(operation: usize) -> Option<usize> {
+        Some(operation)
+    }
+
     fn dispatch(log: &Log, _: usize, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
         let job = Job::read(call.arguments())?;
         log.0.lock().push(job.number);
         if job.duration_ns > 0 {
             sleep_until(monotonic_ns() + job.duration_ns);
         }
+        call.executed();
         call.reply(|w| job.write(w))
     }
 }
