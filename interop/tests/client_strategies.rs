@@ -24,7 +24,7 @@ use rtorb_tests::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_millis(200);
+const SHORT: Duration = Duration::from_millis(50);
 
 const THREADS: usize = 8;
 
