@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use rtorb_tests::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_millis(200);
+const SHORT: Duration = Duration::from_millis(50);
 
 const THREADS: usize = 8;
 
@@ -207,10 +207,15 @@ fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
 fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
     for (connection, name) in pairs() {
         // The first request is answered too late, and wrongly: nobody may get that.
-        let server = FakeServer::new(|number, mut peer: Peer| {
+        let (give_up, given_up) = channel();
+        let given_up = Arc::new(Mutex::new(given_up));
+        let (came, comes) = channel();
+        let server = FakeServer::new(move |number, mut peer: Peer| {
             let Some(first) = peer.request() else { return };
             if number == 0 {
-                thread::sleep(3 * SHORT);
+                came.send(()).expect("the test waits for it");
+                let given_up = given_up.lock().expect("no panic").recv();
+                given_up.expect("the first one gives up");
                 peer.send(&no(first));
             } else {
                 peer.send(&yes(first));
@@ -221,11 +226,9 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
         });
         let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
-        let begun = Barrier::new(2);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let hasty = object.with_round_trip_timeout(Some(SHORT));
-                begun.wait();
                 let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is late");
                 let (kind, minor) = (ExceptionKind::Timeout, OMG | 3);
                 assert_eq!(
@@ -234,9 +237,9 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
                     "{name}: {failed}"
                 );
                 assert_eq!(failed.completed, CompletionStatus::Maybe);
+                give_up.send(()).expect("the server waits for it");
             });
-            begun.wait();
-            thread::sleep(SHORT / 2);
+            comes.recv().expect("the first request comes");
             // It waits while the first one leads, and must be led to its answer after that.
             for _ in 0..3 {
                 assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
@@ -250,8 +253,12 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
 fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
     for (connection, name) in pairs() {
         // As a host that was switched off and on again: what was open stays silent for ever.
-        let server = FakeServer::new(|number, mut peer: Peer| {
+        let (came, comes) = channel();
+        let server = FakeServer::new(move |number, mut peer: Peer| {
             if number == 0 {
+                if peer.request().is_some() {
+                    came.send(()).expect("the test has the other end");
+                }
                 return peer.wait_for_end();
             }
             while let Some(id) = peer.request() {
@@ -269,7 +276,7 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
         thread::scope(|scope| {
             if connection != ConnectionStrategy::Exclusive {
                 scope.spawn(|| expect_timeout(&patient));
-                thread::sleep(SHORT / 4);
+                comes.recv().expect("the first request comes");
             }
             expect_timeout(&hasty);
             // Whether or not somebody still waits for the first one.
@@ -321,7 +328,7 @@ fn replies_in_any_order_find_their_threads() {
 #[test]
 fn a_server_that_dies_is_told_to_all_who_wait() {
     for (connection, name) in pairs() {
-        let server = dying(|peer| peer.send(&[]));
+        let server = dying(connection, |peer| peer.send(&[]));
         let failed = outcomes(connection, &server);
         assert_eq!(failed.len(), THREADS, "{name}");
         for failed in failed {
@@ -339,7 +346,9 @@ fn a_server_that_dies_is_told_to_all_who_wait() {
 #[test]
 fn octets_that_are_no_giop_are_told_to_all_who_wait() {
     for (connection, name) in pairs() {
-        let server = dying(|peer| peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+        let server = dying(connection, |peer| {
+            peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        });
         for failed in outcomes(connection, &server) {
             let expected = (ExceptionKind::Marshal, CompletionStatus::Maybe);
             assert_eq!(
@@ -451,8 +460,11 @@ fn a_server_that_is_not_there_is_transient_and_may_come() {
 #[test]
 fn a_peer_that_takes_nothing_is_a_timeout() {
     for (connection, name) in pairs() {
-        let server = FakeServer::new(|_, peer: Peer| {
-            thread::sleep(LONG);
+        let (_end, ends) = channel::<()>();
+        let ends = Arc::new(Mutex::new(ends));
+        let server = FakeServer::new(move |_, peer: Peer| {
+            // Until the test ends.
+            let _ = ends.lock().map(|ends| ends.recv());
             drop(peer);
         });
         let orb = orb(Orb::builder(), connection);
@@ -616,10 +628,18 @@ fn echo(object: &ObjectRef, number: u32) -> Result<u32, SystemException> {
 }
 
 /// A server whose every connection says its last words once it has had all requests that can come over it.
-fn dying(say: impl Fn(&mut Peer) + Clone + Send + 'static) -> FakeServer {
+fn dying(
+    connection: ConnectionStrategy,
+    say: impl Fn(&mut Peer) + Clone + Send + 'static,
+) -> FakeServer {
+    let requests = match connection.wait() {
+        WaitStrategy::Read => 1,
+        _ => THREADS,
+    };
     FakeServer::new(move |_, mut peer: Peer| {
-        let _ = peer.request();
-        thread::sleep(SHORT);
+        for _ in 0..requests {
+            let _ = peer.request();
+        }
         say(&mut peer);
     })
 }

@@ -1,5 +1,6 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
-//! `draw` tests with new random cases; `simulate` joins two ends of a connection in memory; `static` builds the program for a board.
+//! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
+//! for a board.
 #![forbid(unsafe_code)]
 
 mod ci;

@@ -39,9 +39,14 @@ pub(crate) fn code(file: &Path) -> anyhow::Result<Vec<Line>> {
 }
 
 fn code_of(text: &str) -> Vec<Line> {
+    let mut nexts = text.lines().skip(1);
     let lines = text
         .lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .take_while(|line| {
+            let next = nexts.next().unwrap_or_default();
+            // Other items for tests, such as an import, may stand anywhere.
+            line.trim() != "#[cfg(test)]" || !next.starts_with("mod ") || next.ends_with(';')
+        })
         .enumerate();
     let code = lines.map(|(index, line)| Line {
         number: index + 1,
@@ -64,7 +69,7 @@ mod tests {
 
     #[test]
     fn comments_and_tests_are_no_code() {
-        let text = "//! std::net\nuse std::fmt; // std::fs\nlet url = \"a://b\";\n\n#[cfg(test)]\nmod tests { std::time }\n";
+        let text = "//! std::net\nuse std::fmt; // std::fs\n#[cfg(test)]\nuse a::b;\nlet url = \"a://b\";\n\n#[cfg(test)]\nmod tests { std::time }\n";
         let code: Vec<_> = code_of(text)
             .into_iter()
             .map(|line| (line.number, line.code))
@@ -73,7 +78,9 @@ mod tests {
             code,
             [
                 (2, "use std::fmt; ".to_owned()),
-                (3, "let url = \"a://b\";".to_owned())
+                (3, "#[cfg(test)]".to_owned()),
+                (4, "use a::b;".to_owned()),
+                (5, "let url = \"a://b\";".to_owned())
             ]
         );
     }

@@ -2,6 +2,7 @@
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
 
+mod clock;
 #[doc(hidden)]
 pub mod codegen;
 mod connection;
@@ -17,6 +18,8 @@ mod realtime;
 mod reference;
 mod server;
 mod strategies;
+#[cfg(test)]
+mod tests;
 pub mod timing;
 mod trace;
 mod transport;

@@ -3,21 +3,23 @@
 //! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same.
 
 pub(crate) mod properties;
+pub(crate) mod socket;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
+use crate::clock::monotonic_ns;
 use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
 use crate::realtime::{NetworkPriority, Protocol};
+#[cfg(test)]
+use crate::tests::network as calls;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb_os::clock::monotonic_ns;
-use rtorb_os::socket::unacknowledged_bytes;
 use rtorb_wire::cdr::Segment;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt};
+#[cfg(not(test))]
+use socket as calls;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
@@ -69,7 +71,7 @@ impl Stream {
     #[inline]
     pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Errno> {
         loop {
-            match send(&self.socket, octets, SendFlags::NOSIGNAL) {
+            match calls::send(&self.socket, octets, SendFlags::NOSIGNAL) {
                 Ok(sent) if sent == octets.len() => return Ok(()),
                 Ok(sent) => return self.send_rest(&mut [IoSlice::new(&octets[sent..])]),
                 Err(Errno::INTR) => {}
@@ -89,7 +91,7 @@ impl Stream {
         });
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         while parts.iter().any(|part| !part.is_empty()) {
-            match sendmsg(
+            match calls::sendmsg(
                 &self.socket,
                 parts,
                 &mut SendAncillaryBuffer::default(),
@@ -112,7 +114,7 @@ impl Stream {
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
         loop {
-            match sendmsg(
+            match calls::sendmsg(
                 &self.socket,
                 parts,
                 &mut SendAncillaryBuffer::default(),
@@ -157,7 +159,7 @@ impl Stream {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let mut has_begun = false;
         loop {
-            let sent = sendmsg(
+            let sent = calls::sendmsg(
                 &self.socket,
                 parts,
                 &mut SendAncillaryBuffer::default(),
@@ -194,11 +196,11 @@ impl Stream {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             let sent = if lent.is_empty() {
-                send(&self.socket, own, flags)
+                calls::send(&self.socket, own, flags)
             } else {
                 let (parts, count) = gather(own, lent);
                 let mut none = SendAncillaryBuffer::default();
-                sendmsg(&self.socket, &parts[..count], &mut none, flags)
+                calls::sendmsg(&self.socket, &parts[..count], &mut none, flags)
             };
             match sent {
                 Err(Errno::INTR) => {}
@@ -212,7 +214,7 @@ impl Stream {
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
-            match recv(&self.socket, &mut *into, RecvFlags::empty()) {
+            match calls::recv(&self.socket, &mut *into, RecvFlags::empty()) {
                 Err(Errno::INTR) => {}
                 answer => return answer.map(|(received, _)| received),
             }
@@ -221,7 +223,17 @@ impl Stream {
 
     /// Receives what is there without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
+        calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
+    }
+
+    /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.
+    #[inline]
+    pub(crate) fn receive_behind_now(
+        &self,
+        into: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<usize, Errno> {
+        calls::receive_behind_now(&self.socket, into, bytes_max)
     }
 
     /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
@@ -236,10 +248,8 @@ impl Stream {
                     Some(0) => return Ok(false),
                     left => left.map(rtorb_os::clock::timespec),
                 };
-            let mut interest = [PollFd::new(&self.socket, what)];
-            match poll(&mut interest, left.as_ref()) {
-                Ok(0) => return Ok(false),
-                Ok(_) => return Ok(true),
+            match calls::poll(&self.socket, what, left.as_ref()) {
+                Ok(events) => return Ok(!events.is_empty()),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
@@ -251,7 +261,7 @@ impl Stream {
         // Not initialised: a closing server drains in rounds, most of which receive nothing.
         let mut room = [MaybeUninit::<u8>::uninit(); DRAIN_BYTES];
         for _ in 0..DRAINS_MAX {
-            match recv(&self.socket, &mut room[..], RecvFlags::DONTWAIT) {
+            match calls::recv(&self.socket, &mut room[..], RecvFlags::DONTWAIT) {
                 Ok((_, 1..)) | Err(Errno::INTR) => {}
                 Ok(_) | Err(_) => return,
             }
@@ -260,32 +270,31 @@ impl Stream {
 
     /// True once the peer's host has all that was sent, or never will: ending the connection takes nothing of it away.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        if unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
+        if calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
             return true;
         }
         // A connection that was reset acknowledges nothing any more.
-        let mut interest = [PollFd::new(&self.socket, PollFlags::empty())];
-        let polled = poll(&mut interest, Some(&rtorb_os::clock::timespec(0)));
-        let broken = PollFlags::HUP | PollFlags::ERR;
-        polled.is_ok() && interest[0].revents().intersects(broken)
+        let now = rtorb_os::clock::timespec(0);
+        let events = calls::poll(&self.socket, PollFlags::empty(), Some(&now));
+        events.is_ok_and(|events| events.intersects(PollFlags::HUP | PollFlags::ERR))
     }
 
     /// Ends what this side sends: behind that, the peer reads the end.
     pub(crate) fn end_sending(&self) {
         // A peer that is gone already has ended it for us.
-        let _ = shutdown(&self.socket, Shutdown::Write);
+        let _ = calls::shutdown(&self.socket, Shutdown::Write);
     }
 
     /// Wakes whoever receives or sends: the stream is of no use from now on.
     pub(crate) fn shut(&self) {
         // A peer that is gone already has shut it for us.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
 
     /// Wakes whoever receives: the stream reads as ended from now on.
     pub(crate) fn end_receiving(&self) {
         // A peer that is gone already has ended it for us.
-        let _ = shutdown(&self.socket, Shutdown::Read);
+        let _ = calls::shutdown(&self.socket, Shutdown::Read);
     }
 }
 
@@ -381,7 +390,7 @@ impl Listener {
 
     /// Takes one waiting connection; `AGAIN` when there is none.
     pub(crate) fn accept(&self) -> Result<Stream, Errno> {
-        let socket = rustix::net::accept_with(&self.socket, rustix::net::SocketFlags::CLOEXEC)?;
+        let socket = calls::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
         if matches!(self.bound, Endpoint::Tcp { .. }) {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
@@ -401,7 +410,7 @@ impl Listener {
             file.remove();
         }
         // It fails only for a socket that does not listen, which is what is wanted.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
 }
 

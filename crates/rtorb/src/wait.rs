@@ -10,10 +10,10 @@ pub(crate) mod read;
 pub(crate) mod waiter;
 pub(crate) mod watchdog;
 
+use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::exception::Phase;
 use crate::transport::Stream;
 use core::fmt::Debug;
-use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
 use std::sync::Weak;

@@ -5,14 +5,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rtorb::cdr::Encode;
 use rtorb::exception::{OMG, Phase};
 use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{
-    CLOSE_CONNECTION, Connection, FRAGMENT, MESSAGE_ERROR, REPLY, Request, Stream,
-};
+use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, FRAGMENT, REPLY, Request, Stream};
 use rtorb_tests::running::PATIENCE;
 use rtorb_tests::stubs::exchange::{Party, PartyServant};
 
@@ -103,57 +100,6 @@ fn a_silent_server_is_a_timeout_while_awaiting_the_reply() {
 }
 
 #[test]
-fn a_server_that_stops_in_the_middle_of_a_reply_is_a_timeout() {
-    for end in [1, 11, 12, 16, 24] {
-        let server = FakeServer::new(move |_, mut peer: Peer| {
-            if let Some(id) = peer.request() {
-                peer.send(&yes(id)[..end]);
-                peer.wait_for_end();
-            }
-        });
-        let failed = call(
-            Orb::builder().round_trip_timeout(Some(SHORT)),
-            &server.reference(),
-        );
-        assert_eq!(
-            (failed.kind, failed.minor),
-            (ExceptionKind::Timeout, OMG | 3),
-            "cut off at {end}: {failed}"
-        );
-    }
-}
-
-#[test]
-fn a_server_that_dribbles_does_not_outlast_the_timeout() {
-    let server = FakeServer::new(|_, mut peer: Peer| {
-        let Some(id) = peer.request() else { return };
-        let whole = reply(id, 0, |body| {
-            body.raw(&[1; 4000]);
-        });
-        for octet in whole {
-            peer.send(&[octet]);
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    });
-    let begin = Instant::now();
-    let failed = call(
-        Orb::builder().round_trip_timeout(Some(SHORT)),
-        &server.reference(),
-    );
-    assert_eq!(
-        (failed.kind, failed.minor),
-        (ExceptionKind::Timeout, OMG | 3),
-        "{failed}"
-    );
-    // The whole reply would take 80 s; every octet alone comes well before the timeout.
-    assert!(
-        begin.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        begin.elapsed()
-    );
-}
-
-#[test]
 fn a_server_that_dies_is_a_communication_failure() {
     for end in [0, 1, 12, 20, 24] {
         let server = FakeServer::new(move |_, mut peer: Peer| {
@@ -223,22 +169,6 @@ fn a_reply_that_is_none_is_marshal() {
             &server.endpoint(),
         );
     }
-}
-
-//= GIOP 1.2 §15.4.8
-//% test
-#[test]
-fn a_message_error_is_a_communication_failure() {
-    let server = FakeServer::new(|_, mut peer: Peer| {
-        while peer.request().is_some() {
-            peer.send(&Stream::new(MESSAGE_ERROR, 2, false).message());
-        }
-    });
-    let failed = call(
-        Orb::builder().round_trip_timeout(Some(LONG)),
-        &server.reference(),
-    );
-    assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
 }
 
 #[test]
@@ -325,33 +255,6 @@ fn close_connection_is_not_seen_by_the_caller() {
 }
 
 #[test]
-fn a_request_whose_reply_has_begun_is_not_sent_again() {
-    let server = FakeServer::new(|_, mut peer: Peer| {
-        let Some(id) = peer.request() else { return };
-        let parts = rtorb_tests::raw::fragments(
-            &reply(id, 0, |body| {
-                body.raw(&[1; 100]);
-            }),
-            32,
-            32,
-        );
-        peer.send(&parts[0]);
-        peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
-    });
-    let failed = call(
-        Orb::builder().round_trip_timeout(Some(LONG)),
-        &server.reference(),
-    );
-    expect(
-        &failed,
-        ExceptionKind::CommFailure,
-        CompletionStatus::Maybe,
-        Phase::AwaitReply,
-        &server.endpoint(),
-    );
-}
-
-#[test]
 fn a_large_reply_with_more_than_the_result_costs_its_connection_alone() {
     let server = FakeServer::new(|_, mut peer: Peer| {
         while let Some(id) = peer.request() {
@@ -367,33 +270,6 @@ fn a_large_reply_with_more_than_the_result_costs_its_connection_alone() {
     for _ in 0..3 {
         assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
     }
-}
-
-#[test]
-fn a_request_over_a_unix_socket_may_take_longer_to_go_than_connecting() {
-    let scratch = rtorb_tests::scratch::Scratch::new();
-    let path = scratch.join("slow");
-    let socket = std::os::unix::net::UnixListener::bind(&path).expect("the folder can be written");
-    let server = std::thread::spawn(move || {
-        use std::io::Read;
-        let (mut client, _) = socket.accept().expect("a client comes");
-        std::thread::sleep(3 * SHORT);
-        let mut request = vec![0; 8 << 20];
-        client.read_exact(&mut request).expect("it is sent whole");
-    });
-    let builder = Orb::builder()
-        .connect_timeout(SHORT)
-        .round_trip_timeout(Some(LONG));
-    let object = object(
-        builder,
-        &format!("corbaloc:uiop:1.2@{}|key", path.display()),
-    );
-    let octets = vec![1u8; 8 << 20];
-    let failed = object
-        .invoke("eat", |w| octets.encode(w), |_| Ok(()))
-        .expect_err("nothing is answered");
-    assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
-    server.join().expect("no panic");
 }
 
 #[test]
@@ -453,55 +329,6 @@ impl PartyServant for Held {
     fn set_level(&self, _: i32) -> Result<(), SystemException> {
         Ok(())
     }
-}
-
-#[test]
-fn a_server_that_closes_every_connection_is_transient() {
-    let server = FakeServer::new(|_, mut peer: Peer| {
-        let _ = peer.request();
-        peer.send(&Stream::new(CLOSE_CONNECTION, 2, false).message());
-    });
-    let begin = Instant::now();
-    let failed = call(
-        Orb::builder().round_trip_timeout(Some(LONG)),
-        &server.reference(),
-    );
-    expect(
-        &failed,
-        ExceptionKind::Transient,
-        CompletionStatus::No,
-        Phase::AwaitReply,
-        &server.endpoint(),
-    );
-    assert!(begin.elapsed() < LONG, "it is not tried for ever");
-}
-
-#[test]
-fn the_late_reply_to_a_call_given_up_is_nobody_s() {
-    let server = FakeServer::new(|number, mut peer: Peer| {
-        let Some(id) = peer.request() else { return };
-        if number == 0 {
-            std::thread::sleep(2 * SHORT);
-        }
-        // The first reply says no, and comes too late.
-        peer.send(&reply(id, 0, |body| {
-            body.raw(&[u8::from(number > 0)]);
-        }));
-        while let Some(id) = peer.request() {
-            peer.send(&yes(id));
-        }
-    });
-    let object = object(
-        Orb::builder().round_trip_timeout(Some(LONG)),
-        &server.reference(),
-    );
-    let hasty = object.with_round_trip_timeout(Some(SHORT));
-    assert_eq!(
-        hasty.is_a("IDL:Any:1.0").map_err(|e| e.kind),
-        Err(ExceptionKind::Timeout)
-    );
-    std::thread::sleep(2 * SHORT);
-    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
 //= GIOP 1.2 §15.4.4

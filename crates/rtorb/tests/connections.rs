@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use rtorb::{Orb, OrbBuilder};
 use rtorb_tests::fake::{FakeServer, Peer, yes};
@@ -55,32 +54,6 @@ fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
     until("abandoned connections are closed", || {
         (counts.ended.load(Ordering::SeqCst) == 9).then_some(())
     });
-}
-
-#[test]
-fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
-    let (server, _) = counting();
-    let orb = orb(Orb::builder());
-    let object = orb.string_to_object(&server.reference()).expect("legal");
-    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
-    for _ in 0..3 {
-        // Whether the server is faster is of no account here.
-        let _ = hasty.is_a("IDL:Any:1.0");
-    }
-    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
-    let before = watchdogs_ran();
-    std::thread::sleep(Duration::from_millis(400));
-    let ran = watchdogs_ran().saturating_sub(before);
-    assert!(ran < Duration::from_millis(100), "{ran:?} of 400 ms");
-}
-
-/// How long the watchdogs of this process have run on a processor.
-fn watchdogs_ran() -> Duration {
-    let times = watchdogs().into_iter().filter_map(|task| {
-        let times = std::fs::read_to_string(task.join("schedstat")).ok()?;
-        times.split(' ').next()?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(times.sum())
 }
 
 /// Threads of this process that end calls whose timeout has passed.

@@ -1,12 +1,13 @@
 //! Every architecture as client of every architecture.
 
 use rtorb::rt::{PriorityModel, ThreadpoolLane};
-use rtorb::{ExceptionKind, Orb, OrbBuilder, Strategies};
+use rtorb::{ExceptionKind, Orb, OrbBuilder, Strategies, SystemException};
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
 use rtorb_tests::relay::{Served, model, priority};
 use rtorb_tests::scheduling::TimeSharing;
 use rtorb_tests::stubs::Cubit;
-use rtorb_tests::stubs::exchange::Desk;
+use rtorb_tests::stubs::exchange::{Desk, Party, PartyServant};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -54,17 +55,42 @@ fn a_call_that_takes_too_long_is_a_timeout_and_the_next_one_is_right() {
     each_pair(|client, server| {
         let ours = Ours::serve_as(with(server));
         let client = with(client).build().expect("the ORB can be built");
-        let object = client.string_to_object(&ours.text(ours.desk.as_object()));
-        let object = object.expect("a reference");
-        let hasty = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
-        let late = Desk::unchecked_narrow(hasty).sleep(100);
-        let late = late.expect_err("it sleeps for longer");
+        let held = Arc::new(Held::default());
+        let party: Party = ours.poa.activate(Arc::clone(&held)).expect("room");
+        let closed = held.gate.lock().expect("nobody panics");
+        let object = |text: &str| client.string_to_object(text).expect("a reference");
+        let hasty = object(&ours.text(party.as_object()));
+        let hasty = hasty.with_round_trip_timeout(Some(Duration::from_millis(20)));
+        let late = Party::unchecked_narrow(hasty).level();
+        let late = late.expect_err("the servant waits");
         assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");
-        let desk = Desk::unchecked_narrow(object);
+        drop(closed);
+        let desk = Desk::unchecked_narrow(object(&ours.text(ours.desk.as_object())));
         for n in 0..100 {
             assert_eq!(desk.mixed(n, 2), Ok((2 * n, 2 + n, format!("given={n}"))));
         }
     });
+}
+
+/// A party that says its level when the gate is open.
+#[derive(Default)]
+struct Held {
+    gate: Mutex<()>,
+}
+
+impl PartyServant for Held {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        let _open = self.gate.lock().expect("nobody panics");
+        Ok(1)
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
 }
 
 #[test]

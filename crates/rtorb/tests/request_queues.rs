@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use rtorb::dispatch::FilteredRequest;
 use rtorb::rt::{Priority, PriorityModel};
@@ -100,7 +98,8 @@ fn a_client_that_pipelines_has_a_few_requests_in_the_queue_and_all_are_served() 
         let requests: Vec<u8> = (2..100).flat_map(|id| closed.request(id)).collect();
         pipelining.send(&requests);
         let mut other = closed.call(100);
-        thread::sleep(Duration::from_millis(20));
+        // By then the server has read what it takes of the first client's.
+        closed.until_read(&mut other);
         closed.open();
         assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
         assert_eq!(other.answer().map(|answer| answer.status), Some(0));

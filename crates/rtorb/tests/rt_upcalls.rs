@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use rtorb::rt::{PriorityModel, RtMutex};
 use rtorb::{DispatchStrategy, Orb};
 use rtorb_os::clock::thread_cpu_ns;
 use rtorb_os::sched::{SchedPolicy, apply_affinity, apply_policy, current_affinity};
 use rtorb_tests::relay::{Served, has_priorities, model, priority, relay, way};
+use rtorb_tests::running::until;
 use rtorb_tests::stubs::Relay;
 
 use PriorityModel::ServerDeclared;
@@ -67,9 +67,9 @@ fn whoever_holds_the_mutex_runs_before_whom_its_waiter_runs_before() {
             on_one_cpu(10);
             let guard = mutex.lock();
             is_held.send(()).expect("they listen");
-            while !urgent_waits.load(Ordering::SeqCst) {
-                thread::sleep(Duration::from_millis(1));
-            }
+            until("the urgent thread waits", || {
+                urgent_waits.load(Ordering::SeqCst).then_some(())
+            });
             guard.unlock();
         });
         held.recv().expect("it is held");

@@ -1,6 +1,7 @@
 //! What is left of a server that was shut down: nothing.
 
 use rtorb::{DispatchStrategy, Orb};
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
 use rtorb_tests::scheduling::tasks;
@@ -48,7 +49,7 @@ fn an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both() {
         let _first = run();
         until("the lane has its thread", || (lanes() == 1).then_some(()));
         let second = run();
-        thread::sleep(std::time::Duration::from_millis(20));
+        until_others_sleep();
         let seen = (lanes(), second.is_finished());
         orb.shutdown();
         assert_eq!(seen, (1, false), "it runs as long as the ORB does");

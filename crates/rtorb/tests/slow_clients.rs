@@ -8,10 +8,12 @@ use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, SystemException};
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, Request};
+use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::{Cubit, CubitServant, Many, Oneof};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -176,10 +178,11 @@ fn a_client_that_reads_late_gets_every_reply() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
         let key = ours.key(ours.cubit.as_object());
-        let mut connection = Connection::to(ours.address());
+        let socket = TcpStream::connect(ours.address()).expect("the server listens");
+        let mut connection = Connection::over(socket.try_clone().expect("a descriptor"));
         connection.send(&pipelined_requests(&key)[..]);
         connection.finish();
-        thread::sleep(Duration::from_millis(100));
+        until_full(&socket);
         let mut ids: Vec<_> = std::iter::from_fn(|| connection.answer())
             .map(|reply| reply.id)
             .collect();
@@ -188,16 +191,31 @@ fn a_client_that_reads_late_gets_every_reply() {
     }
 }
 
+/// Waits until as many bytes have come as the client's socket takes, or until no more come.
+fn until_full(socket: &TcpStream) {
+    let mut before = 0;
+    until("no more bytes come", || {
+        let bytes = rustix::io::ioctl_fionread(socket).expect("it is a socket");
+        let is_full = bytes > 0 && bytes == before;
+        before = bytes;
+        is_full.then_some(())
+    });
+}
+
 #[test]
 fn clients_that_pipeline_hear_that_the_server_ends() {
     for (name, dispatch) in DispatchStrategy::ALL {
         for _ in 0..5 {
             let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
             let key = ours.key(ours.cubit.as_object());
+            let (sent, sends) = channel();
             let clients: Vec<_> = (0..2)
-                .map(|_| pipelining_client(ours.address(), &key))
+                .map(|_| pipelining_client(ours.address(), &key, &sent))
                 .collect();
-            thread::sleep(Duration::from_millis(20));
+            // They send without pause by now.
+            for _ in 0..20 {
+                sends.recv().expect("they send");
+            }
             drop(ours);
             for client in clients {
                 assert!(
@@ -210,7 +228,11 @@ fn clients_that_pipeline_hear_that_the_server_ends() {
 }
 
 /// Sends requests without pause, and reads what comes slower; true if the last message is CloseConnection.
-fn pipelining_client(server: SocketAddr, key: &[u8]) -> thread::JoinHandle<bool> {
+fn pipelining_client(
+    server: SocketAddr,
+    key: &[u8],
+    sent: &Sender<()>,
+) -> thread::JoinHandle<bool> {
     let request = Request::two_way(key, "cube_long").of_long(3).repeat(50);
     let mut socket = TcpStream::connect(server).expect("the server listens");
     // It is accepted once it is served.
@@ -223,9 +245,15 @@ fn pipelining_client(server: SocketAddr, key: &[u8]) -> thread::JoinHandle<bool>
     sending
         .set_write_timeout(Some(Duration::from_millis(200)))
         .expect("not zero");
+    let sent = sent.clone();
     thread::spawn(move || {
-        let sender = thread::spawn(move || while sending.write_all(&request).is_ok() {});
-        thread::sleep(Duration::from_millis(30));
+        let sender = thread::spawn(move || {
+            while sending.write_all(&request).is_ok() {
+                // Nobody counts any more once the server ends.
+                let _ = sent.send(());
+            }
+        });
+        until_full(&socket);
         let mut received = Vec::new();
         // A reset behind CloseConnection takes nothing away.
         let _ = socket.read_to_end(&mut received);

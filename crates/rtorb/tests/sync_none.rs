@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use rtorb::ior::{Component, Ior};
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
@@ -90,36 +89,6 @@ fn fragments_that_did_not_go_at_once_are_whole_and_in_order() {
         .flat_map(|(number, octets)| fragments(&request(2 + 2 * number, octets), 1024, 1024))
         .collect();
     assert!(server.pushed_after_reading(expected.len()) == expected);
-}
-
-#[test]
-fn what_waits_sends_the_rest_first_as_long_as_it_may_take() {
-    for connection in ONE_THREAD_AT_A_TIME {
-        let server = Slow::new();
-        let object = server.object(Orb::builder(), connection);
-        object.validate_connection().expect("the server answers");
-        let mut expected = clog(&object, 50_000).len();
-        let waits = object.with_sync_scope(SyncScope::WithTransport);
-        let reads = server.read_soon();
-        push(&waits, &[1, 2, 3]).expect("the server reads in time");
-        assert_eq!(object.flush(), Ok(true));
-        assert_eq!(object.is_a("IDL:X:1.0"), Ok(true));
-        reads.join().expect("it only waits");
-        expected += 1;
-        let pushed = server.pushed_after_reading(expected);
-        let id = request_id(&pushed[expected - 1]).expect("a request");
-        assert!(pushed[expected - 1] == request(id, &[1, 2, 3]));
-
-        let server = Slow::new();
-        let object = server.object(Orb::builder(), connection);
-        object.validate_connection().expect("the server answers");
-        clog(&object, 50_000);
-        let hasty = object.with_round_trip_timeout(Some(Duration::from_millis(50)));
-        let failed = hasty.is_a("IDL:X:1.0").expect_err("nobody reads");
-        assert_eq!(failed.kind, ExceptionKind::Timeout, "{failed}");
-        let failed = object.flush().map(|_| ());
-        expect_transient(failed, SyncScope::UNCONNECTED);
-    }
 }
 
 #[test]
@@ -427,14 +396,6 @@ impl Slow {
 
     fn read(&self) {
         self.shared.give(Order::Read);
-    }
-
-    fn read_soon(&self) -> thread::JoinHandle<()> {
-        let shared = Arc::clone(&self.shared);
-        thread::spawn(move || {
-            thread::sleep(Duration::from_millis(50));
-            shared.give(Order::Read);
-        })
     }
 
     fn hang_up(&self) {

@@ -141,65 +141,6 @@ fn a_servant_that_is_preempted_is_no_overrun() {
 }
 
 #[test]
-fn a_late_answer_is_missed_on_both_sides() {
-    let (builder, at_server) = telling(Orb::builder());
-    let (served, object) = serve(builder);
-    let (builder, at_client) = telling(Orb::builder());
-    let (orb, object) = client(builder, &object);
-    for us in [0, BEYOND_US] {
-        assert_eq!(object.answer_after(us), Ok(us));
-    }
-    for (orb, violations, side) in [
-        (&served.orb, &at_server, Server),
-        (&orb, &at_client, Client),
-    ] {
-        let counts = counted(orb, ("answer_after", side), 2);
-        assert_eq!(
-            (counts.deadline_misses, counts.overruns),
-            (1, 0),
-            "{side:?}"
-        );
-        let violations = told(violations, 1);
-        assert_eq!(violations.len(), 1);
-        assert_eq!(
-            (violations[0].side, violations[0].kind),
-            (side, TimingLimit::Deadline)
-        );
-        assert_eq!(violations[0].limit, Duration::from_millis(300));
-        assert_eq!(violations[0].observed, counts.worst_response);
-        assert!(violations[0].observed >= Duration::from_micros(BEYOND_US.into()));
-    }
-}
-
-#[test]
-fn a_client_counts_what_it_did_not_get_in_time() {
-    let (_served, object) = serve(Orb::builder());
-    let (orb, object) = client(Orb::builder(), &object);
-    let timeout = Some(Duration::from_millis(400));
-    let object = object.as_object().with_round_trip_timeout(timeout);
-    let object = Clockwork::unchecked_narrow(object);
-    let failed = object.answer_after(BEYOND_US).expect_err("too late");
-    assert_eq!(failed.kind, ExceptionKind::Timeout);
-    assert_eq!(
-        counted(&orb, ("answer_after", Client), 1).deadline_misses,
-        1
-    );
-}
-
-#[test]
-fn a_oneway_is_judged_where_it_is_served() {
-    let (served, object) = serve(Orb::builder());
-    let (orb, object) = client(Orb::builder(), &object);
-    for us in [0, BEYOND_US] {
-        object.finish_after(us).expect("it is sent");
-    }
-    let counts = counted(&served.orb, ("finish_after", Server), 2);
-    assert_eq!(counts.deadline_misses, 1);
-    let seen = orb.timing();
-    assert!(seen.is_empty(), "its client waits for nothing: {seen:?}");
-}
-
-#[test]
 fn calls_that_come_too_soon_are_counted_for_each_servant() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let (builder, violations) = telling(Orb::builder().dispatch(dispatch));
@@ -288,45 +229,6 @@ fn a_violation_tells_the_priority_of_the_call() {
         let violations = told(&violations, 1);
         assert_eq!(violations[0].priority, Some(priority(42)), "{violations:?}");
     }
-}
-
-#[test]
-fn a_hook_that_panics_or_calls_takes_nothing_with_it() {
-    let panicking = Orb::builder().on_timing_violation(|_| panic!("as the application wishes"));
-    let (served, object) = serve(panicking);
-    let own: Arc<Mutex<Option<Clockwork>>> = Arc::default();
-    let inner = Arc::clone(&own);
-    let times = Arc::new(Mutex::new(0));
-    let counting = Arc::clone(&times);
-    let calling = Orb::builder().on_timing_violation(move |_| {
-        *counting.lock().expect("no panic") += 1;
-        let object = inner.lock().expect("no panic").clone();
-        let object = object.expect("it was put there");
-        assert_eq!(
-            object.answer_after(BEYOND_US),
-            Ok(BEYOND_US),
-            "and late again"
-        );
-    });
-    let (orb, object) = client(calling, &object);
-    *own.lock().expect("no panic") = Some(object.clone());
-    for _ in 0..2 {
-        assert_eq!(object.answer_after(BEYOND_US), Ok(BEYOND_US));
-    }
-    assert_eq!(
-        *times.lock().expect("no panic"),
-        2,
-        "it is not told of itself"
-    );
-    assert_eq!(
-        counted(&orb, ("answer_after", Client), 4).deadline_misses,
-        4
-    );
-    assert_eq!(
-        counted(&served.orb, ("answer_after", Server), 4).deadline_misses,
-        4
-    );
-    own.lock().expect("no panic").take();
 }
 
 #[test]

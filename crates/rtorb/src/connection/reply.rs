@@ -1,8 +1,8 @@
 //! How an invocation ends: by what its reply says, or without one.
 
+use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
-use rtorb_os::clock::monotonic_ns;
 use rtorb_wire::connection::{Completion, Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;

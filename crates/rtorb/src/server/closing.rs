@@ -1,7 +1,7 @@
 //! The end of a server's connections: CloseConnection reaches clients that still send.
 
 use super::session::Session;
-use rtorb_os::clock::{monotonic_ns, sleep_until};
+use crate::clock::{monotonic_ns, sleep_until};
 use std::sync::Arc;
 
 /// Ends connections with CloseConnection, when nothing of theirs is in progress any more.

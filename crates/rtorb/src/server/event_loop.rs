@@ -3,11 +3,12 @@
 //! It also sends what clients did not take at once: no thread waits for a client that does not read.
 
 use super::session::Session;
+use crate::clock::monotonic_ns;
 use crate::transport::{Listener, Stream};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use rtorb_os::clock::{monotonic_ns, timespec};
+use rtorb_os::clock::timespec;
 use rtorb_os::sync::Mutex;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};

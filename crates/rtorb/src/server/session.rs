@@ -1,11 +1,11 @@
 //! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
 
 use super::event_loop::{EventLoop, Token};
+use crate::clock::monotonic_ns;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Outbox;
 use rtorb_wire::giop::{self, Version};

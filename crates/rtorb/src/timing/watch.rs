@@ -2,11 +2,12 @@
 
 use super::counts::{Entry, OperationCounts, Table};
 use super::operation::OperationTiming;
+use crate::clock::monotonic_ns;
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
+use rtorb_os::clock::thread_cpu_ns;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;

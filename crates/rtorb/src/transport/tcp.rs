@@ -54,6 +54,10 @@ pub(crate) fn listen(host: &str, port: u16) -> Result<(OwnedFd, Endpoint), Errno
 }
 
 fn connect_to(address: &SocketAddr, timeout: Duration) -> Result<Stream, Errno> {
+    #[cfg(test)]
+    if let Some(simulated) = crate::tests::network::connect(address) {
+        return simulated;
+    }
     let stream = TcpStream::connect_timeout(address, timeout).map_err(|error| errno(&error))?;
     stream.set_nodelay(true).map_err(|error| errno(&error))?;
     Ok(Stream::new(stream.into()))

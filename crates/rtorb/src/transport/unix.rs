@@ -92,3 +92,18 @@ const BIND_TO_LISTEN_NS: u64 = 10_000_000;
 fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sending_may_take_longer_than_connecting() {
+        let folder = tempfile::tempdir().expect("the host has a folder");
+        let path = folder.path().join("socket");
+        let (_listener, _file) = listen(&path).expect("the folder can be written");
+        let stream = connect(&path, Duration::from_millis(1)).expect("it listens");
+        let timeout = sockopt::socket_timeout(&stream, sockopt::Timeout::Send);
+        assert_eq!(timeout, Ok(None));
+    }
+}

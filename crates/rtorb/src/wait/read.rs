@@ -1,7 +1,6 @@
 //! Waiting by reading: one system call, and the thread that wakes is the one that wants the reply.
 
 use crate::transport::Stream;
-use rtorb_os::socket::receive_behind_now;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
 use rtorb_wire::connection::{Deadline, ReplyError};
@@ -42,7 +41,7 @@ impl Unread<'_> {
         let mut missing = count;
         into.reserve(count);
         while missing > 0 {
-            match receive_behind_now(self.stream, into, missing) {
+            match self.stream.receive_behind_now(into, missing) {
                 // The peer is still sending: only now is a look at the time worth a system call.
                 Err(Errno::AGAIN) => await_readable(self.stream, self.deadline)?,
                 Err(Errno::INTR) => {}

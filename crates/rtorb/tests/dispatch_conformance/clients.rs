@@ -113,38 +113,6 @@ pub(crate) fn a_client_that_leaves_while_its_request_is_served_harms_nobody(case
     assert_eq!(gated.level(), Ok(1), "the object is served on");
 }
 
-pub(crate) fn a_client_that_takes_its_reply_in_sips_is_left_and_the_others_are_served(case: Case) {
-    let limits = Limits::with(|limits| limits.send_timeout = Duration::from_millis(300));
-    let ours = case.serve_as(case.builder().limits(limits));
-    let mut good = Good::to(&ours);
-    let mut greedy = TcpStream::connect(ours.address()).expect("the server listens");
-    greedy
-        .write_all(&large_request(&good.key, 12 << 20))
-        .expect("the server reads");
-    // At this rate the reply would take 20 s; something is taken well within each timeout. What the kernel has of it by the
-    // time that the server gives up is taken in haste.
-    let sipping = thread::spawn(move || {
-        let mut sip = vec![0; 64 << 10];
-        let mut taken = 0;
-        let mut slowly = 0..15;
-        while let Ok(octets @ 1..) = greedy.read(&mut sip) {
-            taken += octets;
-            if slowly.next().is_some() {
-                thread::sleep(Duration::from_millis(100));
-            }
-        }
-        taken
-    });
-    good.call();
-    Good::to(&ours).call();
-    let taken = sipping.join().expect("no panic");
-    assert!(
-        taken < 12 << 20,
-        "the connection was closed before it had all"
-    );
-    good.call();
-}
-
 pub(crate) fn clients_that_take_no_replies_are_left_and_the_others_are_served(case: Case) {
     let limits = Limits::with(|limits| limits.send_timeout = Duration::from_millis(100));
     let ours = case.serve_as(case.builder().limits(limits));

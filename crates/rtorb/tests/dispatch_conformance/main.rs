@@ -65,7 +65,6 @@ macro_rules! every_check {
             clients::clients_that_never_finish_a_header_keep_nobody_waiting,
             clients::a_client_that_leaves_in_the_middle_of_its_reply_harms_nobody,
             clients::a_client_that_leaves_while_its_request_is_served_harms_nobody,
-            clients::a_client_that_takes_its_reply_in_sips_is_left_and_the_others_are_served,
             clients::clients_that_take_no_replies_are_left_and_the_others_are_served,
             clients::an_idle_connection_gives_way_to_one_too_many,
             clients::a_client_is_refused_when_all_connections_are_busy,

@@ -1,0 +1,18 @@
+//! Whole ORBs joined in memory on virtual time.
+//!
+//! `network` is the simulated transport, beside TCP and UNIX sockets, and `clock` the virtual time. `world` lets a server act
+//! while the client's driver waits, all on one thread. `randomly` draws everything from a seed; the other modules have the
+//! cases that are worth a name.
+
+mod admission;
+pub(crate) mod clock;
+mod deadlines;
+mod faults;
+pub(crate) mod network;
+mod random;
+mod randomly;
+mod scripted;
+mod servant;
+mod slow_receivers;
+mod timings;
+mod world;

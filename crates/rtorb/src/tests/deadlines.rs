@@ -1,0 +1,316 @@
+//! Calls whose deadline passes: each is right or a timeout, at its time, and none takes the reply of another.
+
+use super::network::{Conditions, set_conditions};
+use super::scripted::{Act, Request};
+use super::world::{World, call, client_strategies, object};
+use crate::clock::monotonic_ns;
+use crate::exception::{OMG, Phase};
+use crate::{CompletionStatus, ExceptionKind, Orb, SystemException};
+use core::cell::Cell;
+use core::time::Duration;
+use rtorb_tests::fake::{reply, yes};
+use rtorb_tests::raw::fragments;
+use rtorb_wire::Encode;
+use std::rc::Rc;
+
+/// The timeout of calls here.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const MOMENT: Duration = Duration::from_millis(20);
+
+//= RT-CORBA 1.2 §Invocation Timeout
+//% test
+#[test]
+fn a_silent_server_is_a_timeout_at_the_deadline() {
+    for (strategy, builder) in client_strategies() {
+        for seconds in [1, 10, 3600] {
+            let timeout = Duration::from_secs(seconds);
+            let world = World::perfect();
+            let silent = world.script(|_| vec![]);
+            let builder = builder().round_trip_timeout(Some(timeout));
+            let object = object(&world, builder, &silent);
+            let failed = timed(&object, timeout).expect_err("nobody replies");
+            assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+            let cause = failed.cause.expect("it has a cause");
+            assert_eq!(cause.phase, Phase::AwaitReply);
+            assert!(cause.elapsed >= timeout, "{strategy}: {:?}", cause.elapsed);
+        }
+    }
+}
+
+#[test]
+fn a_deadline_may_pass_at_every_byte_of_a_reply() {
+    let replies: [fn(u32) -> Vec<u8>; 2] = [yes, in_fragments];
+    for (strategy, builder) in client_strategies() {
+        for whole in replies {
+            for cut in 0..whole(0).len() {
+                let is_a = call_with_pause(builder(), whole, cut, TIMEOUT + MOMENT);
+                let failed = is_a.expect_err("the rest is late");
+                assert!(is_timeout(&failed, 3), "{strategy}, cut at {cut}: {failed}");
+                let is_a = call_with_pause(builder(), whole, cut, TIMEOUT - MOMENT);
+                assert_eq!(is_a, Ok(true), "{strategy}, cut at {cut}");
+            }
+        }
+    }
+}
+
+fn in_fragments(id: u32) -> Vec<u8> {
+    let whole = reply(id, 0, |body| {
+        body.raw(&[1; 100]);
+    });
+    fragments(&whole, 32, 32).concat()
+}
+
+#[test]
+fn a_deadline_may_pass_in_a_reply_larger_than_the_receive_buffer() {
+    let whole = |id| {
+        reply(id, 0, |body| {
+            body.ulong(200_000).raw(&[7; 200_000]);
+        })
+    };
+    for (strategy, builder) in client_strategies() {
+        for cut in [23, 24, 4_000, 65_535, 131_072, 200_027] {
+            for (pause, is_late) in [(TIMEOUT + MOMENT, true), (TIMEOUT - MOMENT, false)] {
+                let world = World::perfect();
+                let server = world.script(move |request| {
+                    let reply = whole(request.id);
+                    let (head, rest) = reply.split_at(cut);
+                    vec![
+                        Act::Send(head.into()),
+                        Act::Wait(pause),
+                        Act::Send(rest.into()),
+                    ]
+                });
+                let builder = builder().round_trip_timeout(Some(TIMEOUT));
+                let object = object(&world, builder, &server);
+                let bytes = object.invoke("bytes", |_| Ok(()), |r| r.octets().map(<[u8]>::len));
+                match bytes {
+                    Ok(bytes) => assert!(!is_late && bytes == 200_000, "{strategy}, cut at {cut}"),
+                    Err(failed) => assert!(
+                        is_late && is_timeout(&failed, 3),
+                        "{strategy}, cut at {cut}: {failed}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// A call whose reply comes with a pause; afterwards a second call, which is always right.
+fn call_with_pause(
+    builder: crate::OrbBuilder,
+    whole: fn(u32) -> Vec<u8>,
+    cut: usize,
+    pause: Duration,
+) -> Result<bool, SystemException> {
+    let world = World::perfect();
+    let server = world.script(move |request| {
+        let reply = whole(request.id);
+        if request.connection + request.number > 0 {
+            return vec![Act::Send(reply)];
+        }
+        let (head, rest) = reply.split_at(cut);
+        vec![
+            Act::Send(head.into()),
+            Act::Wait(pause),
+            Act::Send(rest.into()),
+        ]
+    });
+    let object = object(&world, builder.round_trip_timeout(Some(TIMEOUT)), &server);
+    let is_a = timed(&object, TIMEOUT);
+    assert_eq!(call(&object), Ok(true), "the next call is not concerned");
+    is_a
+}
+
+#[test]
+fn a_server_that_sends_byte_by_byte_does_not_outlast_the_timeout() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request: Request| {
+            let whole = reply(request.id, 0, |body| {
+                body.raw(&[1; 4000]);
+            });
+            let bytes = whole.into_iter().map(|byte| Act::Send(vec![byte]));
+            bytes.flat_map(|send| [send, Act::Wait(MOMENT)]).collect()
+        });
+        let builder = builder().round_trip_timeout(Some(TIMEOUT));
+        let failed = timed(&object(&world, builder, &server), TIMEOUT).expect_err("80 s");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+    }
+}
+
+#[test]
+fn the_late_reply_to_a_call_given_up_is_for_nobody() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request| {
+            // The first reply says no, and comes too late.
+            if request.connection + request.number == 0 {
+                let no = reply(request.id, 0, |body| {
+                    body.raw(&[0]);
+                });
+                return vec![Act::Wait(2 * MOMENT), Act::Send(no)];
+            }
+            vec![Act::Send(yes(request.id))]
+        });
+        let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
+        let hasty = object.with_round_trip_timeout(Some(MOMENT));
+        let failed = timed(&hasty, MOMENT).expect_err("it comes too late");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        world.pass(2 * MOMENT);
+        assert_eq!(call(&object), Ok(true), "{strategy}");
+    }
+}
+
+#[test]
+fn a_call_at_its_deadline_is_right_or_a_timeout() {
+    const SHORT: Duration = Duration::from_millis(2);
+    // A thread that wakes late may have its reply on a connection that the watchdog has ended.
+    for ((strategy, builder), late_wakeups) in client_strategies()
+        .into_iter()
+        .flat_map(|strategy| [(strategy, false), (strategy, true)])
+    {
+        let conditions = Conditions {
+            late_wakeups,
+            ..Conditions::PERFECT
+        };
+        let world = World::new(0, conditions);
+        let wait = Rc::new(Cell::new(Duration::ZERO));
+        let of_server = Rc::clone(&wait);
+        let server = world
+            .script(move |request| vec![Act::Wait(of_server.get()), Act::Send(yes(request.id))]);
+        let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
+        let hasty = object.with_round_trip_timeout(Some(SHORT));
+        // From well before to well after the deadline, and the watchdog's 0.2 ms.
+        for micros in 1_500..2_500 {
+            wait.set(Duration::from_micros(micros));
+            match timed(&hasty, SHORT) {
+                Ok(is_a) => assert!(is_a && micros <= 2_200, "{strategy}, {micros} us"),
+                Err(failed) => {
+                    let is_late = micros >= 2_000 && is_timeout(&failed, 3);
+                    assert!(is_late, "{strategy}, {micros} us: {failed}");
+                }
+            }
+        }
+        wait.set(SHORT);
+        assert_eq!(call(&object), Ok(true), "{strategy}: with time enough");
+    }
+}
+
+#[test]
+fn a_request_that_the_server_does_not_take_is_a_timeout_of_sending() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request| vec![Act::Send(yes(request.id)), Act::StopReading]);
+        let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
+        assert_eq!(call(&object), Ok(true));
+        let narrow = Conditions {
+            pipe_bytes_max: 1000,
+            ..Conditions::PERFECT
+        };
+        set_conditions(narrow);
+        let bytes = vec![1u8; 5000];
+        let begun_ns = monotonic_ns();
+        let failed = object
+            .invoke("eat", |w| bytes.encode(w), |_| Ok(()))
+            .expect_err("it is not taken");
+        assert_eq!(
+            (failed.kind, failed.minor),
+            (ExceptionKind::Timeout, OMG | 2),
+            "{strategy}: {failed}"
+        );
+        assert_eq!(failed.completed, CompletionStatus::Maybe, "{strategy}");
+        let cause = failed.cause.expect("it has a cause");
+        assert_eq!(cause.phase, Phase::Send, "{strategy}");
+        check_time(begun_ns, TIMEOUT);
+    }
+}
+
+#[test]
+fn a_call_sends_the_rest_of_a_oneway_first() {
+    let world = World::perfect();
+    let requests = Rc::new(Cell::new(0));
+    let of_server = Rc::clone(&requests);
+    let server = world.script(move |request| {
+        of_server.set(of_server.get() + 1);
+        let pause = [Act::StopReading, Act::Wait(MOMENT), Act::Read];
+        [vec![Act::Send(yes(request.id))], pause.into()].concat()
+    });
+    let builder = Orb::builder().round_trip_timeout(Some(TIMEOUT));
+    let object = object(&world, builder, &server);
+    assert_eq!(call(&object), Ok(true));
+    set_conditions(Conditions {
+        pipe_bytes_max: 1000,
+        ..Conditions::PERFECT
+    });
+    let bytes = vec![1u8; 5000];
+    let is_whole = object.invoke_oneway_at_once("eat", |w| bytes.encode(w));
+    assert_eq!(is_whole, Ok(false), "the rest is kept");
+    assert_eq!(call(&object), Ok(true), "the server reads in time");
+    assert_eq!(requests.get(), 3);
+    assert_eq!(object.flush(), Ok(true));
+}
+
+#[test]
+fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
+    let world = World::perfect();
+    let server = world.script(|request| vec![Act::Send(yes(request.id))]);
+    let orb = world.client(Orb::builder().round_trip_timeout(Some(TIMEOUT)));
+    let object = orb.string_to_object(&server).expect("a reference");
+    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
+    for _ in 0..3 {
+        // Whether the server is faster does not matter here.
+        let _ = call(&hasty);
+    }
+    assert_eq!(call(&object), Ok(true));
+    if let Some(next_ns) = orb.core.client.watchdog.look() {
+        assert!(next_ns >= monotonic_ns() + WATCHDOG.as_nanos() as u64);
+    }
+}
+
+#[test]
+fn a_call_behind_the_rest_of_a_oneway_ends_at_its_deadline() {
+    let world = World::perfect();
+    let server = world.script(|request| vec![Act::Send(yes(request.id)), Act::StopReading]);
+    let builder = Orb::builder().round_trip_timeout(Some(TIMEOUT));
+    let object = object(&world, builder, &server);
+    assert_eq!(call(&object), Ok(true));
+    set_conditions(Conditions {
+        pipe_bytes_max: 1000,
+        ..Conditions::PERFECT
+    });
+    let bytes = vec![1u8; 5000];
+    let is_whole = object.invoke_oneway_at_once("eat", |w| bytes.encode(w));
+    assert_eq!(is_whole, Ok(false), "the rest is kept");
+    let failed = timed(&object, TIMEOUT).expect_err("the server takes nothing");
+    assert!(is_timeout(&failed, 2), "{failed}");
+}
+
+/// Calls, and checks that it ends by the deadline, which the watchdog keeps to 0.2 ms and which a coarse clock begins early.
+fn timed(object: &crate::ObjectRef, timeout: Duration) -> Result<bool, SystemException> {
+    let begun_ns = monotonic_ns();
+    let is_a = call(object);
+    let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
+    match &is_a {
+        Ok(_) => assert!(elapsed <= timeout + WATCHDOG, "{elapsed:?}"),
+        Err(failed) if failed.kind == ExceptionKind::Timeout => check_time(begun_ns, timeout),
+        Err(failed) => panic!("after {elapsed:?}: {failed}"),
+    }
+    is_a
+}
+
+fn check_time(begun_ns: u64, timeout: Duration) {
+    let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
+    assert!(
+        elapsed + TICK >= timeout,
+        "{elapsed:?}: not before its time"
+    );
+    assert!(elapsed <= timeout + WATCHDOG, "{elapsed:?}: not after it");
+}
+
+const WATCHDOG: Duration = Duration::from_micros(200);
+const TICK: Duration = Duration::from_millis(4);
+
+fn is_timeout(failed: &SystemException, minor: u32) -> bool {
+    (failed.kind, failed.minor, failed.completed)
+        == (ExceptionKind::Timeout, OMG | minor, CompletionStatus::Maybe)
+}
