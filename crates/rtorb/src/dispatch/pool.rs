@@ -21,6 +21,8 @@ mod waiting;
 mod work;
 
 pub(crate) use config::{Intake, LaneConfig, PoolConfig, Route};
+#[cfg(test)]
+pub(crate) use connection::{Connection, Sharing, Turn};
 pub(crate) use lane::Lane;
 pub(crate) use request_queue::Buffering;
 pub(crate) use running::Pool;

@@ -183,7 +183,7 @@ impl EventLoop {
     }
 
     /// Reports the connection again, now: bytes were left in its socket or messages in its receive buffer.
-    pub(super) fn request(&self, token: Token, stream: &Stream) {
+    pub(crate) fn request(&self, token: Token, stream: &Stream) {
         // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
         // connection that is no longer watched, of which nothing is to be reported.
         let _ = epoll::modify(&self.epoll, stream, data(token), READABLE | EventFlags::OUT);

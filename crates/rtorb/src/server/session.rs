@@ -204,7 +204,7 @@ impl Session {
         }
     }
 
-    pub(super) fn token(&self) -> Option<Token> {
+    pub(crate) fn token(&self) -> Option<Token> {
         self.watch.get().map(|watch| watch.token)
     }
 

@@ -5,9 +5,10 @@ use super::network::{self, Conditions};
 use super::scripted::{Act, PORT, Peers, Request};
 use super::servant::{Log, Worker};
 use crate::clock::monotonic_ns;
+use crate::dispatch::pool::{Connection, Sharing, Turn};
 use crate::server::{
-    self, Admission, EventLoop, EventRoom, Served, ServedConnection, ServerCore, Session,
-    ThreadPriority, Token, Trigger, Workspace,
+    self, Admission, EventLoop, Readiness, ServerCore, Session, TakenRequest, ThreadPriority,
+    Token, Workspace,
 };
 use crate::{ConnectionStrategy, ObjectRef, Orb, OrbBuilder, SystemException, WaitStrategy};
 use core::cell::{Cell, RefCell};
@@ -75,7 +76,7 @@ impl World {
             Sending::ByEventLoop => {
                 let server = core.server().expect("it is open");
                 let timeout = core.limits.send_timeout;
-                Some(server.event_loop(timeout, Trigger::Level).expect("epoll"))
+                Some(server.event_loop(timeout).expect("epoll"))
             }
         };
         let mut serving = Serving {
@@ -85,6 +86,7 @@ impl World {
             sessions: Vec::new(),
             accepted: 0,
             workspace: Workspace::new(ThreadPriority::keeping()),
+            request: TakenRequest::with_room(),
             is_closing: Rc::clone(&server.is_closing),
         };
         add(move || serving.act());
@@ -179,11 +181,12 @@ impl Server {
 struct Serving {
     orb: Orb,
     events: Option<Arc<EventLoop>>,
-    connections: Vec<ServedConnection>,
+    connections: Vec<Connection>,
     /// Those of the connections, and those that are closed when all replies are sent.
     sessions: Vec<Weak<Session>>,
     accepted: u32,
     workspace: Workspace,
+    request: TakenRequest,
     is_closing: Rc<Cell<bool>>,
 }
 
@@ -219,7 +222,8 @@ impl Serving {
                     attached.expect("the host can watch it");
                 }
                 self.sessions.push(Arc::downgrade(&connection.session));
-                self.connections.push(connection);
+                self.connections
+                    .push(Connection::new(connection, Sharing::Never));
             }
         }
     }
@@ -227,7 +231,13 @@ impl Serving {
     /// Has the event loop send what is unsent. Connections are read later, whatever it reports of them.
     fn send_unsent(&self, server: &server::Server) {
         let Some(events) = &self.events else { return };
-        let mut room: EventRoom<64> = [MaybeUninit::uninit(); 64];
+        // The host does not know when a simulated stream takes bytes again.
+        for session in self.sessions.iter().filter_map(Weak::upgrade) {
+            if let Some(token) = session.token().filter(|_| session.has_unsent()) {
+                events.request(token, &session.stream);
+            }
+        }
+        let mut room = [MaybeUninit::uninit(); 64];
         for event in events.wait(&mut room, Some(0)).expect("epoll") {
             events.event(event, &server.listeners);
         }
@@ -236,14 +246,14 @@ impl Serving {
     /// Serves what has come. A connection with unsent bytes is not read.
     fn serve(&mut self) {
         let is_closing = self.is_closing.take();
-        let workspace = &mut self.workspace;
+        let (workspace, request) = (&mut self.workspace, &mut self.request);
         self.connections.retain_mut(|connection| {
             if is_closing {
                 connection.session.say_closing();
             }
             let is_unsent = connection.session.has_unsent();
-            let is_open =
-                !is_closing && (is_unsent || connection.serve_ready(workspace) == Served::Open);
+            let mut serve = || connection.serve(Readiness::Readable, workspace, request);
+            let is_open = !is_closing && (is_unsent || serve() != Turn::Over);
             if !is_open {
                 connection.session.detach();
             }

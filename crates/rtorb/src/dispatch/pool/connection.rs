@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// A connection of a lane.
 #[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) session: Arc<Session>,
+pub(crate) struct Connection {
+    pub(crate) session: Arc<Session>,
     sharing: Sharing,
     /// Requests that were taken out and have no reply yet. Only the thread with the lock raises it.
     under_way: AtomicU32,
@@ -28,7 +28,7 @@ pub(super) struct Connection {
 
 /// When several threads serve one connection at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sharing {
+pub(crate) enum Sharing {
     /// Never: one thread serves the lane.
     Never,
     /// While the client sends requests before it has the replies to earlier ones.
@@ -56,7 +56,7 @@ pub(super) const TURN_MAX: u32 = 16;
 
 /// The end of a thread's turn with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// The connection is unlocked.
     Done,
     /// A request was taken out, and the connection is unlocked.
@@ -90,7 +90,7 @@ enum Served {
 }
 
 impl Connection {
-    pub(super) fn new(connection: ServedConnection, sharing: Sharing) -> Self {
+    pub(crate) fn new(connection: ServedConnection, sharing: Sharing) -> Self {
         Self {
             session: connection.session,
             sharing,
@@ -109,7 +109,7 @@ impl Connection {
     /// Serves what has been received, or takes one request out of it, unless another thread has the connection: that thread then
     /// checks again.
     #[inline]
-    pub(super) fn serve(
+    pub(crate) fn serve(
         &self,
         readiness: Readiness,
         workspace: &mut Workspace,
