@@ -98,24 +98,15 @@ impl FromStr for ListenEndpoint {
 }
 
 /// The error for text that is no endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME or \
+     uiop:///run/server.sock"
+)]
 pub struct EndpointError {
     text: String,
     reason: &'static str,
 }
-
-impl fmt::Display for EndpointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is no endpoint: {}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME or \
-             uiop:///run/server.sock",
-            self.text, self.reason
-        )
-    }
-}
-
-impl std::error::Error for EndpointError {}
 
 /// The name of this host.
 pub(crate) fn host_name() -> String {

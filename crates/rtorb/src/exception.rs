@@ -110,7 +110,8 @@ impl Cause {
 /// }
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{}", std::io::Error::from(*self))]
 pub struct OsError(i32);
 
 impl OsError {
@@ -131,14 +132,6 @@ impl From<OsError> for std::io::Error {
         Self::from_raw_os_error(error.0)
     }
 }
-
-impl fmt::Display for OsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        std::io::Error::from(*self).fmt(f)
-    }
-}
-
-impl std::error::Error for OsError {}
 
 /// The steps of an invocation, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -250,21 +250,13 @@ fn find<T: Copy>(
 }
 
 /// A name that belongs to no strategy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {what}; there are {}", known.join(", "))]
 pub struct UnknownStrategy {
     what: &'static str,
     text: String,
     known: Vec<&'static str>,
 }
-
-impl fmt::Display for UnknownStrategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, text, known } = self;
-        write!(f, "`{text}` is no {what}; there are {}", known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownStrategy {}
 
 #[cfg(test)]
 mod tests {

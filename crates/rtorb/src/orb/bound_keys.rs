@@ -4,38 +4,26 @@ use super::Orb;
 use crate::reference::ObjectRef;
 use crate::server::Unbindable;
 use crate::server::object_key::{self, ObjectKey};
-use core::fmt;
 
 /// Why an object cannot be bound to a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectKeyError {
     /// The key is empty, longer than 255 bytes, or contains a `/` or a zero, as keys of adapters do.
+    #[error("an object key to bind has 1 to 255 octets, none of them `/` or zero")]
     Unfit,
     /// No adapter of this ORB made the reference.
+    #[error(
+        "the reference is not to an object of this ORB: bind one that an adapter of this ORB made"
+    )]
     NotOwn,
     /// The key is bound already.
+    #[error("the object key is bound already: unbind it first")]
     Taken,
     /// `Limits::bound_keys_max` are bound.
+    #[error("too many object keys are bound: unbind some, or raise `bound_keys_max`")]
     TooMany,
 }
-
-impl fmt::Display for ObjectKeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unfit => "an object key to bind has 1 to 255 octets, none of them `/` or zero",
-            Self::NotOwn => {
-                "the reference is not to an object of this ORB: bind one that an adapter of this ORB made"
-            }
-            Self::Taken => "the object key is bound already: unbind it first",
-            Self::TooMany => {
-                "too many object keys are bound: unbind some, or raise `bound_keys_max`"
-            }
-        })
-    }
-}
-
-impl std::error::Error for ObjectKeyError {}
 
 /// Bound on the bytes of a chosen key: it fits into one URL segment and is compared quickly.
 const KEY_OCTETS_MAX: usize = 255;

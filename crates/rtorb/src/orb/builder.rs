@@ -78,10 +78,11 @@ pub struct OrbBuilder {
 }
 
 /// An error of building or running an ORB.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrbError {
     /// An option is unknown or has a wrong value.
+    #[error("{option}: {reason}")]
     Option {
         /// The option, as the caller wrote it.
         option: String,
@@ -89,6 +90,7 @@ pub enum OrbError {
         reason: String,
     },
     /// A configuration file cannot be read, or contains an error.
+    #[error("{}: {reason}", place(path, *line))]
     ConfigFile {
         /// The file's path.
         path: PathBuf,
@@ -98,13 +100,23 @@ pub enum OrbError {
         reason: String,
     },
     /// A text is not an endpoint.
+    #[error(transparent)]
     Endpoint(EndpointError),
     /// The host refused a thread or its scheduling.
+    #[error(transparent)]
     Refused(Refused),
     /// An error of an object adapter.
-    Poa(PoaError),
+    #[error(transparent)]
+    Poa(#[from] PoaError),
     /// A system exception.
-    System(SystemException),
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// The place of an error in a configuration file.
+fn place(path: &Path, line: Option<usize>) -> String {
+    let path = path.display();
+    line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
 }
 
 impl Default for OrbBuilder {
@@ -565,46 +577,5 @@ impl fmt::Debug for OrbBuilder {
             .field("limits", &self.limits)
             .field("listen", &self.listen)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for OrbError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Option { option, reason } => write!(f, "{option}: {reason}"),
-            Self::ConfigFile { path, line, reason } => match line {
-                Some(line) => write!(f, "{}:{line}: {reason}", path.display()),
-                None => write!(f, "{}: {reason}", path.display()),
-            },
-            Self::Endpoint(error) => error.fmt(f),
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Poa(error) => error.fmt(f),
-            Self::System(exception) => exception.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OrbError {
-    /// The text of an `OrbError` contains the text of the inner error, so `source` returns the inner error's source.
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Option { .. } | Self::ConfigFile { .. } => None,
-            Self::Endpoint(error) => error.source(),
-            Self::Refused(refused) => refused.source(),
-            Self::Poa(error) => error.source(),
-            Self::System(exception) => exception.source(),
-        }
-    }
-}
-
-impl From<PoaError> for OrbError {
-    fn from(error: PoaError) -> Self {
-        Self::Poa(error)
-    }
-}
-
-impl From<SystemException> for OrbError {
-    fn from(exception: SystemException) -> Self {
-        Self::System(exception)
     }
 }

@@ -79,24 +79,36 @@ pub(super) struct Activation<'a> {
 }
 
 /// An error of an object adapter (the exceptions of CORBA 3, 11.3.9).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoaError {
     /// The adapter's policies do not allow it.
+    #[error(
+        "WrongPolicy: the adapter's lifespan, id assignment, priority model or servant locator does not allow this"
+    )]
     WrongPolicy,
     /// An object with that id is active.
+    #[error("ObjectAlreadyActive: an object with that id is active")]
     ObjectAlreadyActive,
     /// No object with that id is active.
+    #[error("ObjectNotActive: no object with that id is active")]
     ObjectNotActive,
     /// An adapter with that name exists under this one.
+    #[error("AdapterAlreadyExists: choose another name")]
     AdapterAlreadyExists,
     /// No adapter with that name exists under this one.
+    #[error("AdapterNonExistent: no adapter of that name")]
     AdapterNonExistent,
     /// Another adapter made the reference.
+    #[error("WrongAdapter: the reference was made by another adapter")]
     WrongAdapter,
     /// An adapter name that cannot be part of an object key: empty, with `/` or a zero, or the root's name under the root.
+    #[error(
+        "BadName: an adapter's name is not empty, has no `/` and no zero, and is not the root's"
+    )]
     BadName,
     /// An RT-CORBA policy conflicts with another policy, or with this ORB.
+    #[error("InvalidPolicy: policy {index} of RT-CORBA: {reason}")]
     InvalidPolicy {
         /// Its place in [`PoaPolicies::rt`].
         index: usize,
@@ -104,36 +116,8 @@ pub enum PoaError {
         reason: &'static str,
     },
     /// A limit was reached, a priority is wrong, or the adapter is destroyed.
-    System(SystemException),
-}
-
-impl fmt::Display for PoaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WrongPolicy => {
-                "WrongPolicy: the adapter's lifespan, id assignment, priority model or servant locator does not allow this"
-            }
-            Self::ObjectAlreadyActive => "ObjectAlreadyActive: an object with that id is active",
-            Self::ObjectNotActive => "ObjectNotActive: no object with that id is active",
-            Self::AdapterAlreadyExists => "AdapterAlreadyExists: choose another name",
-            Self::AdapterNonExistent => "AdapterNonExistent: no adapter of that name",
-            Self::WrongAdapter => "WrongAdapter: the reference was made by another adapter",
-            Self::BadName => "BadName: an adapter's name is not empty, has no `/` and no zero, and is not the root's",
-            Self::InvalidPolicy { index, reason } => {
-                return write!(f, "InvalidPolicy: policy {index} of RT-CORBA: {reason}");
-            }
-            Self::System(exception) => return exception.fmt(f),
-        })
-    }
-}
-
-impl std::error::Error for PoaError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::System(exception) => exception.source(),
-            _ => None,
-        }
-    }
+    #[error(transparent)]
+    System(#[from] SystemException),
 }
 
 impl PoaError {
@@ -143,12 +127,6 @@ impl PoaError {
             return Ok(());
         }
         Err(Self::WrongPolicy)
-    }
-}
-
-impl From<SystemException> for PoaError {
-    fn from(exception: SystemException) -> Self {
-        Self::System(exception)
     }
 }
 

@@ -116,22 +116,11 @@ impl<T: fmt::Debug> fmt::Debug for RtMutexGuard<'_, T> {
 }
 
 /// No mutex of that name is in use in the ORB (RTCORBA::RTORB::MutexNotFound).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("MutexNotFound: no mutex `{name}` is in use; make it by create_named_mutex, and keep it")]
 pub struct MutexNotFound {
     pub(super) name: String,
 }
-
-impl fmt::Display for MutexNotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "MutexNotFound: no mutex `{}` is in use; make it by create_named_mutex, and keep it",
-            self.name
-        )
-    }
-}
-
-impl std::error::Error for MutexNotFound {}
 
 /// The named mutexes of one ORB that are in use.
 #[derive(Debug, Default)]

@@ -108,19 +108,10 @@ pub struct RequestBuffering {
 }
 
 /// No pool has that id (RTCORBA::RTORB::InvalidThreadpool).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "InvalidThreadpool: the ORB has no thread pool {id}; it was destroyed, or is of another ORB"
+)]
 pub struct InvalidThreadpool {
     pub(crate) id: ThreadpoolId,
 }
-
-impl fmt::Display for InvalidThreadpool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "InvalidThreadpool: the ORB has no thread pool {}; it was destroyed, or is of another ORB",
-            self.id
-        )
-    }
-}
-
-impl std::error::Error for InvalidThreadpool {}
