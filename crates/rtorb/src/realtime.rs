@@ -20,6 +20,7 @@ pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMappi
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};
 pub use policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
+pub(crate) use policy::{is_band, is_in_band};
 pub use priority::{NativePriority, Priority};
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
 pub use threadpool::{

@@ -1,6 +1,7 @@
 //! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
 
 use super::Orb;
+use super::settings::check_lanes;
 use crate::dispatch::pool::{Buffering, LaneConfig, Pool, PoolConfig};
 use crate::dispatch::{DestroyThreadpoolError, DispatchError};
 use crate::exception::{ExceptionKind, SystemException};
@@ -11,7 +12,6 @@ use crate::realtime::{
 };
 use crate::server::is_in_upcall;
 use rtorb_os::thread::ThreadConfig;
-use std::collections::BTreeSet;
 
 /// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
 ///
@@ -160,7 +160,7 @@ impl RtOrb {
     ) -> Result<ThreadpoolId, SystemException> {
         let core = &self.orb.core.adapters;
         core.server.check_running()?;
-        check(&pool.lanes)?;
+        check_lanes(&pool.lanes).map_err(|_| ExceptionKind::BadParam)?;
         let lanes = pool.lanes.iter();
         let threads = lanes
             .clone()
@@ -196,21 +196,6 @@ impl RtOrb {
             dynamic_threads: lane.dynamic_threads,
             threads,
         })
-    }
-}
-
-/// BAD_PARAM for lanes without a static thread, or for two lanes of one priority.
-//= RT-CORBA 1.2 §Threadpools
-//# The lanes of a pool have different priorities, and each has static threads.
-fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
-    let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
-    let is_right = !lanes.is_empty()
-        && lanes.iter().all(|lane| lane.static_threads > 0)
-        && priorities.len() == lanes.len();
-    if is_right {
-        Ok(())
-    } else {
-        Err(ExceptionKind::BadParam.into())
     }
 }
 

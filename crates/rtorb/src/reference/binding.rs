@@ -6,7 +6,7 @@ use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority,
+    UnixDomainProtocolProperties, caller_priority, is_in_band,
 };
 use rtorb_wire::ior::{self, ProtocolProperties};
 
@@ -211,7 +211,7 @@ impl BandedPriority {
     pub(crate) fn accepts(&self, route: &Route) -> bool {
         match route.priority {
             Some(lane) if self.is_propagated => match self.band {
-                Some(band) => (band.low..=band.high).contains(&lane.get()),
+                Some(band) => is_in_band(&band, lane),
                 None => lane == self.priority,
             },
             _ => true,
