@@ -82,26 +82,13 @@ impl Stream {
     ///
     /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
     #[cold]
-    fn send_rest(&self, mut parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
+    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
         let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send)?;
         let deadline_ns = timeout.map(|timeout| {
             monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        while parts.iter().any(|part| !part.is_empty()) {
-            match sendmsg(
-                &self.socket,
-                parts,
-                &mut SendAncillaryBuffer::default(),
-                flags,
-            ) {
-                Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.await_ready(PollFlags::OUT, deadline_ns)? => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(())
+        self.send_parts_by(parts, deadline_ns)
+            .map_err(|unsent| unsent.errno)
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
@@ -154,6 +141,15 @@ impl Stream {
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
         IoSlice::advance_slices(&mut parts, sent);
+        self.send_parts_by(parts, deadline_ns)
+    }
+
+    /// Sends parts; waits for room in the socket until `deadline_ns` at the latest.
+    fn send_parts_by(
+        &self,
+        mut parts: &mut [IoSlice<'_>],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Unsent> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let mut has_begun = false;
         loop {
