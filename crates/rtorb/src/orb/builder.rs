@@ -10,8 +10,9 @@ use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError};
 use crate::realtime::{
-    BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
-    RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
+    BestEffort, NamedMutexes, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping,
+    PriorityTransform, RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping,
+    tell_on_standard_error,
 };
 use crate::server::{ObjectTable, ServerCore, ServerState};
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
@@ -176,8 +177,7 @@ impl OrbBuilder {
     /// # Errors
     /// [`OrbError::Endpoint`] if the text is not an endpoint.
     pub fn listen(mut self, endpoint: &str) -> Result<Self, OrbError> {
-        self.listen
-            .push(endpoint.parse().map_err(OrbError::Endpoint)?);
+        self.listen.push(endpoint.parse()?);
         Ok(self)
     }
 
@@ -226,7 +226,7 @@ impl OrbBuilder {
         self.check_lanes()?;
         let mut listen = self.listen;
         if listen.is_empty() {
-            listen.push("iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?);
+            listen.push("iiop://127.0.0.1:0".parse()?);
         }
         let rt = Arc::new(RtCore {
             network_mapping: self
@@ -237,7 +237,7 @@ impl OrbBuilder {
             best_effort: BestEffort::new(self.best_effort),
             round_robin: self.round_robin,
             client_policies: self.client_policies,
-            ..RtCore::default()
+            named_mutexes: NamedMutexes::default(),
         });
         let dispatch = dispatch(
             self.strategies.dispatch,

@@ -7,7 +7,7 @@ use crate::dispatch::{DestroyThreadpoolError, DispatchError};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
-    RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
+    RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
     UnixDomainProtocolProperties, refusal,
 };
 use crate::server::is_in_upcall;
@@ -40,7 +40,7 @@ impl RtOrb {
     /// Starts a pool without lanes, with listening endpoints of its own.
     ///
     /// # Errors
-    /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host has not;
+    /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host does not support;
     /// NO_RESOURCES beyond `Limits::pool_threads_max` or when the host makes no more threads; NO_PERMISSION with what the
     /// host said when it refuses their scheduling; INITIALIZE when an endpoint cannot be listened on.
     pub fn create_threadpool(&self, pool: Threadpool) -> Result<ThreadpoolId, SystemException> {
@@ -175,7 +175,10 @@ impl RtOrb {
                 lanes,
                 has_lanes,
                 allow_borrowing: pool.allow_borrowing,
-                buffering: pool.request_buffering.map(buffering),
+                buffering: pool.request_buffering.map(|bounds| Buffering {
+                    requests_max: bounds.max_buffered_requests,
+                    octets_max: bounds.max_request_buffer_size,
+                }),
             };
             Pool::start(&core.server, config, listeners).map_err(not_started)
         })
@@ -196,13 +199,6 @@ impl RtOrb {
             dynamic_threads: lane.dynamic_threads,
             threads,
         })
-    }
-}
-
-fn buffering(bounds: RequestBuffering) -> Buffering {
-    Buffering {
-        requests_max: bounds.max_buffered_requests,
-        octets_max: bounds.max_request_buffer_size,
     }
 }
 

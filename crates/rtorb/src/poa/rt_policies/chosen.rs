@@ -93,18 +93,7 @@ impl<'p> Chosen<'p> {
             _ => None,
         };
         let pool = pool.or_else(|| orb.own_pool());
-        let endpoints: Vec<_> = match pool {
-            Some(pool) => pool
-                .lanes
-                .iter()
-                .flat_map(|lane| lane.server.listeners.iter().map(|one| (one, lane.priority)))
-                .collect(),
-            None => orb
-                .own_listeners()
-                .into_iter()
-                .map(|one| (one, None))
-                .collect(),
-        };
+        let endpoints = orb.listeners(pool.map(|pool| &**pool));
         let is_served = |protocol: &Protocol| {
             endpoints
                 .iter()
