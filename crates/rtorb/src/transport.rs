@@ -204,7 +204,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there, at least one octet; 0 when the peer has ended, `AGAIN` when the receive timeout passed.
+    /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
@@ -215,7 +215,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there without waiting.
+    /// Receives available bytes without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
         recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
     }
@@ -242,7 +242,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there and forgets it, up to a bound.
+    /// Receives available bytes and discards them, up to a bound.
     pub(crate) fn drain(&self) {
         // Not initialised: a closing server drains in rounds, most of which receive nothing.
         let mut room = [MaybeUninit::<u8>::uninit(); DRAIN_BYTES];
@@ -272,13 +272,13 @@ impl Stream {
         let _ = shutdown(&self.socket, Shutdown::Write);
     }
 
-    /// Wakes whoever receives or sends: the stream is of no use from now on.
+    /// Ends both directions, and wakes all threads that send or receive.
     pub(crate) fn shut(&self) {
         // A peer that is gone already has shut it for us.
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
 
-    /// Wakes whoever receives: the stream reads as ended from now on.
+    /// Ends receiving, and wakes all threads that receive.
     pub(crate) fn end_receiving(&self) {
         // A peer that is gone already has ended it for us.
         let _ = shutdown(&self.socket, Shutdown::Read);
@@ -396,7 +396,7 @@ impl Listener {
         if let Some(file) = &self.file {
             file.remove();
         }
-        // It fails only for a socket that does not listen, which is what is wanted.
+        // It fails only if the socket does not listen, and then there is nothing to end.
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
 }

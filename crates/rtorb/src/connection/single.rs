@@ -115,7 +115,7 @@ impl SingleConnection {
         Ok(self.is_flushed())
     }
 
-    /// Sends what the transport takes of what is kept; true if nothing is left.
+    /// Sends as much of the outbox as the socket takes without waiting. Returns true if nothing is left.
     #[inline]
     pub(super) fn flush(&mut self) -> Result<bool, CallError> {
         if !self.outbox.is_empty() {
@@ -228,7 +228,7 @@ impl SingleConnection {
                 Err(error) => return Err(error),
                 Ok(None) => {}
             }
-            // What was left unread would be taken for the next message.
+            // The connection cannot be used again: its next bytes belong to this message.
             if left > 0 {
                 let error = DecodeError::BadTag {
                     what: "the size of a reply to another request",
@@ -294,7 +294,7 @@ impl SingleConnection {
         Ok(())
     }
 
-    /// Sends what is kept of a oneway; the call behind it waits for that.
+    /// Sends the rest of a oneway. The next call waits until it is sent.
     #[cold]
     fn finish_outbox(&mut self) -> Result<(), ReplyError> {
         let finished = self.wait.stream.send(self.outbox.unsent());

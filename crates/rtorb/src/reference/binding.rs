@@ -68,7 +68,7 @@ impl Policies {
         }
     }
 
-    /// What the policies require of routes.
+    /// The requirements of the policies on routes.
     ///
     /// # Errors
     /// INV_POLICY when both sides set protocols.
@@ -84,7 +84,7 @@ impl Policies {
         })
     }
 
-    /// What the policies require of calls; `None` if all calls through the reference use the same connection.
+    /// The requirements of the policies on calls; `None` if all calls through the reference use the same connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
